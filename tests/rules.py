@@ -1,0 +1,42 @@
+"""`make rules`: the rules of docs/conformance.md that no test names."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_RULE = re.compile(r"^\| ([GCASLRWD]\d{1,2}) \|", re.MULTILINE)
+_IN_PYTHON = re.compile(r"mark\.rule\(([^)]*)\)")
+_IN_JAVASCRIPT = re.compile(r"// rules? ([GCASLRWD0-9, ]+)")
+_NUMBER = re.compile(r"\b[GCASLRWD]\d{1,2}\b")
+
+
+def rules() -> list[str]:
+    """Every rule's number, in the order of the document."""
+    return _RULE.findall((ROOT / "docs" / "conformance.md").read_text())
+
+
+def named() -> set[str]:
+    """Every number that a test names."""
+    found: set[str] = set()
+    for folder in (ROOT / "tests", ROOT / "edge_worker" / "test"):
+        for pattern, files in ((_IN_PYTHON, folder.rglob("*.py")), (_IN_JAVASCRIPT, folder.rglob("*.js"))):
+            for path in files:
+                for match in pattern.findall(path.read_text()):
+                    found.update(_NUMBER.findall(match))
+    return found
+
+
+def main() -> None:
+    """Print the numbers without a test; exit with 0: a rule of a later issue is no fault."""
+    known = rules()
+    proven = named()
+    missing = [rule for rule in known if rule not in proven]
+    sys.stdout.write(f"{len(known) - len(missing)} of {len(known)} rules are named by a test\n")
+    sys.stdout.write("without a test: " + (" ".join(missing) or "none") + "\n")
+
+
+if __name__ == "__main__":
+    main()

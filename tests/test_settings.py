@@ -1,0 +1,76 @@
+"""config.toml is the settings' documentation: it names every one, with its default, and nothing else."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from svc.config import Config, ConfigError, load
+
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "config.toml"
+
+
+def plain(value):
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def test_the_file_names_every_setting_with_its_default_and_nothing_else():
+    written = tomllib.loads(FILE.read_text())
+    defaults = {
+        section: {
+            field.alias or name: plain(getattr(getattr(Config(), section), name))
+            for name, field in type(getattr(Config(), section)).model_fields.items()
+        }
+        for section in Config.model_fields
+    }
+    assert written == defaults
+
+
+def test_the_environment_overrides_the_file():
+    config = load(
+        FILE, {"SVC_HTTP_BIND": "127.0.0.1:0", "SVC_HTTP_TRUSTED_PROXIES": "10.0.0.0/8,::1", "SVC_MAIL_FROM": "a@b.c"}
+    )
+    assert config.http.bind == "127.0.0.1:0"
+    assert config.http.trusted_proxies == ("10.0.0.0/8", "::1")
+    assert config.mail.sender == "a@b.c"
+
+
+@pytest.mark.parametrize(
+    ("environ", "named"),
+    [
+        ({"SVC_HTTP_BNID": "x"}, "bnid"),
+        ({"SVC_HTPP_BIND": "x"}, "SVC_HTPP_BIND"),
+        ({"SVC_EDGE_TIMEOUT_S": "-1"}, "timeout_s"),
+        ({"SVC_EDGE_API_BASE_URL": "ftp://x"}, "api_base_url"),
+        ({"SVC_MAIL_TRANSPORT": "smtp"}, "smtp_url"),
+        ({"SVC_HTTP_TRUSTED_PROXIES": "nonsense"}, "trusted_proxies"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(environ, named):
+    with pytest.raises(ConfigError) as refused:
+        load(None, environ)
+    assert named in str(refused.value)
+
+
+def test_an_unknown_key_in_the_file_is_an_error(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text("[http]\nbnid = 1\n")
+    with pytest.raises(ConfigError, match="bnid"):
+        load(path, {})
+
+
+def test_secrets_do_not_show():
+    config = load(None, {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_MAIL_SMTP_URL": "smtp://u:hunter2@h"})
+    assert "hunter2" not in repr(config)
+    assert "hunter2" not in str(config)
+    with pytest.raises(ConfigError) as refused:
+        load(None, {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_STORE_POOL_SIZE": "0"})
+    assert "hunter2" not in str(refused.value)
