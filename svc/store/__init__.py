@@ -1,0 +1,36 @@
+"""What is kept: one file per noun, one function per transaction, two engines."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from svc.config import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from svc.config import Store as StoreConfig
+    from svc.store.tx import Store
+
+
+@asynccontextmanager
+async def open_store(config: StoreConfig) -> AsyncIterator[Store]:
+    """The store that `[store] url` names, migrated: sqlite:///path (from here) or postgresql://…
+
+    Raises ConfigError: another address, a store that cannot be reached, or one of a newer program.
+    """
+    url = config.url.get_secret_value()
+    if url.startswith("sqlite:///"):
+        from svc.store.sqlite import open_sqlite
+
+        async with open_sqlite(Path(url.removeprefix("sqlite:///"))) as store:
+            yield store
+    elif url.startswith(("postgresql://", "postgres://")):
+        from svc.store.postgres import open_postgres
+
+        async with open_postgres(url, config.pool_size) as store:
+            yield store
+    else:
+        raise ConfigError("The setting [store] url must begin with sqlite:/// or postgresql://")

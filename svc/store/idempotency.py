@@ -1,0 +1,90 @@
+"""Transactions on the answers that are kept for an Idempotency-Key (rules G1 to G5)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from svc.errors import Busy, Conflict
+from svc.store.tx import Tx, sql
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What makes two requests the same: who, what, which key; `body_digest` tells whether they say the same."""
+
+    caller: str  # "user:1" or "key:key_…"
+    method: str
+    path: str
+    key: str
+    body_digest: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer, ready to be sent again."""
+
+    status: int
+    body: bytes
+    content_type: str
+    headers: dict[str, str]
+
+
+class AnsweredMeanwhile(Busy):
+    """A request with the same claim was committed between recall and remember: this one is undone, the next try
+    gets the other's answer."""
+
+
+def recall(claim: Claim, now: int) -> Tx[Answer | None]:
+    """The answer that is kept; None when there is none, or it has expired.
+
+    Raises Conflict idempotency_conflict: the key was used with another body (rule G4).
+    """
+    rows = yield sql(
+        "select * from idempotency where caller = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5",
+        claim.caller,
+        claim.method,
+        claim.path,
+        claim.key,
+        now,
+    )
+    if not rows:
+        return None
+    row = rows[0]
+    if row["body_digest"] != claim.body_digest:
+        raise Conflict("idempotency_conflict")
+    return Answer(row["status"], row["body"], row["content_type"], json.loads(row["headers"]))
+
+
+def remember(claim: Claim, answer: Answer, now: int, ttl_ms: int) -> Tx[None]:
+    """Keep an answer for `ttl_ms`, in the transaction of its effect; an expired one gives way.
+
+    Raises AnsweredMeanwhile, which undoes the effect: a twin of this request was quicker.
+    """
+    rows = yield sql(
+        "insert into idempotency (caller, method, path, key, body_digest, status, content_type, headers, body,"
+        " expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+        " on conflict (caller, method, path, key) do update set body_digest = excluded.body_digest,"
+        " status = excluded.status, content_type = excluded.content_type, headers = excluded.headers,"
+        " body = excluded.body, expires_at = excluded.expires_at where idempotency.expires_at <= $11"
+        " returning status",
+        claim.caller,
+        claim.method,
+        claim.path,
+        claim.key,
+        claim.body_digest,
+        answer.status,
+        answer.content_type,
+        json.dumps(answer.headers),
+        answer.body,
+        now + ttl_ms,
+        now,
+    )
+    if not rows:
+        raise AnsweredMeanwhile(retry_after_s=1)
+
+
+def forget_expired(now: int) -> Tx[int]:
+    """Delete the answers that have expired (rule G5); returns how many."""
+    rows = yield sql("delete from idempotency where expires_at <= $1 returning status", now)
+    return len(rows)

@@ -1,0 +1,79 @@
+"""Transactions on the install of the worker: its operation and its account change together."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from svc.errors import Conflict, NotFound
+from svc.store import accounts, operations
+from svc.store.tx import Tx, sql
+
+if TYPE_CHECKING:
+    from svc.model import Account, JsonObject, Operation
+
+# From these the worker can be installed or installed again; each has, or had, a working token.
+_INSTALLABLE = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
+
+
+def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
+    """Begin an install; one that only waits for its self-check is replaced.
+
+    Raises Conflict account_not_ready, operation_in_progress; NotFound.
+    """
+    account = yield from accounts.locked(account_id)
+    if account is None:
+        raise NotFound
+    busy = yield from operations.running(account_id)
+    if busy is not None and busy.step != operations.SELFCHECK:
+        raise Conflict("operation_in_progress")
+    if account.state not in _INSTALLABLE or account.sealed_token is None:
+        raise Conflict("account_not_ready", f"The account is {account.state}; the worker cannot be installed now.")
+    if busy is not None:
+        yield from operations.finish(busy.id, now)
+    yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
+    yield sql("update accounts set state = 'installing', error = null where id = $1", account_id)
+    account = yield from accounts.account_by_id(account_id)
+    if account is None:
+        raise NotFound
+    return account
+
+
+def installing(account_id: str) -> Tx[None]:
+    """The install has begun its work."""
+    yield sql("update accounts set state = 'installing', error = null where id = $1 and state = 'pending'", account_id)
+
+
+def installed(operation: Operation, *, bundle: str, schema: int, script_etag: str, now: int) -> Tx[None]:
+    """Script, database and cron are in place: the account is ready and the worker has to confirm itself."""
+    yield sql(
+        "update accounts set state = 'ready', edge_bundle = $2, edge_schema = $3, script_etag = $4,"
+        " installed_at = $5, install_id = $6 where id = $1",
+        operation.account_id,
+        bundle,
+        schema,
+        script_etag,
+        now,
+        operation.id,
+    )
+    yield from operations.set_step(operation.id, operations.SELFCHECK, {}, now)
+
+
+def fail_install(operation: Operation, error: JsonObject, now: int) -> Tx[None]:
+    """The install has failed: the account is connected, without a worker that is known to run (rule A12)."""
+    yield from operations.fail(operation.id, error, now)
+    account = yield from accounts.locked(operation.account_id)
+    if account is not None:
+        kept = set((account.error or {}).get("warnings", []))  # type: ignore[call-overload]  # a list of text
+        yield sql(
+            "update accounts set state = 'connected', error = $2 where id = $1",
+            operation.account_id,
+            json.dumps(accounts.with_warnings(error, kept)),
+        )
+
+
+def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
+    """The worker did not confirm itself in time: a warning; the state stays (rule A11)."""
+    message = "The worker did not report itself on its first cron."
+    yield from operations.fail(operation.id, {"code": "self_check_timeout", "message": message}, now)
+    yield from accounts.warn(operation.account_id, "not_confirmed")

@@ -1,0 +1,85 @@
+"""Transactions on API keys. Of a key's value only the digest is stored (rule C6)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from svc.errors import Forbidden
+from svc.model import Key
+from svc.store.tx import Row, Tx, sql
+from svc.store.users import get_user, lock_user
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.model import User
+
+
+def add_key(key: Key, digest: str, limit: int) -> Tx[Key]:
+    """Issue a key. Raises Forbidden limit_reached when its user has `limit` keys (rule C7)."""
+    yield from lock_user(key.user_id)
+    rows = yield sql("select count(*) as n from keys where user_id = $1", key.user_id)
+    if rows[0]["n"] >= limit:
+        raise Forbidden("limit_reached", f"The limit of {limit} API keys is reached.")
+    yield sql(
+        "insert into keys (id, user_id, digest, prefix, scopes, allow_accounts, allow_ips, created_at, last_used)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        key.id,
+        key.user_id,
+        digest,
+        key.prefix,
+        json.dumps(key.scopes),
+        _dump(key.allow_accounts),
+        _dump(key.allow_ips),
+        key.created_at,
+        key.last_used,
+    )
+    return key
+
+
+def list_keys(user_id: int) -> Tx[list[Key]]:
+    """A user's keys, oldest first."""
+    rows = yield sql("select * from keys where user_id = $1 order by created_at, id", user_id)
+    return [_key(row) for row in rows]
+
+
+def key_by_digest(digest: str) -> Tx[tuple[Key, User] | None]:
+    """The key with this digest and whose it is."""
+    rows = yield sql("select * from keys where digest = $1", digest)
+    if not rows:
+        return None
+    user = yield from get_user(rows[0]["user_id"])
+    return (_key(rows[0]), user) if user is not None else None
+
+
+def touch_key(key_id: str, day: int) -> Tx[None]:
+    """The key was used on this day."""
+    yield sql("update keys set last_used = $2 where id = $1 and (last_used is null or last_used < $2)", key_id, day)
+
+
+def delete_key(user_id: int, key_id: str) -> Tx[bool]:
+    """Revoke a user's key; False when the user has no such key."""
+    rows = yield sql("delete from keys where id = $1 and user_id = $2 returning id", key_id, user_id)
+    return bool(rows)
+
+
+def _key(row: Row) -> Key:
+    return Key(
+        id=row["id"],
+        user_id=row["user_id"],
+        prefix=row["prefix"],
+        scopes=tuple(json.loads(row["scopes"])),
+        allow_accounts=_load(row["allow_accounts"]),
+        allow_ips=_load(row["allow_ips"]),
+        created_at=row["created_at"],
+        last_used=row["last_used"],
+    )
+
+
+def _dump(values: Sequence[str] | None) -> str | None:
+    return None if values is None else json.dumps(values)
+
+
+def _load(text: Any) -> tuple[str, ...] | None:
+    return None if text is None else tuple(json.loads(text))

@@ -1,0 +1,71 @@
+"""Transactions on link hosts; a replaced one stays as `deleted` until its route is removed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from svc.model import LinkHost, RouteState
+from svc.store.tx import Row, Tx, sql
+from svc.store.versions import bump_version
+
+if TYPE_CHECKING:
+    from svc.model import JsonObject
+
+
+def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
+    """Set the link host; one that it replaces stays as `deleted` until its route is removed."""
+    hosts = yield sql("select * from link_hosts where account_id = $1 and state <> 'deleted'", account_id)
+    current = link_host_of(hosts[0]) if hosts else None
+    if current is not None and current.host == host and current.zone_id == zone_id:
+        return current
+    version = yield from bump_version(account_id)
+    yield sql("update link_hosts set state = 'deleted' where account_id = $1 and host <> $2", account_id, host)
+    yield sql(
+        "insert into link_hosts (account_id, host, zone_id, state, route_id, error, version)"
+        " values ($1, $2, $3, 'route_pending', null, null, $4) on conflict (account_id, host) do update"
+        " set state = 'route_pending', zone_id = excluded.zone_id, error = null, version = excluded.version",
+        account_id,
+        host,
+        zone_id,
+        version,
+    )
+    return LinkHost(host, zone_id, "route_pending", None, None, version)
+
+
+def set_link_host_route(
+    account_id: str, host: str, state: RouteState, route_id: str | None, error: JsonObject | None
+) -> Tx[None]:
+    """How the making of the link host's route ended; one that was replaced meanwhile stays deleted."""
+    yield sql(
+        "update link_hosts set state = case when state = 'deleted' then state else $3 end, route_id = $4, error = $5"
+        " where account_id = $1 and host = $2",
+        account_id,
+        host,
+        state,
+        route_id,
+        None if error is None else json.dumps(error),
+    )
+
+
+def replaced_link_hosts(account_id: str) -> Tx[list[LinkHost]]:
+    """Link hosts that were replaced and whose routes are still to be removed."""
+    rows = yield sql("select * from link_hosts where account_id = $1 and state = 'deleted'", account_id)
+    return [link_host_of(row) for row in rows]
+
+
+def forget_link_host(account_id: str, host: str) -> Tx[None]:
+    """A replaced link host's route is gone."""
+    yield sql("delete from link_hosts where account_id = $1 and host = $2 and state = 'deleted'", account_id, host)
+
+
+def link_host_of(row: Row) -> LinkHost:
+    """A row of link_hosts."""
+    return LinkHost(
+        host=row["host"],
+        zone_id=row["zone_id"],
+        state=row["state"],
+        route_id=row["route_id"],
+        error=json.loads(row["error"]) if row["error"] else None,
+        version=row["version"],
+    )

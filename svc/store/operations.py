@@ -1,0 +1,106 @@
+"""Transactions on operations: the long pieces of work, one at a time for each edge account."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from svc.errors import Conflict
+from svc.model import Operation
+from svc.store.tx import Row, Tx, sql
+
+if TYPE_CHECKING:
+    from svc.model import JsonObject, OperationKind
+
+# The step in which an install only waits for the worker's first word.
+SELFCHECK = "selfcheck"
+
+
+def running(account_id: str) -> Tx[Operation | None]:
+    """The operation that runs on the account."""
+    rows = yield sql("select * from operations where account_id = $1 and state = 'running'", account_id)
+    return _operation(rows[0]) if rows else None
+
+
+def latest(account_id: str) -> Tx[Operation | None]:
+    """The account's newest operation."""
+    rows = yield sql(
+        "select * from operations where account_id = $1"
+        " order by case when state = 'running' then 1 else 0 end desc, created_at desc, updated_at desc, id limit 1",
+        account_id,
+    )
+    return _operation(rows[0]) if rows else None
+
+
+def ids_of_kind(account_id: str, kind: OperationKind) -> Tx[list[str]]:
+    """The ids of all operations of a kind that the account ever had."""
+    rows = yield sql("select id from operations where account_id = $1 and kind = $2", account_id, kind)
+    return [row["id"] for row in rows]
+
+
+def add(
+    operation_id: str, account_id: str, edge_account_id: str, kind: OperationKind, step: str, now: int
+) -> Tx[Operation]:
+    """Begin an operation. Raises Conflict operation_in_progress."""
+    rows = yield sql(
+        "insert into operations (id, account_id, edge_account_id, kind, state, step, error, attempts, made, created_at,"
+        " updated_at) values ($1, $2, $3, $4, 'running', $5, null, 0, '{}', $6, $6)"
+        " on conflict (edge_account_id) where state = 'running' do nothing returning *",
+        operation_id,
+        account_id,
+        edge_account_id,
+        kind,
+        step,
+        now,
+    )
+    if not rows:
+        raise Conflict("operation_in_progress")
+    return _operation(rows[0])
+
+
+def set_step(operation_id: str, step: str, made: dict[str, str | int], now: int) -> Tx[None]:
+    """The operation has come to `step`; `made` is added to what was made outside."""
+    rows = yield sql("select made from operations where id = $1", operation_id)
+    merged = {**json.loads(rows[0]["made"]), **made} if rows else made
+    yield sql(
+        "update operations set step = $2, made = $3, updated_at = $4 where id = $1",
+        operation_id,
+        step,
+        json.dumps(merged),
+        now,
+    )
+
+
+def count_attempt(operation_id: str, now: int) -> Tx[None]:
+    """One more try met a passing failure."""
+    yield sql("update operations set attempts = attempts + 1, updated_at = $2 where id = $1", operation_id, now)
+
+
+def finish(operation_id: str, now: int) -> Tx[None]:
+    """The operation is done."""
+    yield sql("update operations set state = 'done', updated_at = $2 where id = $1", operation_id, now)
+
+
+def fail(operation_id: str, error: JsonObject, now: int) -> Tx[None]:
+    """The operation has failed."""
+    yield sql(
+        "update operations set state = 'failed', error = $2, updated_at = $3 where id = $1",
+        operation_id,
+        json.dumps(error),
+        now,
+    )
+
+
+def _operation(row: Row) -> Operation:
+    return Operation(
+        id=row["id"],
+        account_id=row["account_id"],
+        kind=row["kind"],
+        state=row["state"],
+        step=row["step"],
+        error=json.loads(row["error"]) if row["error"] else None,
+        attempts=row["attempts"],
+        made=json.loads(row["made"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )

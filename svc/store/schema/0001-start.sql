@@ -1,0 +1,208 @@
+-- INT is a 64-bit integer, BYTES a byte string: the engines write them differently (migrate.py).
+-- Times are epoch milliseconds, days are days since 1970-01-01, JSON is text.
+
+create table users (
+    id IDENTITY,
+    email TEXT not null,
+    password_hash TEXT not null,
+    email_confirmed INT not null,
+    plan TEXT not null,
+    created_at INT not null
+);
+-- An address is one whatever its capitals.
+create unique index users_email on users (lower(email));
+
+create table sessions (
+    refresh_digest TEXT primary key,
+    access_digest TEXT not null unique,
+    user_id INT not null references users (id) on delete cascade,
+    access_expires_at INT not null,
+    refresh_expires_at INT not null,
+    created_at INT not null
+);
+create index sessions_user on sessions (user_id);
+
+-- Only the newest mail of a purpose counts.
+create table mail_tokens (
+    user_id INT not null references users (id) on delete cascade,
+    purpose TEXT not null,
+    digest TEXT not null unique,
+    expires_at INT not null,
+    primary key (user_id, purpose)
+);
+
+create table keys (
+    id TEXT primary key,
+    user_id INT not null references users (id) on delete cascade,
+    digest TEXT not null unique,
+    prefix TEXT not null,
+    scopes TEXT not null,
+    allow_accounts TEXT,
+    allow_ips TEXT,
+    created_at INT not null,
+    last_used INT
+);
+create index keys_user on keys (user_id);
+
+-- The first answers to requests with an Idempotency-Key.
+create table idempotency (
+    caller TEXT not null,
+    method TEXT not null,
+    path TEXT not null,
+    key TEXT not null,
+    body_digest TEXT not null,
+    status INT not null,
+    content_type TEXT not null,
+    headers TEXT not null,
+    body BYTES not null,
+    expires_at INT not null,
+    primary key (caller, method, path, key)
+);
+create index idempotency_expiry on idempotency (expires_at);
+
+create table accounts (
+    id TEXT primary key,
+    user_id INT not null references users (id),
+    edge_account_id TEXT not null unique,
+    name TEXT not null,
+    state TEXT not null,
+    token_id TEXT,
+    token_name TEXT,
+    token_expires_at INT,
+    sealed_token BYTES,
+    error TEXT,
+    database_id TEXT,
+    script_etag TEXT,
+    edge_bundle TEXT,
+    edge_schema INT,
+    installed_at INT,
+    install_id TEXT,
+    config_version INT not null,
+    synced_version INT not null,
+    push TEXT,
+    advice TEXT,
+    created_at INT not null
+);
+create index accounts_user on accounts (user_id);
+
+create table operations (
+    id TEXT primary key,
+    account_id TEXT not null references accounts (id) on delete cascade,
+    edge_account_id TEXT not null,
+    kind TEXT not null,
+    state TEXT not null,
+    step TEXT not null,
+    error TEXT,
+    attempts INT not null,
+    made TEXT not null,
+    created_at INT not null,
+    updated_at INT not null
+);
+-- One operation at a time on an edge account.
+create unique index operations_running on operations (edge_account_id) where state = 'running';
+create index operations_account on operations (account_id);
+
+create table worker_keys (
+    digest TEXT primary key,
+    account_id TEXT not null references accounts (id) on delete cascade,
+    valid_until INT
+);
+create index worker_keys_account on worker_keys (account_id);
+
+create table link_hosts (
+    account_id TEXT not null references accounts (id) on delete cascade,
+    host TEXT not null,
+    zone_id TEXT not null,
+    state TEXT not null,
+    route_id TEXT,
+    error TEXT,
+    version INT not null,
+    primary key (account_id, host)
+);
+
+-- Sites and links outlive the account: their totals can be reported after a disconnect.
+create table sites (
+    id TEXT primary key,
+    account_id TEXT not null,
+    user_id INT not null references users (id) on delete cascade,
+    host TEXT not null,
+    zone_id TEXT not null,
+    state TEXT not null,
+    path TEXT not null,
+    script_name TEXT not null,
+    excluded_paths TEXT not null,
+    route_id TEXT,
+    error TEXT,
+    version INT not null,
+    created_at INT not null
+);
+create unique index sites_host on sites (account_id, host) where state <> 'deleted';
+create index sites_user on sites (user_id, created_at, id);
+create index sites_version on sites (account_id, version);
+
+create table retiring_paths (
+    site_id TEXT not null references sites (id) on delete cascade,
+    path TEXT not null,
+    route_id TEXT,
+    until INT not null,
+    primary key (site_id, path)
+);
+
+create table links (
+    id TEXT primary key,
+    account_id TEXT not null,
+    user_id INT not null references users (id) on delete cascade,
+    code TEXT not null,
+    url TEXT not null,
+    rules TEXT not null,
+    state TEXT not null,
+    version INT not null,
+    created_at INT not null
+);
+create unique index links_code on links (account_id, code) where state = 'active';
+create index links_user on links (user_id, created_at, id);
+create index links_version on links (account_id, version);
+
+-- Totals of the worker's pushes. A target is a site's or a link's id; as_of and final are those of the part that
+-- brought the row, so that an older part never lowers it.
+create table hours (
+    target TEXT not null,
+    at INT not null,
+    views INT not null,
+    bots INT not null,
+    visitors INT not null,
+    as_of INT not null,
+    final INT not null,
+    primary key (target, at)
+) WITHOUT_ROWID;
+
+create table days (
+    target TEXT not null,
+    day INT not null,
+    views INT not null,
+    bots INT not null,
+    visitors INT not null,
+    as_of INT not null,
+    final INT not null,
+    primary key (target, day)
+) WITHOUT_ROWID;
+
+-- Hours whose points the worker's write budget refused.
+create table refused_hours (
+    account_id TEXT not null references accounts (id) on delete cascade,
+    at INT not null,
+    primary key (account_id, at)
+);
+
+-- Days of which an account's worker has sent everything.
+create table final_days (
+    account_id TEXT not null references accounts (id) on delete cascade,
+    day INT not null,
+    primary key (account_id, day)
+);
+
+-- Up to where each account's worker has sent its totals.
+create table pushed (
+    account_id TEXT primary key references accounts (id) on delete cascade,
+    as_of INT not null
+);

@@ -1,0 +1,300 @@
+"""The embedded engine: one writer thread with group commit, readers on connections of their own.
+
+The writer takes every transaction that waits, runs each in a SAVEPOINT of one SQL transaction and commits once, so
+that a disk flush is shared (synchronous=FULL) and a transaction that fails undoes only itself. Nobody is answered
+before that commit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import sqlite3
+import threading
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import outcome
+import trio
+
+from svc.config import ConfigError
+from svc.store.migrate import migrations, pending
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from svc.store.migrate import Migration
+    from svc.store.tx import Parameter, Row, Statement, Tx
+
+T = TypeVar("T")
+
+# Transactions in one commit: enough to share the flush, few enough that the first does not wait long (about 10 ms).
+_GROUP = 200
+_READERS = 4
+# Another process (a command, a backup) may hold the file's write lock this long.
+_BUSY_MS = 5_000
+# "$1" is a parameter named "1" to SQLite; a tuple would bind by the order of appearance.
+_NAMES = tuple(str(number) for number in range(1, 1_101))  # as many as any list here has, and some more
+
+
+class _Job:
+    """One transaction on its way through a thread; either the thread or a cancel takes it, never both.
+
+    Its place in a queue is its caller's, who waits: there are never more jobs than waiting tasks.
+    """
+
+    __slots__ = ("_taken", "result", "task", "token", "tx")
+
+    def __init__(self, tx: Tx[Any]) -> None:
+        self.tx = tx
+        self.token = trio.lowlevel.current_trio_token()
+        self.task = trio.lowlevel.current_task()
+        self.result: outcome.Outcome[Any] = outcome.Error(RuntimeError("the transaction was not run"))
+        self._taken = threading.Lock()
+
+    def take(self) -> bool:
+        """True for the first who asks."""
+        return self._taken.acquire(blocking=False)
+
+
+# None ends one thread.
+_Queue = queue.SimpleQueue[_Job | None]
+
+
+class SqliteStore:
+    """See `svc.store.tx.Store`. Open one with `open_sqlite`."""
+
+    def __init__(self, writer: sqlite3.Connection, readers: list[sqlite3.Connection]) -> None:
+        self._writes: _Queue = queue.SimpleQueue()
+        self._reads: _Queue = queue.SimpleQueue()
+        self._connections = [*readers, writer]
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=_write, args=(writer, self._writes), name="sqlite writer", daemon=True),
+            *(
+                threading.Thread(target=_read, args=(reader, self._reads), name="sqlite reader", daemon=True)
+                for reader in readers
+            ),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    async def run(self, tx: Tx[T]) -> T:
+        """Run a transaction on the writer. Cancelled before the writer took it, nothing is done; after that it is
+        finished and its result returned."""
+        return await self._crossing(self._writes, tx)
+
+    async def read(self, tx: Tx[T]) -> T:
+        """Run a transaction on a connection that cannot write, on one snapshot."""
+        return await self._crossing(self._reads, tx)
+
+    async def _crossing(self, jobs: _Queue, tx: Tx[T]) -> T:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._closed:
+            raise trio.ClosedResourceError("the store is closed")
+        job = _Job(tx)
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            return trio.lowlevel.Abort.SUCCEEDED if job.take() else trio.lowlevel.Abort.FAILED
+
+        jobs.put(job)
+        value: T = await trio.lowlevel.wait_task_rescheduled(abort)
+        return value
+
+    def close(self) -> None:
+        """Let the threads finish what waits, then close every connection. Blocks."""
+        self._closed = True
+        self._writes.put(None)
+        for _ in self._threads[1:]:
+            self._reads.put(None)
+        for thread in self._threads:
+            thread.join()
+        for connection in self._connections:
+            connection.close()
+
+
+def _write(connection: sqlite3.Connection, jobs: _Queue) -> None:
+    ending = False
+    while not ending:
+        job = jobs.get()
+        group: list[_Job] = []
+        while True:
+            if job is None:
+                ending = True
+                break
+            if job.take():
+                group.append(job)
+            if len(group) == _GROUP or jobs.empty():
+                break
+            job = jobs.get()
+        if group:
+            committed = outcome.capture(_commit, connection, group)
+            if isinstance(committed, outcome.Error):
+                # The group as a whole was not kept: disk full, file locked or gone.
+                _undo(connection)
+                for failed in group:
+                    # One each: a traceback grows in every task that raises it.
+                    failed.result = outcome.Error(_like(committed.error))
+            _answer(group)
+
+
+def _like(error: BaseException) -> BaseException:
+    fresh = type(error)(*error.args)
+    fresh.__cause__ = error
+    return fresh
+
+
+def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
+    """Run the jobs and commit them together. Raises sqlite3.Error: nothing of the group was kept."""
+    connection.execute("begin immediate")
+    for job in group:
+        connection.execute("savepoint job")
+        job.result = outcome.capture(_drive, connection, job.tx)
+        if isinstance(job.result, outcome.Error):
+            # Fails when the error has ended the whole transaction (SQLite does so when a disk fails): all are undone.
+            connection.execute("rollback to job")
+        connection.execute("release job")
+    connection.execute("commit")
+
+
+def _read(connection: sqlite3.Connection, jobs: _Queue) -> None:
+    while (job := jobs.get()) is not None:
+        if job.take():
+            job.result = outcome.capture(_snapshot, connection, job.tx)
+            _answer([job])
+
+
+def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
+    connection.execute("begin")
+    try:
+        return _drive(connection, tx)
+    finally:
+        _undo(connection)
+
+
+def _undo(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("rollback")
+
+
+def _answer(jobs: list[_Job]) -> None:
+    """Wake the tasks that wait for these jobs: one call into Trio for all."""
+    with contextlib.suppress(trio.RunFinishedError):  # nobody is left to hear it
+        jobs[0].token.run_sync_soon(_wake, jobs)
+
+
+def _wake(jobs: list[_Job]) -> None:
+    for job in jobs:
+        trio.lowlevel.reschedule(job.task, job.result)
+
+
+def _drive(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
+    with contextlib.closing(tx):
+        try:
+            statement = next(tx)
+            while True:
+                statement = tx.send(_execute(connection, statement))
+        except StopIteration as done:
+            return done.value
+
+
+def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
+    try:
+        if not statement.answers:
+            connection.executemany(statement.text, map(_named, statement.runs))
+            return []
+        cursor = connection.execute(statement.text, _named(statement.runs[0]))
+    except sqlite3.Error as error:
+        error.add_note(f"in: {statement.text}")
+        raise
+    if cursor.description is None:
+        return []
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _named(parameters: tuple[Parameter, ...]) -> dict[str, Parameter]:
+    if len(parameters) <= len(_NAMES):
+        return dict(zip(_NAMES, parameters, strict=False))
+    return {str(number): value for number, value in enumerate(parameters, 1)}
+
+
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """A connection as the service uses it: WAL, durable commits, foreign keys held, used by one thread at a time."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
+    connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = full")
+    connection.execute("pragma foreign_keys = on")
+    if read_only:
+        connection.execute("pragma query_only = on")
+    return connection
+
+
+@asynccontextmanager
+async def open_sqlite(path: Path) -> AsyncIterator[SqliteStore]:
+    """The store in the file `path`, migrated. Raises ConfigError: not a database, or of a newer program."""
+    store = await trio.to_thread.run_sync(_open, path)
+    try:
+        yield store
+    finally:
+        with trio.CancelScope(shield=True):  # bounded: the threads finish at most what is queued
+            await trio.to_thread.run_sync(store.close)
+
+
+def _open(path: Path) -> SqliteStore:
+    connections: list[sqlite3.Connection] = []
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # It holds password hashes and sealed tokens; SQLite gives its other files the same mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        connections.append(connect(path))
+        migrate(connections[0], path, migrations("sqlite"))
+        connections.extend(connect(path, read_only=True) for _ in range(_READERS))
+    except (OSError, sqlite3.Error, ConfigError) as error:
+        for connection in connections:
+            connection.close()
+        raise ConfigError(f"The store {path} cannot be opened: {error}") from error
+    return SqliteStore(connections[0], connections[1:])
+
+
+def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:
+    """Bring the schema up to date; a store with an older one is copied to `<path>.schema-<n>.backup` first.
+
+    Raises ConfigError: a newer schema.
+    """
+    if pending(known, _schema(connection)):
+        with _lone_writer(connection):  # so that two programs that start at once do it once
+            version = _schema(connection)
+            steps = pending(known, version)
+            if steps and version:
+                _copy(path, path.with_name(f"{path.name}.schema-{version}.backup"))
+            for step in steps:
+                for statement in step.statements:
+                    connection.execute(statement)
+                connection.execute(f"pragma user_version = {step.number}")
+
+
+def _schema(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("pragma user_version").fetchone()[0])
+
+
+def _copy(path: Path, target: Path) -> None:
+    """A consistent copy of the database, whole or not there at all."""
+    partial = target.with_name(f"{target.name}.part")
+    partial.unlink(missing_ok=True)
+    os.close(os.open(partial, os.O_RDWR | os.O_CREAT, 0o600))
+    with contextlib.closing(sqlite3.connect(path)) as source, contextlib.closing(sqlite3.connect(partial)) as copy:
+        source.backup(copy)
+    partial.replace(target)
+
+
+@contextlib.contextmanager
+def _lone_writer(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("begin immediate")
+    with contextlib.ExitStack() as undo:
+        undo.callback(_undo, connection)
+        yield
+        connection.execute("commit")

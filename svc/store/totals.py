@@ -1,0 +1,219 @@
+"""Transactions on totals: what the workers push, and what reports read.
+
+Every number of a push is absolute for its target and hour, or target and day, as of a moment. A row takes the place
+of the stored one unless that is newer; of two with the same moment the final one, then the larger one is the newer,
+because counters only grow. So pushes may come in any order and any number of times: the outcome is the same
+(rule W3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from svc.clock import DAY_MS, HOUR_MS, day_of
+from svc.model import Counts
+from svc.store.tx import Tx, many, placeholders, sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The worker keeps a part for 35 days; with its clock and ours apart, and a day for the last push under way.
+OLDEST_DAYS = 37
+
+Refusal = Literal["too_old", "invalid"]
+
+
+@dataclass(frozen=True)
+class TargetCounts:
+    """What one target counted, in an hour or a day."""
+
+    target: str
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class PushedHour:
+    """One closed hour; `at` is its start."""
+
+    at: int
+    rows: tuple[TargetCounts, ...]
+
+
+@dataclass(frozen=True)
+class PushedPart:
+    """One part of a push: a day, or what is new of it, as of the end of a closed hour."""
+
+    id: int
+    day: int
+    as_of: int
+    final: bool
+    hours: tuple[PushedHour, ...]
+    refused_hours: tuple[int, ...]
+    days: tuple[TargetCounts, ...]
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What became of a push: every part is either accepted or refused."""
+
+    accepted: tuple[int, ...]
+    refused: tuple[tuple[int, Refusal], ...]
+    unknown_targets: tuple[str, ...]
+
+
+# A larger (as_of, final, views, bots, visitors) is the newer row.
+_UPSERT_HOUR = (
+    "insert into hours (target, at, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, $6, $7)"
+    " on conflict (target, at) do update set views = excluded.views, bots = excluded.bots,"
+    " visitors = excluded.visitors, as_of = excluded.as_of, final = excluded.final"
+    " where (excluded.as_of, excluded.final, excluded.views, excluded.bots, excluded.visitors)"
+    " > (hours.as_of, hours.final, hours.views, hours.bots, hours.visitors)"
+)
+_UPSERT_DAY = (
+    "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, $6, $7)"
+    " on conflict (target, day) do update set views = excluded.views, bots = excluded.bots,"
+    " visitors = excluded.visitors, as_of = excluded.as_of, final = excluded.final"
+    " where (excluded.as_of, excluded.final, excluded.views, excluded.bots, excluded.visitors)"
+    " > (days.as_of, days.final, days.views, days.bots, days.visitors)"
+)
+
+
+def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingested]:
+    """Take in the parts of a push.
+
+    A part is refused as `invalid` when its hours lie outside its day or its day in the future, as `too_old` when no
+    report could show it. Rows of targets that are not this account's are left out and named.
+    """
+    good: list[PushedPart] = []
+    refused: list[tuple[int, Refusal]] = []
+    for part in parts:
+        why = refusal(part, now)
+        if why is None:
+            good.append(part)
+        else:
+            refused.append((part.id, why))
+    named = {row.target for part in good for row in _rows(part)}
+    known = yield from _known(account_id, named)
+    hours = [
+        (row.target, hour.at, *_numbers(row.counts), part.as_of, int(part.final))
+        for part in good
+        for hour in part.hours
+        for row in hour.rows
+        if row.target in known
+    ]
+    days = [
+        (row.target, part.day, *_numbers(row.counts), part.as_of, int(part.final))
+        for part in good
+        for row in part.days
+        if row.target in known
+    ]
+    # Sorted: two pushes at once lock the rows that they share in the same order.
+    yield many(_UPSERT_HOUR, sorted(hours))
+    yield many(_UPSERT_DAY, sorted(days))
+    yield many(
+        "insert into refused_hours (account_id, at) values ($1, $2) on conflict (account_id, at) do nothing",
+        sorted((account_id, at) for at in {at for part in good for at in part.refused_hours}),
+    )
+    yield many(
+        "insert into final_days (account_id, day) values ($1, $2) on conflict (account_id, day) do nothing",
+        sorted((account_id, day) for day in {part.day for part in good if part.final}),
+    )
+    if good:
+        yield sql(
+            "insert into pushed (account_id, as_of) values ($1, $2) on conflict (account_id) do update"
+            " set as_of = excluded.as_of where excluded.as_of > pushed.as_of",
+            account_id,
+            max(part.as_of for part in good),
+        )
+    return Ingested(tuple(part.id for part in good), tuple(refused), tuple(sorted(named - known)))
+
+
+def refusal(part: PushedPart, now: int) -> Refusal | None:
+    """Why a part cannot be taken; None when it can. Pure."""
+    first, end = part.day * DAY_MS, (part.day + 1) * DAY_MS
+    marks = [*(hour.at for hour in part.hours), *part.refused_hours]
+    # A worker's clock may be ahead of ours by less than an hour.
+    if part.as_of > now + HOUR_MS or not first <= part.as_of <= end:
+        return "invalid"
+    if any(not first <= at < end or at % HOUR_MS for at in marks):
+        return "invalid"
+    if part.day < day_of(now) - OLDEST_DAYS:
+        return "too_old"
+    return None
+
+
+def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Counts]]]:
+    """The target's hours that begin in [from_ms, to_ms), in order; an hour without a row had no views."""
+    rows = yield sql(
+        "select at, views, bots, visitors from hours where target = $1 and at >= $2 and at < $3 order by at",
+        target,
+        from_ms,
+        to_ms,
+    )
+    return [(row["at"], Counts(row["views"], row["bots"], row["visitors"])) for row in rows]
+
+
+def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Counts, int, bool]]]:
+    """The target's days in [from_day, to_day]: the counts, up to when, and whether they are the whole day's.
+
+    A day without a row had no views, if the account's worker has sent that day (`final_days`, `pushed_as_of`).
+    """
+    rows = yield sql(
+        "select day, views, bots, visitors, as_of, final from days where target = $1 and day >= $2 and day <= $3",
+        target,
+        from_day,
+        to_day,
+    )
+    return {
+        row["day"]: (Counts(row["views"], row["bots"], row["visitors"]), row["as_of"], row["final"] == 1)
+        for row in rows
+    }
+
+
+def final_days(account_id: str, from_day: int, to_day: int) -> Tx[set[int]]:
+    """The days in [from_day, to_day] of which the account's worker has sent everything, for all its targets."""
+    rows = yield sql(
+        "select day from final_days where account_id = $1 and day >= $2 and day <= $3", account_id, from_day, to_day
+    )
+    return {row["day"] for row in rows}
+
+
+def pushed_as_of(account_id: str) -> Tx[int | None]:
+    """The end of the latest closed hour that the account's worker has sent; None before the first."""
+    rows = yield sql("select as_of from pushed where account_id = $1", account_id)
+    return rows[0]["as_of"] if rows else None
+
+
+def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
+    """The hours that begin in [from_ms, to_ms) whose points the worker's write budget refused, in order."""
+    rows = yield sql(
+        "select at from refused_hours where account_id = $1 and at >= $2 and at < $3 order by at",
+        account_id,
+        from_ms,
+        to_ms,
+    )
+    return [row["at"] for row in rows]
+
+
+def _known(account_id: str, named: set[str]) -> Tx[set[str]]:
+    """Which of `named` are the account's sites and links, deleted ones included: their last totals still come."""
+    known: set[str] = set()
+    for table, prefix in (("sites", "site_"), ("links", "lnk_")):
+        ids = sorted(target for target in named if target.startswith(prefix))
+        if ids:
+            rows = yield sql(
+                f"select id from {table} where account_id = $1 and id in ({placeholders(len(ids), first=2)})",  # noqa: S608  # two names and placeholders
+                account_id,
+                *ids,
+            )
+            known.update(row["id"] for row in rows)
+    return known
+
+
+def _rows(part: PushedPart) -> list[TargetCounts]:
+    return [*part.days, *(row for hour in part.hours for row in hour.rows)]
+
+
+def _numbers(counts: Counts) -> tuple[int, int, int]:
+    return counts.views, counts.bots, counts.visitors

@@ -1,0 +1,91 @@
+"""Transactions as generators: the one form in which everything is read and written.
+
+A transaction is a function that *yields* statements and *receives* their rows; an engine drives it, in a thread for
+SQLite, in one coroutine for PostgreSQL, and commits when it returns. It knows SQL and no engine:
+
+    def rename(account_id: str, name: str) -> Tx[bool]:
+        rows = yield sql("update accounts set name = $2 where id = $1 returning id", account_id, name)
+        return bool(rows)
+
+    renamed = await store.run(rename("acc_…", "shop"))
+
+One function is one transaction is one crossing into the engine: cancelled or failed, all of it is undone. Raising
+inside rolls back and reaches the caller. `yield from` puts transactions together. Nothing outside the store may be
+waited for inside.
+
+The text runs on both engines: `$1` parameters, bare ones cast; integers for time (epoch ms) and booleans; JSON as
+text; no now(); sums cast to bigint. Where two transactions may meet, let the statement decide (`on conflict do
+nothing returning`, `update … where state = … returning`): on PostgreSQL a row that was read may have changed since.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+# One row of an answer, by column name.
+Row = Mapping[str, Any]
+Parameter = str | int | bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL statement and the parameters of each of its runs, $1 first; the repr shows none of them."""
+
+    text: str
+    runs: Sequence[tuple[Parameter, ...]] = field(repr=False)
+    answers: bool = True  # False: it may run any number of times, and its rows are not asked for
+
+
+Tx = Generator[Statement, list[Row], T]
+
+
+def sql(text: str, *parameters: Parameter) -> Statement:
+    """A statement, run once. Raises ValueError when the text does not name exactly $1 … $n."""
+    if _parameters_of(text) != len(parameters):
+        raise ValueError(f"{len(parameters)} parameters given to: {text}")
+    return Statement(text, (parameters,))
+
+
+def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
+    """A statement, run once for each tuple of parameters, in order and in one crossing; it gives no rows.
+
+    Raises ValueError when the text does not name exactly as many parameters as each tuple has.
+    """
+    wanted = _parameters_of(text)
+    if any(len(parameters) != wanted for parameters in runs):
+        raise ValueError(f"not every run has {wanted} parameters: {text}")
+    return Statement(text, runs, answers=False)
+
+
+def placeholders(count: int, first: int = 1) -> str:
+    """`count` parameters for a list: `$1, $2, $3`; an empty list is null, in which nothing is."""
+    return ", ".join(f"${number}" for number in range(first, first + count)) or "null"
+
+
+@lru_cache(maxsize=1_000)
+def _parameters_of(text: str) -> int:
+    numbers = {int(number) for number in re.findall(r"\$(\d+)", text)}
+    if numbers != set(range(1, len(numbers) + 1)):
+        raise ValueError(f"parameters are not numbered from $1 without a gap: {text}")
+    return len(numbers)
+
+
+class Store(Protocol):
+    """What both engines are."""
+
+    async def run(self, tx: Tx[T]) -> T:
+        """Run a transaction; returns after its commit is durable. Raises what the transaction raised.
+
+        Raises Busy when the engine could not do it now; nothing was done. Cancelled means the same.
+        """
+        ...
+
+    async def read(self, tx: Tx[T]) -> T:
+        """Run a transaction that only reads, on one snapshot, beside the writers."""
+        ...

@@ -1,0 +1,18 @@
+"""The version of an account's configuration: raised by every change that its worker has to know."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from svc.errors import NotFound
+from svc.store.tx import Tx, sql
+
+
+def bump_version(account_id: str) -> Tx[int]:
+    """A new version of the account's configuration, for the row that is about to change."""
+    rows = yield sql(
+        "update accounts set config_version = config_version + 1 where id = $1 returning config_version", account_id
+    )
+    if not rows:
+        raise NotFound
+    return cast("int", rows[0]["config_version"])

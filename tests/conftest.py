@@ -1,0 +1,93 @@
+"""Fixtures of every room: a store on each engine, a clock that stands still, no unexpected ERROR in the log."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from svc.store import open_store
+from tests.clock import FrozenClock
+from tests.databases import postgres_config, postgres_server, sqlite_config
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from svc.config import Store as StoreConfig
+    from svc.store.tx import Store
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The address of a real PostgreSQL."""
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreConfig]:
+    """The configuration of an empty store, on each engine in turn."""
+    if request.param == "sqlite":
+        yield sqlite_config(tmp_path)
+    else:
+        with postgres_config(request.getfixturevalue("postgres_url")) as config:
+            yield config
+
+
+@pytest.fixture
+async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
+    """An open store, migrated and empty, on each engine in turn."""
+    async with open_store(store_config) as opened:
+        yield opened
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    """A wall clock that only the test moves."""
+    return FrozenClock()
+
+
+class ExpectedErrors:
+    """The ERROR lines that a test causes on purpose; each must come."""
+
+    def __init__(self) -> None:
+        self.patterns: list[str] = []
+
+    def allow(self, pattern: str) -> None:
+        """Expect at least one ERROR whose message matches the regular expression."""
+        self.patterns.append(pattern)
+
+
+class _ErrorLines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1]:
+            text += f": {record.exc_info[1]!r}"
+        self.messages.append(text)
+
+
+@pytest.fixture
+def expected_errors() -> ExpectedErrors:
+    """`expected_errors.allow(pattern)`: the test causes this ERROR on purpose."""
+    return ExpectedErrors()
+
+
+@pytest.fixture(autouse=True)
+def no_unexpected_errors(expected_errors: ExpectedErrors) -> Iterator[None]:
+    """An ERROR in the log fails the test, unless it was expected; so does an expected one that never came."""
+    lines = _ErrorLines()
+    logging.getLogger().addHandler(lines)
+    yield
+    logging.getLogger().removeHandler(lines)
+    patterns = expected_errors.patterns
+    unexpected = [text for text in lines.messages if not any(re.search(pattern, text) for pattern in patterns)]
+    missing = [pattern for pattern in patterns if not any(re.search(pattern, text) for text in lines.messages)]
+    assert not unexpected, f"ERROR in the log: {unexpected}"
+    assert not missing, f"expected ERROR never came: {missing}"

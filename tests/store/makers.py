@@ -1,0 +1,94 @@
+"""Rows to begin with, made by the store's own transactions."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from svc.ids import new_id
+from svc.model import Link, Site
+from svc.store import accounts, link_hosts, links, sites, users
+from tests.clock import START_MS
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+_numbers = count(1)
+
+
+def a_user() -> Tx[int]:
+    """A new user's id."""
+    user = yield from users.add_user(f"person{next(_numbers)}@example.com", "hash", START_MS)
+    assert user is not None
+    return user.id
+
+
+def an_account(user_id: int | None = None, *, edge_account_id: str | None = None, link_host: bool = True) -> Tx[str]:
+    """A new account's id; of a new user when none is named."""
+    if user_id is None:
+        user_id = yield from a_user()
+    account, _ = yield from accounts.begin_connect(
+        account_id=new_id("acc"),
+        operation_id=new_id("op"),
+        user_id=user_id,
+        edge_account_id=edge_account_id or f"{next(_numbers):032x}",
+        name="Shop",
+        now=START_MS,
+    )
+    if link_host:
+        yield from link_hosts.put_link_host(account.id, "go.example.com", "zone")
+    return account.id
+
+
+def owner_of(account_id: str) -> Tx[int]:
+    """The id of the account's user."""
+    account = yield from accounts.account_by_id(account_id)
+    assert account is not None
+    return account.user_id
+
+
+def new_site(user_id: int, account_id: str, host: str = "shop.example.com", at: int = START_MS) -> Site:
+    """A site that is not stored yet."""
+    return Site(
+        id=new_id("site"),
+        account_id=account_id,
+        user_id=user_id,
+        host=host,
+        zone_id="zone",
+        state="route_pending",
+        path="/ab3/x9k",
+        script_name="k3f",
+        excluded_paths=("/admin",),
+        route_id=None,
+        retiring=(),
+        error=None,
+        version=0,
+        created_at=at,
+    )
+
+
+def new_link(user_id: int, account_id: str, code: str = "sale26", at: int = START_MS) -> Link:
+    """A link that is not stored yet."""
+    return Link(
+        id=new_id("lnk"),
+        account_id=account_id,
+        user_id=user_id,
+        code=code,
+        url="https://shop.example.com/sale",
+        rules=(),
+        state="active",
+        version=0,
+        created_at=at,
+    )
+
+
+def a_site(account_id: str, host: str = "shop.example.com") -> Tx[str]:
+    """A new site's id."""
+    user_id = yield from owner_of(account_id)
+    return (yield from sites.add_site(new_site(user_id, account_id, host), 1_000)).id
+
+
+def a_link(account_id: str, code: str = "sale26") -> Tx[str]:
+    """A new link's id."""
+    user_id = yield from owner_of(account_id)
+    return (yield from links.add_link(new_link(user_id, account_id, code), 1_000)).id

@@ -1,0 +1,142 @@
+"""Accounts and their operations: one at a time, and no change is lost between two that come at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+import trio
+
+from svc.clock import DAY_MS
+from svc.errors import Conflict
+from svc.ids import new_id
+from svc.model import WorkerPush
+from svc.store import accounts, link_hosts, operations
+from svc.store.tx import sql
+from tests.clock import START_MS
+from tests.store.makers import a_site, an_account
+
+if TYPE_CHECKING:
+    from svc.model import Account
+    from svc.store.tx import Statement, Store, Tx
+
+T = TypeVar("T")
+
+PUSH = WorkerPush(START_MS, "b" * 64, 1, 0, None, {"budget": 0}, "op_unknown")
+
+
+async def account_of(store: Store, account_id: str) -> Account:
+    return accounts.present(await store.read(accounts.account_by_id(account_id)))
+
+
+def in_state(account_id: str, state: str) -> Tx[None]:
+    yield sql("update accounts set state = $2 where id = $1", account_id, state)
+
+
+@pytest.fixture
+def pause(store_config):
+    """A statement that leaves others the time to come between, where they can."""
+    url = store_config.url.get_secret_value()
+    return "select 1 as one" if url.startswith("sqlite") else "select pg_sleep(0.05)"
+
+
+def slowly(tx: Tx[T], pause: str) -> Tx[T]:
+    """The transaction, with a pause after each of its statements."""
+    try:
+        statement: Statement = next(tx)
+        while True:
+            rows = yield statement
+            yield sql(pause)
+            statement = tx.send(rows)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+
+
+@pytest.mark.rule("A15")
+@pytest.mark.parametrize("push_first", [True, False])
+async def test_a_push_and_a_change_of_state_at_once_are_both_kept(store, pause, push_first):
+    account_id = await store.run(an_account())
+    await store.run(in_state(account_id, "ready"))
+    both = [
+        accounts.record_push(account_id, PUSH),
+        accounts.move(account_id, ("ready",), "permission_error", {"code": "permission_error", "message": "no"}),
+    ]
+    async with trio.open_nursery() as nursery:
+        for tx in both if push_first else both[::-1]:
+            nursery.start_soon(store.run, slowly(tx, pause))
+    account = await account_of(store, account_id)
+    assert account.state == "permission_error"
+    assert account.error == {"code": "permission_error", "message": "no"}
+    assert account.push == PUSH
+
+
+async def test_two_warnings_at_once_are_both_kept(store, pause):
+    account_id = await store.run(an_account())
+    async with trio.open_nursery() as nursery:
+        for warning in ("not_confirmed", "bootstrap_not_deleted"):
+            nursery.start_soon(store.run, slowly(accounts.warn(account_id, warning), pause))
+    assert (await account_of(store, account_id)).error == {"warnings": ["bootstrap_not_deleted", "not_confirmed"]}
+
+
+@pytest.mark.rule("A15")
+async def test_a_push_ends_a_silence(store):
+    account_id = await store.run(an_account())
+    await store.run(in_state(account_id, "no_connection"))
+    await store.run(accounts.record_push(account_id, PUSH))
+    account = await account_of(store, account_id)
+    assert (account.state, account.push) == ("ready", PUSH)
+
+
+@pytest.mark.rule("A10")
+async def test_of_twenty_operations_begun_at_once_one_runs(store):
+    account_id = await store.run(an_account())
+    edge_account_id = (await account_of(store, account_id)).edge_account_id
+    first = await store.read(operations.running(account_id))
+    assert first is not None
+    await store.run(operations.finish(first.id, START_MS))
+    ends = []
+
+    async def one():
+        try:
+            await store.run(operations.add(new_id("op"), account_id, edge_account_id, "install", "database", START_MS))
+            ends.append("begun")
+        except Conflict as error:
+            ends.append(error.code)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(one)
+    assert sorted(ends) == ["begun", *["operation_in_progress"] * 19]
+
+
+@pytest.mark.rule("W7")
+async def test_the_key_before_a_reinstall_is_accepted_until_its_time_and_no_other(store):
+    account_id = await store.run(an_account())
+    await store.run(accounts.add_worker_key(account_id, "old"))
+    await store.run(accounts.add_worker_key(account_id, "new"))
+    await store.run(accounts.retire_worker_keys(account_id, "new", START_MS + DAY_MS))
+
+    async def accepted(digest: str, now: int) -> bool:
+        account = await store.read(accounts.account_of_worker_key(digest, now))
+        return account is not None and account.id == account_id
+
+    assert await accepted("new", START_MS + 100 * DAY_MS)
+    assert await accepted("old", START_MS + DAY_MS - 1)
+    assert not await accepted("old", START_MS + DAY_MS)
+    assert not await accepted("another", START_MS)
+
+
+@pytest.mark.rule("A19")
+async def test_a_new_link_host_replaces_the_old_under_a_new_version(store):
+    account_id = await store.run(an_account())
+    await store.run(a_site(account_id))
+    await store.run(link_hosts.set_link_host_route(account_id, "go.example.com", "active", "r1", None))
+    same = await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone"))
+    assert (same.version, same.state, same.route_id) == (1, "active", "r1")
+    await store.run(link_hosts.put_link_host(account_id, "l.example.com", "zone"))
+    account = await account_of(store, account_id)
+    assert account.link_host is not None
+    assert (account.link_host.host, account.link_host.version, account.config_version) == ("l.example.com", 3, 3)
+    gone = await store.read(link_hosts.replaced_link_hosts(account_id))
+    assert [(host.host, host.route_id) for host in gone] == [("go.example.com", "r1")]

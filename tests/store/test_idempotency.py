@@ -1,0 +1,114 @@
+"""The first answer is kept with its effect, given again, and forgotten after a day."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from svc.clock import DAY_MS
+from svc.errors import Conflict
+from svc.store import open_store
+from svc.store.idempotency import Answer, AnsweredMeanwhile, Claim, forget_expired, recall, remember
+from tests.clock import START_MS
+from tests.store.table import count, ids, make_table, put
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+CLAIM = Claim("user:1", "POST", "/v1/sites", "key-1", "digest of the body")
+ANSWER = Answer(202, b'{"site":{"host":"\xc3\xa9"}}\x00', "application/json", {"X-One": "1"})
+
+
+def effect(number: int, claim: Claim = CLAIM, now: int = START_MS) -> Tx[None]:
+    yield from put(number)
+    yield from remember(claim, ANSWER, now, DAY_MS)
+
+
+@pytest.mark.rule("G3")
+async def test_the_first_answer_comes_again_to_the_byte_also_after_a_restart(store_config):
+    async with open_store(store_config) as store:
+        assert await store.read(recall(CLAIM, START_MS)) is None
+        await store.run(remember(CLAIM, ANSWER, START_MS, DAY_MS))
+    async with open_store(store_config) as store:
+        assert await store.read(recall(CLAIM, START_MS + DAY_MS - 1)) == ANSWER
+
+
+@pytest.mark.rule("G3")
+async def test_of_two_at_the_same_moment_only_one_is_done(table):
+    ends = []
+
+    async def one(number):
+        try:
+            await table.run(effect(number))
+            ends.append("done")
+        except AnsweredMeanwhile:
+            ends.append("undone")
+
+    async with trio.open_nursery() as nursery:
+        for number in range(10):
+            nursery.start_soon(one, number)
+    assert sorted(ends) == ["done", *["undone"] * 9]
+    assert await table.read(count()) == 1
+
+
+@pytest.mark.rule("G3")
+@pytest.mark.parametrize("field", ["caller", "method", "path", "key"])
+async def test_another_caller_method_path_or_key_is_another_request(table, field):
+    await table.run(effect(1))
+    other = replace(CLAIM, **{field: "other"})
+    assert await table.read(recall(other, START_MS)) is None
+    await table.run(effect(2, other))
+    assert await table.read(ids()) == [1, 2]
+
+
+@pytest.mark.rule("G4")
+async def test_another_body_is_a_conflict(store):
+    await store.run(remember(CLAIM, ANSWER, START_MS, DAY_MS))
+    with pytest.raises(Conflict) as refused:
+        await store.read(recall(replace(CLAIM, body_digest="another"), START_MS))
+    assert refused.value.code == "idempotency_conflict"
+
+
+@pytest.mark.rule("G5")
+async def test_after_a_day_the_key_is_forgotten_and_may_be_used_again(table):
+    await table.run(effect(1))
+    tomorrow = START_MS + DAY_MS
+    other_body = replace(CLAIM, body_digest="another")
+    assert await table.read(recall(CLAIM, tomorrow)) is None
+    assert await table.read(recall(other_body, tomorrow)) is None
+    await table.run(effect(2, other_body, tomorrow))
+    assert await table.read(recall(other_body, tomorrow + DAY_MS - 1)) == ANSWER
+    assert await table.read(ids()) == [1, 2]
+
+
+@pytest.mark.rule("G5")
+async def test_what_has_expired_is_deleted_and_nothing_else(store):
+    await store.run(remember(CLAIM, ANSWER, START_MS, DAY_MS))
+    later = replace(CLAIM, key="key-2")
+    await store.run(remember(later, ANSWER, START_MS + 1, DAY_MS))
+    assert await store.run(forget_expired(START_MS + DAY_MS - 1)) == 0
+    assert await store.run(forget_expired(START_MS + DAY_MS)) == 1
+    assert await store.read(recall(later, START_MS + DAY_MS)) == ANSWER
+
+
+async def test_an_effect_that_fails_leaves_no_answer(table):
+    def failing() -> Tx[None]:
+        yield from remember(CLAIM, ANSWER, START_MS, DAY_MS)
+        raise Conflict("site_exists")
+
+    with pytest.raises(Conflict):
+        await table.run(failing())
+    assert await table.read(recall(CLAIM, START_MS)) is None
+
+
+async def test_an_answer_that_cannot_be_kept_leaves_no_effect(store_config):
+    async with open_store(store_config) as store:
+        await store.run(make_table())
+        await store.run(effect(1))
+        with pytest.raises(AnsweredMeanwhile):
+            await store.run(effect(2))
+    async with open_store(store_config) as store:
+        assert await store.read(ids()) == [1]

@@ -1,0 +1,126 @@
+"""The schema: the same on both engines, brought up to date at start, never by an older program."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+from pydantic import SecretStr
+
+from svc.config import ConfigError
+from svc.config import Store as StoreConfig
+from svc.store import open_store, users
+from svc.store.migrate import Migration, migrations, pending
+from svc.store.sqlite import connect, migrate
+from svc.store.tx import sql
+from tests.store.makers import a_user
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+
+def _set_schema(url: str, number: int) -> Tx[None]:
+    """What a program with this schema would have left."""
+    if url.startswith("sqlite"):
+        yield sql(f"pragma user_version = {number}")
+    else:
+        yield sql("insert into schema_version (number) values ($1)", number)
+
+
+async def test_a_newer_schema_is_refused(store_config):
+    async with open_store(store_config) as store:
+        await store.run(_set_schema(store_config.url.get_secret_value(), 999))
+    with pytest.raises(ConfigError, match=r"schema 999.*newer program"):
+        async with open_store(store_config):
+            pass
+
+
+async def test_opening_again_keeps_everything_and_changes_nothing(store_config):
+    async with open_store(store_config) as store:
+        user_id = await store.run(a_user())
+    async with open_store(store_config) as store:
+        assert await store.read(users.get_user(user_id)) is not None
+
+
+async def test_two_that_open_an_empty_store_at_once_both_find_it_ready(store_config):
+    async def one():
+        async with open_store(store_config) as store:
+            await store.run(a_user())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(one)
+
+
+def test_the_engines_get_the_same_tables():
+    names = {
+        engine: [statement.split("(")[0] for step in migrations(engine) for statement in step.statements]
+        for engine in ("sqlite", "postgres")
+    }
+    assert names["sqlite"] == names["postgres"]
+    assert len(names["sqlite"]) > 15
+
+
+def test_only_what_is_newer_is_pending():
+    known = [Migration(1, "start", ()), Migration(2, "more", ()), Migration(3, "yet-more", ())]
+    assert [step.number for step in pending(known, 0)] == [1, 2, 3]
+    assert [step.number for step in pending(known, 2)] == [3]
+    assert pending(known, 3) == []
+
+
+def test_a_migration_keeps_a_copy_of_what_was_there(tmp_path):
+    path = tmp_path / "svc.db"
+    steps = migrations("sqlite")
+    extended = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id integer)",))]
+    with closing(connect(path)) as connection:
+        migrate(connection, path, steps)
+        assert list(tmp_path.glob("*.backup")) == []
+        connection.execute(
+            "insert into users (email, password_hash, email_confirmed, plan, created_at)"
+            " values ('a@b', 'h', 0, 'free', 1)"
+        )
+        migrate(connection, path, extended)
+        assert connection.execute("select count(*) from more").fetchone() == (0,)
+    backup = tmp_path / f"svc.db.schema-{steps[-1].number}.backup"
+    assert backup.stat().st_mode & 0o077 == 0
+    with closing(sqlite3.connect(backup)) as copy:
+        assert copy.execute("select email from users").fetchall() == [("a@b",)]
+        assert copy.execute("pragma user_version").fetchone() == (steps[-1].number,)
+        assert copy.execute("select count(*) from sqlite_master where name = 'more'").fetchone() == (0,)
+
+
+def test_a_migration_that_fails_leaves_the_old_schema(tmp_path):
+    path = tmp_path / "svc.db"
+    steps = migrations("sqlite")
+    broken = [*steps, Migration(steps[-1].number + 1, "broken", ("create table more (id integer)", "nonsense"))]
+    with closing(connect(path)) as connection:
+        migrate(connection, path, steps)
+        with pytest.raises(sqlite3.OperationalError, match="nonsense"):
+            migrate(connection, path, broken)
+        assert connection.execute("pragma user_version").fetchone() == (steps[-1].number,)
+        assert connection.execute("select count(*) from sqlite_master where name = 'more'").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("url", ["mysql://localhost/svc", "sqlite:/svc.db", "var/svc.db"])
+async def test_an_unknown_address_is_refused(url):
+    with pytest.raises(ConfigError, match="sqlite:///"):
+        async with open_store(StoreConfig(url=SecretStr(url))):
+            pass
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path):
+    path = tmp_path / "svc.db"
+    path.write_text("this is a letter, not a database\n" * 100)
+    with pytest.raises(ConfigError, match="not a database"):
+        async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{path}"))):
+            pass
+
+
+async def test_a_server_that_does_not_answer_is_refused_without_its_password():
+    with pytest.raises(ConfigError, match="cannot be opened") as refused:
+        async with open_store(StoreConfig(url=SecretStr("postgresql://svc:hunter2@127.0.0.1:1/svc"))):
+            pass
+    assert "hunter2" not in str(refused.value)

@@ -1,0 +1,247 @@
+"""What only PostgreSQL needs: cancellation across two loops, and transactions that really run beside one another."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from svc.errors import Busy
+from svc.store import open_store
+from svc.store.postgres import Crossing
+from svc.store.tx import sql
+from tests.databases import POOL_SIZE, postgres_config
+from tests.store.table import count, ids, make_table, pair, put
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+
+@pytest.fixture
+def config(postgres_url):
+    with postgres_config(postgres_url) as made:
+        yield made
+
+
+@pytest.fixture
+async def table(config):
+    async with open_store(config) as store:
+        await store.run(make_table())
+        yield store
+
+
+def value(text: str) -> Tx[int]:
+    rows = yield sql(text)
+    return int(rows[0]["value"])
+
+
+def sleeping() -> Tx[None]:
+    yield from put(1)
+    yield sql("select pg_sleep(60)")
+
+
+_OURS = "usename = current_user and application_name = 'svc' and pid <> pg_backend_pid()"
+
+
+async def test_a_cancel_stops_the_statement_and_undoes_the_transaction(table):
+    started = trio.current_time()
+    with trio.move_on_after(0.2) as scope:
+        await table.run(sleeping())
+    assert scope.cancelled_caught
+    assert trio.current_time() - started < 10
+    assert await table.read(count()) == 0
+    assert (
+        await table.read(value(f"select count(*) as value from pg_stat_activity where {_OURS} and state <> 'idle'"))
+        == 0
+    )
+
+
+async def test_a_cancelled_transaction_gives_its_connection_back(table):
+    async with trio.open_nursery() as nursery:
+        with trio.move_on_after(0.3):
+            async with trio.open_nursery() as sleepers:
+                for number in range(POOL_SIZE * 2):
+                    sleepers.start_soon(table.run, _sleep_after(put(number)))
+        for _ in range(POOL_SIZE * 2):
+            nursery.start_soon(table.read, count())
+    assert await table.read(count()) == 0
+
+
+def _sleep_after(tx: Tx[None]) -> Tx[None]:
+    yield from tx
+    yield sql("select pg_sleep(60)")
+
+
+async def test_storms_of_cancels_leak_no_connection_and_leave_nothing_half_done(table):
+    chance = random.Random(11)
+    answered = set()
+
+    async def one(number, limit_s):
+        with trio.move_on_after(limit_s):
+            await table.run(pair(number))
+            answered.add(number)
+
+    for storm in range(5):
+        async with trio.open_nursery() as nursery:
+            for number in range(storm * 100 + 1, storm * 100 + 101):
+                # Some at once: before the loop's thread has taken a single step.
+                nursery.start_soon(one, number, chance.choice([0, chance.uniform(0, 0.004), chance.uniform(0, 0.1)]))
+    assert {number for number in await table.read(ids()) if number > 0} == answered
+    assert await table.read(count()) == 2 * len(answered)
+    # Every connection of the pool works and none is in a transaction.
+    async with trio.open_nursery() as nursery:
+        for number in range(POOL_SIZE * 3):
+            nursery.start_soon(table.run, put(10_000 + number))
+    assert (
+        await table.read(
+            value(f"select count(*) as value from pg_stat_activity where {_OURS} and state like '%in tr%'")
+        )
+        == 0
+    )
+    assert await table.read(value(f"select count(*) as value from pg_stat_activity where {_OURS}")) < POOL_SIZE
+
+
+async def test_more_transactions_than_connections_wait_their_turn(table):
+    done = []
+
+    async def one(number):
+        await table.run(_nap(put(number)))
+        done.append(number)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(POOL_SIZE * 3):
+            nursery.start_soon(one, number)
+    assert len(done) == await table.read(count()) == POOL_SIZE * 3
+
+
+def _nap(tx: Tx[None]) -> Tx[None]:
+    yield from tx
+    yield sql("select pg_sleep(0.02)")
+
+
+async def test_of_two_that_block_one_another_one_is_kept_and_one_is_busy(table):
+    def both(first: int, second: int) -> Tx[None]:
+        yield sql("set local deadlock_timeout = '100ms'")
+        yield sql("update t set n = n + 1 where id = $1", first)
+        yield sql("select pg_sleep(0.2)")
+        yield sql("update t set n = n + 1 where id = $1", second)
+
+    await table.run(put(1))
+    await table.run(put(2))
+    ends = []
+
+    async def one(first, second):
+        try:
+            await table.run(both(first, second))
+            ends.append("kept")
+        except Busy:
+            ends.append("busy")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(one, 1, 2)
+        nursery.start_soon(one, 2, 1)
+    assert sorted(ends) == ["busy", "kept"]
+    assert await table.read(value("select cast(sum(n) as bigint) as value from t")) == 2
+
+
+async def test_a_row_that_is_held_too_long_is_busy(table):
+    def hold() -> Tx[None]:
+        yield from _touch(1)
+        held.set()
+        yield sql("select pg_sleep(60)")
+
+    def impatient() -> Tx[None]:
+        yield sql("set local lock_timeout = '50ms'")
+        yield from _touch(1)
+
+    held = threading.Event()
+    await table.run(put(1))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(table.run, hold())
+        await trio.to_thread.run_sync(held.wait)
+        with pytest.raises(Busy):
+            await table.run(impatient())
+        nursery.cancel_scope.cancel()
+    assert await table.read(value("select n as value from t where id = 1")) == 0
+
+
+def _touch(number: int) -> Tx[None]:
+    yield sql("update t set n = 1 where id = $1", number)
+
+
+async def test_a_commit_that_is_under_way_is_waited_for(table):
+    """A deferred check makes the commit slow: the cancel comes while it runs, and the answer is what was kept."""
+
+    def slow_commit() -> Tx[None]:
+        yield sql(
+            "create function slow() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return null; end'"
+        )
+        yield sql(
+            "create constraint trigger slow after insert on t deferrable initially deferred"
+            " for each row execute function slow()"
+        )
+
+    await table.run(slow_commit())
+    answered = []
+    with trio.move_on_after(0.25):
+        await table.run(put(1))
+        answered.append(1)
+    assert answered == await table.read(ids()) == [1]
+
+
+@pytest.mark.parametrize("engine_method", ["run", "read"])
+async def test_a_lost_connection_is_busy_and_replaced(table, engine_method):
+    await table.run(put(1))
+    with pytest.raises(Busy):
+        await getattr(table, engine_method)(_cut())
+    await table.run(put(2))
+    assert await table.read(ids()) == [1, 2]
+
+
+def _cut() -> Tx[None]:
+    yield sql("select pg_terminate_backend(pg_backend_pid())")
+    yield from count()
+
+
+async def test_a_snapshot_does_not_move_while_it_is_read(table):
+    inside = threading.Event()
+
+    def twice() -> Tx[tuple[int, int]]:
+        first = yield from count()
+        inside.set()
+        yield sql("select pg_sleep(0.3)")
+        second = yield from count()
+        return first, second
+
+    seen = []
+
+    async def read():
+        seen.append(await table.read(twice()))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        await trio.to_thread.run_sync(inside.wait)
+        await table.run(put(1))
+    assert seen == [(0, 0)]
+
+
+async def test_a_cancel_before_the_first_step_is_heard():
+    """asyncio drops a task that is cancelled before it began without running any of its code."""
+    crossing = Crossing()
+    ran = []
+
+    async def work(_call):
+        ran.append(True)
+
+    try:
+        for _ in range(200):
+            with trio.CancelScope() as scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(crossing.cross, work)
+                    await trio.lowlevel.checkpoint()
+                    scope.cancel()
+    finally:
+        await trio.to_thread.run_sync(crossing.close)

@@ -1,0 +1,258 @@
+"""Sites and links: unique while they live, counted against the limit, numbered by the account's version."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from svc.clock import day_of
+from svc.errors import Conflict, Forbidden, NotFound, ServiceError
+from svc.model import Counts, Rule
+from svc.store import accounts, links, sites, totals
+from svc.store.tx import sql
+from svc.store.versions import bump_version
+from tests.clock import START_MS
+from tests.store.makers import a_link, a_site, a_user, an_account, new_link, new_site, owner_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.model import JsonObject
+    from svc.store.tx import Store, Tx
+
+TODAY = day_of(START_MS)
+
+
+async def codes(store: Store, transactions: Sequence[Tx[object]]) -> list[str]:
+    """Run all at once; the code of each refusal, "ok" for each that was kept."""
+    ends = []
+
+    async def one(tx):
+        try:
+            await store.run(tx)
+            ends.append("ok")
+        except ServiceError as error:
+            ends.append(error.code)
+
+    async with trio.open_nursery() as nursery:
+        for tx in transactions:
+            nursery.start_soon(one, tx)
+    return sorted(ends)
+
+
+def _delete(table: str, row_id: str, account_id: str) -> Tx[None]:
+    """What a deletion does: the state and a new version."""
+    version = yield from bump_version(account_id)
+    yield sql(f"update {table} set state = 'deleted', version = $2 where id = $1", row_id, version)
+
+
+@pytest.mark.rule("L1")
+async def test_a_code_asked_for_by_ten_at_once_is_given_once(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    ends = await codes(store, [links.add_link(new_link(user_id, account_id, "sale"), 100) for _ in range(10)])
+    assert ends == [*["link_exists"] * 9, "ok"]
+    assert [link.code for link in await store.read(links.list_links(user_id))] == ["sale"]
+
+
+@pytest.mark.rule("L1")
+async def test_codes_are_told_apart_by_their_capitals_and_by_their_account(store):
+    first, second = await store.run(an_account()), await store.run(an_account())
+    for account_id, code in ((first, "sale"), (first, "Sale"), (second, "sale")):
+        await store.run(a_link(account_id, code))
+    with pytest.raises(Conflict) as refused:
+        await store.run(a_link(first, "Sale"))
+    assert refused.value.code == "link_exists"
+
+
+@pytest.mark.rule("L1")
+async def test_a_link_needs_a_link_host(store):
+    account_id = await store.run(an_account(link_host=False))
+    with pytest.raises(Conflict) as refused:
+        await store.run(a_link(account_id))
+    assert refused.value.code == "link_host_required"
+    account = await store.read(accounts.account_by_id(account_id))
+    assert account is not None
+    assert account.config_version == 0
+
+
+@pytest.mark.rule("L3")
+async def test_the_code_of_a_deleted_link_is_free_and_its_record_stays(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    old_id = await store.run(a_link(account_id, "sale"))
+    await store.run(_delete("links", old_id, account_id))
+    new_id = await store.run(a_link(account_id, "sale"))
+    old = await store.read(links.get_link(user_id, old_id))
+    assert old is not None
+    assert (old.state, old.code) == ("deleted", "sale")
+    changed = await store.read(links.changed_links(account_id, 0))
+    assert [(link.id, link.state) for link in changed] == [(old_id, "deleted"), (new_id, "active")]
+    assert [link.id for link in await store.read(links.list_links(user_id))] == [new_id]
+
+
+@pytest.mark.rule("S1")
+async def test_a_host_asked_for_by_ten_at_once_is_given_once(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    ends = await codes(store, [sites.add_site(new_site(user_id, account_id), 100) for _ in range(10)])
+    assert ends == ["ok", *["site_exists"] * 9]
+
+
+@pytest.mark.rule("S6")
+async def test_the_host_of_a_deleted_site_is_free_and_its_record_stays(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    old_id = await store.run(a_site(account_id))
+    await store.run(_delete("sites", old_id, account_id))
+    new_id = await store.run(a_site(account_id))
+    old = await store.read(sites.get_site(user_id, old_id))
+    assert old is not None
+    assert old.state == "deleted"
+    assert [site.id for site in await store.read(sites.list_sites(user_id))] == [new_id]
+    assert {site.id for site in await store.read(sites.sites_of(account_id))} == {old_id, new_id}
+
+
+async def test_the_limit_holds_for_many_at_once_over_all_accounts_of_a_user(store):
+    user_id = await store.run(a_user())
+    accounts_of_user = [await store.run(an_account(user_id)) for _ in range(2)]
+    made = [links.add_link(new_link(user_id, accounts_of_user[number % 2], f"code{number}"), 5) for number in range(12)]
+    assert await codes(store, made) == [*["limit_reached"] * 7, *["ok"] * 5]
+    hosts = [
+        sites.add_site(new_site(user_id, accounts_of_user[number % 2], f"h{number}.example.com"), 3)
+        for number in range(8)
+    ]
+    assert await codes(store, hosts) == [*["limit_reached"] * 5, *["ok"] * 3]
+    assert await store.read(links.count_links(user_id)) == 5
+    assert await store.read(sites.count_sites(user_id)) == 3
+
+
+async def test_what_is_deleted_does_not_count_against_the_limit(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    first = await store.run(sites.add_site(new_site(user_id, account_id, "a.example.com"), 1))
+    with pytest.raises(Forbidden):
+        await store.run(sites.add_site(new_site(user_id, account_id, "b.example.com"), 1))
+    await store.run(_delete("sites", first.id, account_id))
+    await store.run(sites.add_site(new_site(user_id, account_id, "b.example.com"), 1))
+
+
+async def test_every_change_has_a_version_of_its_own(store):
+    account_id = await store.run(an_account(link_host=False))
+    user_id = await store.read(owner_of(account_id))
+    hosts = [new_site(user_id, account_id, f"h{number}.example.com") for number in range(20)]
+    async with trio.open_nursery() as nursery:
+        for site in hosts:
+            nursery.start_soon(store.run, sites.add_site(site, 100))
+    stored = await store.read(sites.changed_sites(account_id, 0))
+    assert [site.version for site in stored] == list(range(1, 21))
+    assert [site.version for site in await store.read(sites.changed_sites(account_id, 15))] == list(range(16, 21))
+    account = await store.read(accounts.account_by_id(account_id))
+    assert account is not None
+    assert account.config_version == 20
+
+
+async def test_an_account_that_is_not_there_is_not_found(store):
+    user_id = await store.run(a_user())
+    with pytest.raises(NotFound):
+        await store.run(sites.add_site(new_site(user_id, "acc_nowhere"), 5))
+    with pytest.raises(NotFound):
+        await store.run(links.add_link(new_link(user_id, "acc_nowhere"), 5))
+
+
+async def test_sites_and_links_come_back_as_they_were_stored(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    error: JsonObject = {"code": "route_conflict", "message": "é \u2028 '\"", "details": {"n": 1}}
+    site = await store.run(sites.add_site(replace(new_site(user_id, account_id), excluded_paths=(), error=error), 9))
+    assert await store.read(sites.get_site(user_id, site.id)) == site
+    rules = (
+        Rule("https://a.example/é?x=1&y='"),
+        Rule("https://b.example/", countries=("DE", "AT")),
+        Rule("https://c.example/", devices=("mobile",)),
+        Rule("https://d.example/", countries=(), devices=("desktop", "mobile")),
+    )
+    link = await store.run(links.add_link(replace(new_link(user_id, account_id), rules=rules), 9))
+    assert await store.read(links.get_link(user_id, link.id)) == link
+
+
+@pytest.mark.rule("G10")
+async def test_another_users_objects_are_like_none(store):
+    account_id = await store.run(an_account())
+    site_id, link_id = await store.run(a_site(account_id)), await store.run(a_link(account_id))
+    stranger = await store.run(a_user())
+    assert await store.read(sites.get_site(stranger, site_id)) is None
+    assert await store.read(links.get_link(stranger, link_id)) is None
+    assert await store.read(sites.list_sites(stranger)) == []
+    assert await store.read(links.list_links(stranger, account_id)) == []
+
+
+async def test_a_list_is_walked_page_by_page_in_the_order_of_creation(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    for number in range(7):  # pairs with the same time: the id decides
+        await store.run(links.add_link(new_link(user_id, account_id, f"code{number}", START_MS + number // 2), 100))
+    whole = await store.read(links.list_links(user_id))
+    assert [(link.created_at, link.id) for link in whole] == sorted((link.created_at, link.id) for link in whole)
+    walked, cursor = [], None
+    while page := await store.read(links.list_links(user_id, limit=3, cursor=cursor)):
+        assert len(page) <= 3
+        walked += page
+        cursor = page[-1].id
+    assert walked == whole
+    assert len(walked) == 7
+    assert await store.read(links.list_links(user_id, cursor="lnk_nowhere")) == []
+
+
+@pytest.mark.rule("C4")
+async def test_a_list_is_narrowed_to_accounts(store):
+    user_id = await store.run(a_user())
+    first = await store.run(an_account(user_id, edge_account_id="a" * 32))
+    second = await store.run(an_account(user_id, edge_account_id="b" * 32))
+    in_first, in_second = await store.run(a_site(first)), await store.run(a_site(second))
+
+    async def found(*narrow: Any) -> set[str]:
+        return {site.id for site in await store.read(sites.list_sites(user_id, *narrow))}
+
+    assert await found() == {in_first, in_second}
+    assert await found(first) == {in_first}
+    assert await found(None, ("b" * 32,)) == {in_second}
+    assert await found(None, ("a" * 32, "b" * 32, "c" * 32)) == {in_first, in_second}
+    assert await found(first, ("b" * 32,)) == set()
+    assert await found(None, ()) == set()
+
+
+async def test_a_route_is_noted_and_a_deleted_site_stays_deleted(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    made, held, gone = [await store.run(a_site(account_id, f"{name}.example.com")) for name in ("a", "b", "c")]
+    await store.run(_delete("sites", gone, account_id))
+    conflict: JsonObject = {"code": "route_conflict", "message": "held"}
+    await store.run(sites.set_site_route(made, "active", "r1", None))
+    await store.run(sites.set_site_route(held, "route_conflict", None, conflict))
+    await store.run(sites.set_site_route(gone, "active", "r3", None))
+    states = {site.id: (site.state, site.route_id, site.error) for site in await store.read(sites.sites_of(account_id))}
+    assert states == {
+        made: ("active", "r1", None),
+        held: ("route_conflict", None, conflict),
+        gone: ("deleted", "r3", None),
+    }
+    assert [site.id for site in await store.read(sites.unrouted_sites(account_id))] == [held]
+    assert await store.read(sites.get_site(user_id, "site_nowhere")) is None
+
+
+@pytest.mark.rule("L4")
+async def test_clicks_are_those_of_people_in_the_last_seven_closed_days(store):
+    account_id = await store.run(an_account())
+    busy, idle = await store.run(a_link(account_id, "busy")), await store.run(a_link(account_id, "idle"))
+    for ago, views in ((8, 1_000), (7, 1), (4, 20), (1, 300), (0, 4_000)):
+        day = TODAY - ago
+        part = totals.PushedPart(
+            ago, day, day * 86_400_000, False, (), (), (totals.TargetCounts(busy, Counts(views, 50_000, 1)),)
+        )
+        assert (await store.run(totals.ingest(account_id, [part], START_MS))).refused == ()
+    assert await store.read(links.clicks_7d([busy, idle], TODAY)) == {busy: 321, idle: 0}
+    assert await store.read(links.clicks_7d([], TODAY)) == {}

@@ -1,0 +1,284 @@
+"""Pushes are taken in: absolute numbers, in any order, any number of times, with the same outcome."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from svc.clock import DAY_MS, HOUR_MS, day_of
+from svc.model import Counts
+from svc.store import open_store, totals
+from svc.store.totals import Ingested, PushedHour, PushedPart, TargetCounts, ingest
+from tests.clock import START_MS
+from tests.store.makers import a_link, a_site, an_account
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from svc.store.tx import Tx
+
+TODAY = day_of(START_MS)
+MIDNIGHT = TODAY * DAY_MS
+
+
+def part(
+    number: int = 1,
+    *,
+    day: int = TODAY,
+    hours: int = 4,
+    final: bool = False,
+    counts: Mapping[str, Counts] = MappingProxyType({}),
+    hourly: Mapping[int, Mapping[str, Counts]] = MappingProxyType({}),
+    refused: Sequence[int] = (),
+) -> PushedPart:
+    """A part up to the end of hour `hours` of the day. counts: {target: Counts}; hourly: {hour: {target: Counts}}."""
+    return PushedPart(
+        id=number,
+        day=day,
+        as_of=day * DAY_MS + hours * HOUR_MS,
+        final=final,
+        hours=tuple(
+            PushedHour(day * DAY_MS + hour * HOUR_MS, tuple(TargetCounts(*row) for row in rows.items()))
+            for hour, rows in hourly.items()
+        ),
+        refused_hours=tuple(day * DAY_MS + hour * HOUR_MS for hour in refused),
+        days=tuple(TargetCounts(*row) for row in counts.items()),
+    )
+
+
+def everything(account_id: str, target: str) -> Tx[tuple[object, ...]]:
+    """All that is stored of a target and its account."""
+    days = yield from totals.day_counts(target, TODAY - 100, TODAY + 100)
+    hours = yield from totals.hour_counts(target, 0, MIDNIGHT + 100 * DAY_MS)
+    as_of = yield from totals.pushed_as_of(account_id)
+    final = yield from totals.final_days(account_id, TODAY - 100, TODAY + 100)
+    refused = yield from totals.refused_hours(account_id, 0, MIDNIGHT + 100 * DAY_MS)
+    return days, hours, as_of, final, refused
+
+
+async def test_a_push_is_stored_as_it_says(store):
+    account_id = await store.run(an_account())
+    site, link = await store.run(a_site(account_id)), await store.run(a_link(account_id))
+    pushed = part(
+        counts={site: Counts(12, 3, 7), link: Counts(2, 1, 2)},
+        hourly={2: {site: Counts(5, 1, 4)}, 3: {site: Counts(7, 2, 5), link: Counts(2, 1, 2)}},
+        refused=(1,),
+    )
+    assert await store.run(ingest(account_id, [pushed], START_MS)) == Ingested((1,), (), ())
+    as_of = MIDNIGHT + 4 * HOUR_MS
+    assert await store.read(everything(account_id, site)) == (
+        {TODAY: (Counts(12, 3, 7), as_of, False)},
+        [(MIDNIGHT + 2 * HOUR_MS, Counts(5, 1, 4)), (MIDNIGHT + 3 * HOUR_MS, Counts(7, 2, 5))],
+        as_of,
+        set(),
+        [MIDNIGHT + HOUR_MS],
+    )
+    assert await store.read(totals.day_counts(link, TODAY, TODAY)) == {TODAY: (Counts(2, 1, 2), as_of, False)}
+
+
+@pytest.mark.rule("W3")
+async def test_a_push_that_comes_twice_changes_nothing(store):
+    account_id = await store.run(an_account())
+    site = await store.run(a_site(account_id))
+    pushed = [
+        part(1, day=TODAY - 1, hours=24, final=True, counts={site: Counts(30, 1, 9)}),
+        part(2, counts={site: Counts(12, 3, 7)}, hourly={3: {site: Counts(7, 2, 5)}}, refused=(1,)),
+    ]
+    first = await store.run(ingest(account_id, pushed, START_MS))
+    stored = await store.read(everything(account_id, site))
+    again = await store.run(ingest(account_id, pushed, START_MS + 60_000))
+    assert first == again == Ingested((1, 2), (), ())
+    assert await store.read(everything(account_id, site)) == stored
+    assert stored[3] == {TODAY - 1}
+
+
+@pytest.mark.rule("W3")
+async def test_the_same_push_at_the_same_moment_is_taken_once(store):
+    account_id = await store.run(an_account())
+    targets = [await store.run(a_link(account_id, f"code{number}")) for number in range(20)]
+    pushes = [
+        part(counts={target: Counts(12, 3, 7) for target in order}, hourly={3: {t: Counts(7, 2, 5) for t in order}})
+        for order in (targets, targets[::-1])
+    ]
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            for pushed in pushes:
+                nursery.start_soon(store.run, ingest(account_id, [pushed], START_MS))
+    for target in targets:
+        days = await store.read(totals.day_counts(target, TODAY, TODAY))
+        assert days[TODAY][0] == Counts(12, 3, 7)
+
+
+async def test_an_older_part_does_not_lower_what_is_there(store):
+    account_id = await store.run(an_account())
+    site = await store.run(a_site(account_id))
+    newer = part(2, hours=4, counts={site: Counts(12, 3, 7)}, hourly={1: {site: Counts(4, 1, 3)}})
+    older = part(1, hours=2, counts={site: Counts(5, 1, 4)}, hourly={1: {site: Counts(3, 1, 3)}, 0: {site: Counts(1)}})
+    for pushed in (newer, older):
+        assert (await store.run(ingest(account_id, [pushed], START_MS))).accepted == (pushed.id,)
+    days, hours, as_of, _, _ = await store.read(everything(account_id, site))
+    assert days == {TODAY: (Counts(12, 3, 7), newer.as_of, False)}
+    assert hours == [(MIDNIGHT, Counts(1)), (MIDNIGHT + HOUR_MS, Counts(4, 1, 3))]
+    assert as_of == newer.as_of
+
+
+async def test_a_final_part_has_the_last_word_and_its_hours_still_count(store):
+    account_id = await store.run(an_account())
+    site = await store.run(a_site(account_id))
+    yesterday = TODAY - 1
+    open_part = part(1, day=yesterday, hours=24, counts={site: Counts(30, 1, 9)})
+    final = part(
+        2, day=yesterday, hours=24, final=True, counts={site: Counts(31, 1, 9)}, hourly={23: {site: Counts(2)}}
+    )
+    for pushed in (final, open_part):
+        await store.run(ingest(account_id, [pushed], START_MS))
+    late_hour = part(3, day=yesterday, hours=23, hourly={22: {site: Counts(9)}})
+    await store.run(ingest(account_id, [late_hour], START_MS))
+    days, hours, _, final_days, _ = await store.read(everything(account_id, site))
+    assert days == {yesterday: (Counts(31, 1, 9), MIDNIGHT, True)}
+    assert [counts for _, counts in hours] == [Counts(9), Counts(2)]
+    assert final_days == {yesterday}
+
+
+async def test_a_newer_part_may_have_less(store):
+    """The worker's database was made anew: what it counts now is the truth about what it knows."""
+    account_id = await store.run(an_account())
+    site = await store.run(a_site(account_id))
+    await store.run(ingest(account_id, [part(1, hours=2, counts={site: Counts(50)})], START_MS))
+    await store.run(ingest(account_id, [part(1, hours=3, counts={site: Counts(2)})], START_MS))
+    assert (await store.read(totals.day_counts(site, TODAY, TODAY)))[TODAY][0] == Counts(2)
+
+
+async def test_targets_that_are_not_the_accounts_are_left_out_and_named(store):
+    account_id, stranger = await store.run(an_account()), await store.run(an_account())
+    mine, foreign = await store.run(a_site(account_id)), await store.run(a_site(stranger))
+    counts = {mine: Counts(1), foreign: Counts(2), "lnk_nowhere": Counts(3), "nonsense": Counts(4)}
+    ingested = await store.run(ingest(account_id, [part(counts=counts, hourly={1: counts})], START_MS))
+    assert ingested == Ingested((1,), (), tuple(sorted([foreign, "lnk_nowhere", "nonsense"])))
+    assert (await store.read(totals.day_counts(mine, TODAY, TODAY)))[TODAY][0] == Counts(1)
+    for other in (foreign, "lnk_nowhere", "nonsense"):
+        assert await store.read(totals.day_counts(other, TODAY, TODAY)) == {}
+        assert await store.read(totals.hour_counts(other, 0, START_MS)) == []
+
+
+@pytest.mark.rule("W4")
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        (part(day=TODAY - 38, hours=24), "too_old"),
+        (part(day=TODAY + 1, hours=0), "invalid"),
+        (part(hours=6), "invalid"),  # more than an hour ahead of our clock
+        (replace(part(), as_of=MIDNIGHT - 1), "invalid"),
+        (replace(part(day=TODAY - 1), as_of=MIDNIGHT + 1), "invalid"),
+        (part(hourly={24: {}}), "invalid"),
+        (part(hourly={-1: {}}), "invalid"),
+        (part(refused=(24,)), "invalid"),
+        (replace(part(), hours=(PushedHour(MIDNIGHT + 1, ()),)), "invalid"),
+        (replace(part(), refused_hours=(MIDNIGHT + 30,)), "invalid"),
+    ],
+)
+async def test_a_part_that_cannot_be_is_refused_and_the_others_are_taken(store, wrong, code):
+    account_id = await store.run(an_account())
+    site = await store.run(a_site(account_id))
+    wrong = replace(wrong, id=7, days=(TargetCounts(site, Counts(1_000)),))
+    good = part(8, counts={site: Counts(1)})
+    ingested = await store.run(ingest(account_id, [wrong, good], START_MS))
+    assert ingested == Ingested((8,), ((7, code),), ())
+    days, _, as_of, _, _ = await store.read(everything(account_id, site))
+    assert days == {TODAY: (Counts(1), good.as_of, False)}
+    assert as_of == good.as_of
+
+
+@pytest.mark.parametrize("fine", [part(day=TODAY - 37, hours=24), part(hours=5), part(hours=0), part(day=TODAY - 1)])
+async def test_a_part_at_the_edge_of_what_can_be_is_taken(store, fine):
+    account_id = await store.run(an_account())
+    assert (await store.run(ingest(account_id, [fine], START_MS))).accepted == (1,)
+
+
+@pytest.mark.rule("R2")
+async def test_before_the_first_part_nothing_is_known(store):
+    account_id = await store.run(an_account())
+    assert await store.run(ingest(account_id, [], START_MS)) == Ingested((), (), ())
+    assert await store.read(totals.pushed_as_of(account_id)) is None
+
+
+async def test_ranges_are_what_they_say(store):
+    account_id = await store.run(an_account())
+    site = await store.run(a_site(account_id))
+    for day in range(TODAY - 3, TODAY):
+        whole = {hour: {site: Counts(hour + 1)} for hour in range(24)}
+        pushed = part(day=day, hours=24, final=True, counts={site: Counts(day)}, hourly=whole, refused=(0, 23))
+        await store.run(ingest(account_id, [pushed], START_MS))
+    assert sorted(await store.read(totals.day_counts(site, TODAY - 2, TODAY - 1))) == [TODAY - 2, TODAY - 1]
+    assert await store.read(totals.final_days(account_id, TODAY - 2, TODAY)) == {TODAY - 2, TODAY - 1}
+    hours = await store.read(totals.hour_counts(site, MIDNIGHT - DAY_MS, MIDNIGHT))
+    assert [at for at, _ in hours] == list(range(MIDNIGHT - DAY_MS, MIDNIGHT, HOUR_MS))
+    refused = await store.read(totals.refused_hours(account_id, MIDNIGHT - DAY_MS, MIDNIGHT))
+    assert refused == [MIDNIGHT - DAY_MS, MIDNIGHT - HOUR_MS]
+
+
+_steps = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 2), st.booleans()), min_size=1, max_size=10
+)
+
+
+def _history(steps: list[tuple[int, int, int, bool]], targets: list[str]) -> list[PushedPart]:
+    """What a worker sends while its counters grow: each step a closed hour, over yesterday and today."""
+    history = []
+    day_sums: dict[tuple[int, str], Counts] = {}
+    hour_sums: dict[tuple[int, str], Counts] = {}
+    for number, (which, views, bots, named) in enumerate(steps):
+        day, hour = TODAY - 1 + number // 5, 18 + number if number < 5 else number - 5
+        target = targets[which % len(targets)]
+        at = day * DAY_MS + min(hour, 23) * HOUR_MS
+        more = Counts(views, bots, min(views, 1))
+        day_sums[day, target] = day_sums.get((day, target), Counts()) + more
+        hour_sums[at, target] = hour_sums.get((at, target), Counts()) + more
+        rows = [row for row in day_sums if row[0] == day and (named or row[1] == target)]
+        history.append(
+            PushedPart(
+                id=number,
+                day=day,
+                as_of=at + HOUR_MS if day < TODAY else min(at + HOUR_MS, START_MS + HOUR_MS),
+                final=False,
+                hours=(PushedHour(at, (TargetCounts(target, hour_sums[at, target]),)),),
+                refused_hours=(at,) if bots == 2 else (),
+                days=tuple(TargetCounts(name, day_sums[day, name]) for day, name in rows),
+            )
+        )
+    last = [row for row in day_sums if row[0] == TODAY - 1]
+    history.append(
+        PushedPart(99, TODAY - 1, MIDNIGHT, True, (), (), tuple(TargetCounts(row[1], day_sums[row]) for row in last))
+    )
+    return history
+
+
+@pytest.mark.rule("W3")
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=_steps, shuffle=st.randoms(use_true_random=False), copies=st.integers(1, 3), grouped=st.integers(1, 4))
+def test_any_order_and_any_repetition_of_a_history_ends_in_the_same_totals(
+    store_config, steps, shuffle, copies, grouped
+):
+    async def main():
+        async with open_store(store_config) as store:
+            outcomes = []
+            for mixed in (False, True):
+                account_id = await store.run(an_account())
+                targets = [await store.run(a_link(account_id, f"code{number}")) for number in range(3)]
+                parts = _history(steps, targets) * (copies if mixed else 1)
+                if mixed:
+                    shuffle.shuffle(parts)
+                for first in range(0, len(parts), grouped):
+                    ingested = await store.run(ingest(account_id, parts[first : first + grouped], START_MS))
+                    assert (ingested.refused, ingested.unknown_targets) == ((), ())
+                outcomes.append([await store.read(everything(account_id, target)) for target in targets])
+            assert outcomes[0] == outcomes[1]
+            assert any(days for days, *_ in outcomes[0])
+
+    trio.run(main)

@@ -1,0 +1,221 @@
+"""People, their mails, sessions and keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from svc.clock import DAY_MS, day_of
+from svc.errors import Forbidden
+from svc.ids import digest, new_id
+from svc.model import Key
+from svc.store import keys, sessions, users
+from svc.store.tx import sql
+from tests.clock import START_MS
+from tests.store.makers import a_user
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+HOUR_MS = 3_600_000
+
+
+def new_key(user_id: int, **fields) -> Key:
+    values = {
+        "id": new_id("key"),
+        "user_id": user_id,
+        "prefix": "svc_abcd",
+        "scopes": ("sites", "reports"),
+        "allow_accounts": None,
+        "allow_ips": None,
+        "created_at": START_MS,
+        "last_used": None,
+    }
+    return Key(**{**values, **fields})
+
+
+async def test_an_address_is_one_whatever_its_capitals(store):
+    added = await store.run(users.add_user("Ann@Example.com", "hash", START_MS))
+    assert added is not None
+    assert await store.run(users.add_user("ann@example.COM", "other", START_MS)) is None
+    assert await store.read(users.find_user("ANN@example.com")) == (added, "hash")
+    assert await store.read(users.get_user(added.id)) == added
+    assert (added.email, added.email_confirmed, added.plan) == ("Ann@Example.com", False, "free")
+    assert await store.read(users.find_user("bob@example.com")) is None
+
+
+async def test_of_two_sign_ups_at_once_one_wins(store):
+    results = []
+
+    async def one():
+        results.append(await store.run(users.add_user("ann@example.com", "hash", START_MS)))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            nursery.start_soon(one)
+    assert sum(user is not None for user in results) == 1
+
+
+async def test_a_confirmation_works_once_and_in_time_and_for_its_purpose(store):
+    user_id = await store.run(a_user())
+    await store.run(users.put_mail_token(user_id, "confirm", "c1", START_MS + HOUR_MS))
+    assert await store.run(users.reset_password("c1", "new", START_MS)) is None
+    assert await store.run(users.confirm_user("c1", START_MS + HOUR_MS)) is None
+    confirmed = await store.run(users.confirm_user("c1", START_MS))
+    assert confirmed is not None
+    assert confirmed.email_confirmed
+    assert await store.run(users.confirm_user("c1", START_MS)) is None
+
+
+async def test_only_the_newest_mail_of_a_purpose_counts(store):
+    user_id = await store.run(a_user())
+    await store.run(users.put_mail_token(user_id, "confirm", "older", START_MS + HOUR_MS))
+    await store.run(users.put_mail_token(user_id, "reset", "reset", START_MS + HOUR_MS))
+    await store.run(users.put_mail_token(user_id, "confirm", "newer", START_MS + HOUR_MS))
+    assert await store.run(users.confirm_user("older", START_MS)) is None
+    assert await store.run(users.confirm_user("newer", START_MS)) is not None
+    assert await store.run(users.reset_password("reset", "hash", START_MS)) is not None
+
+
+async def test_a_new_password_ends_every_session(store):
+    user_id = await store.run(a_user())
+    other_id = await store.run(a_user())
+    for owner, name in ((user_id, "one"), (user_id, "two"), (other_id, "three")):
+        await store.run(
+            sessions.add_session(owner, f"a-{name}", START_MS + HOUR_MS, f"r-{name}", START_MS + DAY_MS, START_MS)
+        )
+    await store.run(users.put_mail_token(user_id, "reset", "token", START_MS + HOUR_MS))
+    user = await store.run(users.reset_password("token", "new hash", START_MS))
+    assert user is not None
+    assert await store.read(users.find_user(user.email)) == (user, "new hash")
+    assert await store.read(sessions.session_user("a-one", START_MS)) is None
+    assert await store.read(sessions.session_user("a-two", START_MS)) is None
+    assert await store.read(sessions.session_user("a-three", START_MS)) is not None
+
+
+async def test_the_operator_switches_the_plan_and_vouches_for_an_address(store):
+    await store.run(users.add_user("Ann@example.com", "hash", START_MS))
+    assert await store.run(users.set_plan("ann@example.com", "api"))
+    assert await store.run(users.confirm_address("ANN@example.com"))
+    found = await store.read(users.find_user("ann@example.com"))
+    assert found is not None
+    assert (found[0].plan, found[0].email_confirmed) == ("api", True)
+    assert not await store.run(users.set_plan("bob@example.com", "api"))
+    assert not await store.run(users.confirm_address("bob@example.com"))
+
+
+async def test_an_access_token_works_until_it_expires(store):
+    user_id = await store.run(a_user())
+    await store.run(sessions.add_session(user_id, "a", START_MS + HOUR_MS, "r", START_MS + DAY_MS, START_MS))
+    user = await store.read(sessions.session_user("a", START_MS + HOUR_MS - 1))
+    assert user is not None
+    assert user.id == user_id
+    assert await store.read(sessions.session_user("a", START_MS + HOUR_MS)) is None
+    assert await store.read(sessions.session_user("r", START_MS)) is None
+
+
+async def test_a_refresh_token_is_exchanged_once(store):
+    user_id = await store.run(a_user())
+    await store.run(sessions.add_session(user_id, "a1", START_MS + HOUR_MS, "r1", START_MS + DAY_MS, START_MS))
+    later = START_MS + 2 * HOUR_MS
+    results = []
+
+    async def one(number):
+        tx = sessions.rotate_session("r1", f"a2-{number}", later + HOUR_MS, f"r2-{number}", later + DAY_MS, later)
+        results.append(await store.run(tx))
+
+    async with trio.open_nursery() as nursery:
+        for number in range(5):
+            nursery.start_soon(one, number)
+    assert [user.id for user in results if user is not None] == [user_id]
+    assert await store.read(sessions.session_user("a1", START_MS)) is None
+    assert await store.run(sessions.rotate_session("r1", "a3", later, "r3", later, later)) is None
+
+
+async def test_an_expired_refresh_token_is_refused_and_forgotten(store):
+    user_id = await store.run(a_user())
+    await store.run(sessions.add_session(user_id, "a1", START_MS, "r1", START_MS + 1, START_MS))
+    assert await store.run(sessions.rotate_session("r1", "a2", 1, "r2", 1, START_MS + 1)) is None
+    await store.run(sessions.add_session(user_id, "a3", START_MS, "r3", START_MS + DAY_MS, START_MS + 1))
+    assert not await store.run(sessions.end_session("r1"))
+
+
+@pytest.mark.parametrize("token", ["access", "refresh"])
+async def test_signing_out_ends_both_tokens(store, token):
+    user_id = await store.run(a_user())
+    await store.run(sessions.add_session(user_id, "access", START_MS + 1, "refresh", START_MS + DAY_MS, START_MS))
+    assert await store.run(sessions.end_session(token))
+    assert await store.read(sessions.session_user("access", START_MS)) is None
+    assert await store.run(sessions.rotate_session("refresh", "x", 1, "y", 1, START_MS)) is None
+    assert not await store.run(sessions.end_session(token))
+
+
+@pytest.mark.rule("C6")
+async def test_of_a_key_only_the_digest_is_stored(store):
+    user_id = await store.run(a_user())
+    value = "svc_verysecretvalue"
+    key = await store.run(keys.add_key(new_key(user_id), digest(value), 5))
+
+    def every_column() -> Tx[list[str]]:
+        rows = yield sql("select * from keys")
+        return [str(field) for row in rows for field in row.values()]
+
+    assert value not in await store.read(every_column())
+    found = await store.read(keys.key_by_digest(digest(value)))
+    assert found is not None
+    assert (found[0], found[1].id) == (key, user_id)
+    assert await store.read(keys.key_by_digest(digest("svc_another"))) is None
+
+
+async def test_a_key_comes_back_as_it_was_issued(store):
+    user_id = await store.run(a_user())
+    issued = [
+        new_key(user_id, id="key_1", created_at=1),
+        new_key(user_id, id="key_2", created_at=2, scopes=(), allow_accounts=(), allow_ips=()),
+        new_key(user_id, id="key_3", created_at=3, allow_accounts=("a" * 32,), allow_ips=("10.0.0.0/8", "::1")),
+    ]
+    for key in issued:
+        await store.run(keys.add_key(key, digest(key.id), 5))
+    assert await store.read(keys.list_keys(user_id)) == issued
+    assert await store.read(keys.list_keys(await store.run(a_user()))) == []
+
+
+@pytest.mark.rule("C7")
+async def test_keys_asked_for_at_once_do_not_pass_the_limit(store):
+    user_id = await store.run(a_user())
+    refused = []
+
+    async def one(number):
+        try:
+            await store.run(keys.add_key(new_key(user_id), f"digest {number}", 5))
+        except Forbidden as error:
+            refused.append(error.code)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(12):
+            nursery.start_soon(one, number)
+    assert len(await store.read(keys.list_keys(user_id))) == 5
+    assert refused == ["limit_reached"] * 7
+
+
+@pytest.mark.rule("C8")
+async def test_a_revoked_key_is_gone_at_once_and_only_its_owner_revokes_it(store):
+    user_id = await store.run(a_user())
+    key = await store.run(keys.add_key(new_key(user_id), "d", 1))
+    assert not await store.run(keys.delete_key(await store.run(a_user()), key.id))
+    assert await store.read(keys.key_by_digest("d")) is not None
+    assert await store.run(keys.delete_key(user_id, key.id))
+    assert await store.read(keys.key_by_digest("d")) is None
+    assert not await store.run(keys.delete_key(user_id, key.id))
+
+
+@pytest.mark.rule("C9")
+async def test_last_used_is_a_day_that_only_grows(store):
+    user_id = await store.run(a_user())
+    key = await store.run(keys.add_key(new_key(user_id), "d", 1))
+    today = day_of(START_MS)
+    for day, seen in ((today, today), (today - 1, today), (today + 1, today + 1)):
+        await store.run(keys.touch_key(key.id, day))
+        assert (await store.read(keys.list_keys(user_id)))[0].last_used == seen
