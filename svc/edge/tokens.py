@@ -1,0 +1,233 @@
+"""Account-owned API tokens, and the rights of the working token (platform docs: account tokens, permission groups)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr  # noqa: TC002  # read at run time, by a model
+
+from svc.edge.answers import Id, Moment, Shape
+from svc.errors import ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.edge.client import Access
+
+_ACCOUNT = "com.cloudflare.api.account"
+_ZONE = "com.cloudflare.api.account.zone"
+
+
+@dataclass(frozen=True)
+class Right:
+    """A permission group by its name and the kind of resource on which it acts; ids are looked up at run time."""
+
+    name: str
+    scope: str
+
+    def fits(self, name: str, scopes: tuple[str, ...]) -> bool:
+        """Whether the platform's group of that name and those scopes is this right."""
+        return name == self.name and self.scope in scopes
+
+
+# What the working token may do, and nothing else.
+WORKING_RIGHTS = (
+    Right("Workers Scripts Write", _ACCOUNT),
+    Right("D1 Write", _ACCOUNT),
+    Right("Account Analytics Read", _ACCOUNT),
+    Right("Account Settings Read", _ACCOUNT),
+    Right("Workers Routes Write", _ZONE),
+    Right("Zone Read", _ZONE),
+    Right("DNS Read", _ZONE),
+)
+
+
+@dataclass(frozen=True)
+class TokenStatus:
+    """What the platform says of the token that asks."""
+
+    id: str
+    status: str  # active, disabled, expired
+    expires_at: int | None
+
+
+@dataclass(frozen=True)
+class PermissionGroup:
+    """A right as the platform lists it. Some names exist twice, with different scopes."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Groups allowed or denied on resources: `com.cloudflare.api.account.<id>`, or `<that>/<what is nested in it>`."""
+
+    effect: str
+    group_ids: frozenset[str]
+    resources: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of the account; its value is never listed."""
+
+    id: str
+    name: str
+    status: str
+    expires_at: int | None
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token just made, with its value: it is never shown again."""
+
+    id: str
+    name: str
+    value: SecretStr
+    policies: tuple[Policy, ...]
+    expires_at: int | None
+
+
+class _Status(Shape):
+    id: Id
+    status: str
+    expires_on: Moment | None = None
+
+
+class _Group(Shape):
+    id: Id
+    name: str = ""
+    scopes: tuple[str, ...] = ()
+
+
+class _Policy(Shape):
+    effect: str
+    permission_groups: tuple[_Group, ...]
+    resources: dict[str, str | dict[str, str]]
+
+
+class _Token(Shape):
+    id: Id
+    name: str = ""
+    status: str = "active"
+    expires_on: Moment | None = None
+
+
+class _NewToken(_Token):
+    value: SecretStr
+    policies: tuple[_Policy, ...] = ()
+
+
+async def verify(at: Access) -> TokenStatus:
+    """What the platform says of the token of `at`. (The path under /user refuses account-owned tokens.)"""
+    found = await at.get(_Status, f"{at.account_path}/tokens/verify")
+    return TokenStatus(found.id, found.status, found.expires_on)
+
+
+async def permission_groups(at: Access) -> list[PermissionGroup]:
+    """The platform's rights. One page of 1,000 holds them all today; one that is not in it is asked for by name."""
+    path = f"{at.account_path}/tokens/permission_groups"
+    found = await at.collect(_Group, path, {"per_page": 1_000})
+    for right in WORKING_RIGHTS:
+        if not any(right.fits(group.name, group.scopes) for group in found):
+            found += await at.collect(_Group, path, {"per_page": 1_000, "name": right.name})
+    return [PermissionGroup(group.id, group.name, group.scopes) for group in found]
+
+
+def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> list[Policy]:
+    """The working token's policies: one for the account, one for all of its zones.
+
+    Raises ServiceError permission_catalog: the platform's list lacks a right; details.missing names it.
+    """
+    ids: dict[Right, str] = {}
+    for right in WORKING_RIGHTS:
+        for group in groups:
+            if right.fits(group.name, group.scopes):
+                ids[right] = group.id
+    missing = [right.name for right in WORKING_RIGHTS if right not in ids]
+    if missing:
+        raise ServiceError("permission_catalog", details={"missing": missing})
+    account = f"{_ACCOUNT}.{edge_account_id}"
+    of_account = frozenset(ids[right] for right in WORKING_RIGHTS if right.scope == _ACCOUNT)
+    of_zones = frozenset(ids[right] for right in WORKING_RIGHTS if right.scope == _ZONE)
+    return [
+        Policy("allow", of_account, frozenset({account})),
+        Policy("allow", of_zones, frozenset({f"{account}/{_ZONE}.*"})),
+    ]
+
+
+def same_rights(asked: Sequence[Policy], got: Sequence[Policy]) -> bool:
+    """Whether a token carries exactly the rights that were asked for, however they are grouped."""
+
+    def rights(policies: Sequence[Policy]) -> set[tuple[str, str, str]]:
+        return {
+            (policy.effect, group_id, resource)
+            for policy in policies
+            for group_id in policy.group_ids
+            for resource in policy.resources
+        }
+
+    return rights(asked) == rights(got)
+
+
+async def create(at: Access, name: str, policies: Sequence[Policy], expires_at: int) -> NewToken:
+    """Make a token. Never repeated: EdgeUnknown says that it may have been made."""
+    body = {
+        "name": name,
+        "policies": [
+            {
+                "effect": policy.effect,
+                "permission_groups": [{"id": group_id} for group_id in sorted(policy.group_ids)],
+                "resources": _nested(policy.resources),
+            }
+            for policy in policies
+        ],
+        # Whole seconds: finer times are not documented.
+        "expires_on": datetime.fromtimestamp(expires_at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    made = await at.call(_NewToken, "POST", f"{at.account_path}/tokens", body=body, repeatable=False)
+    got = tuple(
+        Policy(policy.effect, frozenset(group.id for group in policy.permission_groups), _flat(policy.resources))
+        for policy in made.policies
+    )
+    return NewToken(made.id, made.name, made.value, got, made.expires_on)
+
+
+async def list_all(at: Access) -> list[Token]:
+    """Every token of the account that the asking one may see."""
+    found = await at.collect(_Token, f"{at.account_path}/tokens", {"include_expired": "true"})
+    return [Token(token.id, token.name, token.status, token.expires_on) for token in found]
+
+
+async def get(at: Access, token_id: str) -> Token | None:
+    """One token."""
+    found = await at.find(_Token, f"{at.account_path}/tokens/{token_id}")
+    return None if found is None else Token(found.id, found.name, found.status, found.expires_on)
+
+
+async def delete(at: Access, token_id: str) -> bool:
+    """Delete a token, also the asking one itself. False: it was gone."""
+    return await at.delete(f"{at.account_path}/tokens/{token_id}")
+
+
+def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
+    """The platform's form: an account, or what is nested in it."""
+    wire: dict[str, str | dict[str, str]] = {}
+    for resource in sorted(resources):
+        outer, _, inner = resource.partition("/")
+        wire[outer] = {inner: "*"} if inner else "*"
+    return wire
+
+
+def _flat(wire: dict[str, str | dict[str, str]]) -> frozenset[str]:
+    """Of the platform's form, ours. What is not "*" stays visible, so that it equals nothing that we ask for."""
+    flat = set()
+    for outer, inner in wire.items():
+        nested = {"": inner} if isinstance(inner, str) else inner
+        for name, allowed in nested.items():
+            flat.add(outer + (f"/{name}" if name else "") + ("" if allowed == "*" else f"={allowed}"))
+    return frozenset(flat)

@@ -1,0 +1,111 @@
+"""One emulated edge platform for the whole run; every test has an account of its own in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from edge_worker.emulator.process import Emulator
+from svc.config import Edge as EdgeConfig
+from svc.edge.client import open_edge
+from svc.edge.tokens import WORKING_RIGHTS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from edge_worker.emulator.process import Customer
+    from svc.edge.client import Access, Edge
+
+ROOT = Path(__file__).parents[2]
+# The API's calls on an account, or on the platform's zones: method and path, in the order in which they came.
+Calls = list[tuple[str, str]]
+
+
+@pytest.fixture(scope="session")
+def emulator_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, str], int]]:
+    """A polite emulator: no delays but those that a test asks for. Its addresses and its process id."""
+    state = tmp_path_factory.mktemp("emulator")
+    command = [sys.executable, "-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0", f"--state={state}"]
+    command += ["--token-delay-ms=0", "--slow-one-in=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline()), process.pid
+        process.terminate()
+
+
+@pytest.fixture
+async def emulator(emulator_process: tuple[dict[str, str], int]) -> AsyncIterator[Emulator]:
+    """The emulator's control, without faults and with an empty log."""
+    ready, pid = emulator_process
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        running = Emulator(ready, client, pid)
+        await running.clear_faults()
+        await running.forget_requests()
+        yield running
+
+
+@pytest.fixture
+def edge_config(emulator: Emulator) -> EdgeConfig:
+    """The service's own settings, pointed at the emulator."""
+    return EdgeConfig(api_base_url=emulator.api, timeout_s=5, concurrency=4, retries=3)
+
+
+@pytest.fixture
+async def edge(edge_config: EdgeConfig) -> AsyncIterator[Edge]:
+    """The client, with short waits before a repeat."""
+    async with open_edge(edge_config, first_wait_s=0.01) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def customer(emulator: Emulator, request: pytest.FixtureRequest) -> Customer:
+    """An account with one zone, `<number>.example`."""
+    return await emulator.create_account([zone_name(request)])
+
+
+@pytest.fixture
+def zone(request: pytest.FixtureRequest) -> str:
+    """The name of the customer's zone."""
+    return zone_name(request)
+
+
+def zone_name(request: pytest.FixtureRequest) -> str:
+    """A name that no other test has: the emulator knows each zone once."""
+    return f"z{abs(hash(request.node.nodeid)) % 10**12}.example"
+
+
+@pytest.fixture
+def bootstrap(edge: Edge, customer: Customer) -> Access:
+    """The account with a bootstrap token."""
+    return edge.access(customer.account_id, customer.bootstrap_token)
+
+
+@pytest.fixture
+async def working_token(emulator: Emulator, customer: Customer) -> str:
+    """A token with the working token's rights."""
+    rights = [right.name for right in WORKING_RIGHTS]
+    _, value = await emulator.create_token(customer.account_id, rights=rights)
+    return value
+
+
+@pytest.fixture
+def at(edge: Edge, customer: Customer, working_token: str) -> Access:
+    """The account with a working token."""
+    return edge.access(customer.account_id, working_token)
+
+
+@pytest.fixture
+def calls(emulator: Emulator) -> Callable[[], object]:
+    """`await calls()`: what the platform was asked since the test began."""
+
+    async def asked() -> Calls:
+        return [(call["method"], call["path"]) for call in await emulator.requests()]
+
+    return asked

@@ -1,0 +1,147 @@
+"""What an answer means: no I/O."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from svc.edge.answers import DailyLimit, Envelope, Failed, Moment, no_answer, read, seconds
+from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
+
+
+def refusal(code: int, message: str = "no") -> bytes:
+    return json.dumps({"success": False, "errors": [{"code": code, "message": message}], "result": None}).encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "edge_code", "code", "repeat"),
+    [
+        (403, 10000, "permission_error", "settling"),
+        (401, 1000, "revoked", "settling"),
+        (403, 9109, "revoked", "settling"),
+        (401, 10000, "revoked", "settling"),
+        (400, 10072, "cron_limit", "never"),
+        (409, 7502, "name_taken", "never"),
+        (400, 10040, "name_taken", "never"),
+        (409, 10020, "route_conflict", "never"),
+        (400, 7500, "cloudflare_error", "never"),
+        (404, 10007, "cloudflare_error", "never"),
+        (403, 1234, "cloudflare_error", "never"),
+        (200, 1, "cloudflare_error", "never"),
+    ],
+)
+def test_a_refusal_has_the_services_own_code(status: int, edge_code: int, code: str, repeat: str) -> None:
+    failed = read(status, refusal(edge_code), None, repeatable=True)
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, EdgeRefused)
+    assert (failed.error.code, failed.repeat) == (code, repeat)
+    assert (failed.error.remote_status, failed.error.remote_code) == (status, edge_code)
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 504, 522])
+@pytest.mark.parametrize("body", [refusal(10013), b"<html>bad gateway</html>", b""])
+def test_after_a_failure_a_change_may_have_happened(status: int, body: bytes) -> None:
+    sure = read(status, body, None, repeatable=True)
+    unsure = read(status, body, None, repeatable=False)
+    assert isinstance(sure, Failed)
+    assert isinstance(unsure, Failed)
+    assert type(sure.error) is EdgeUnavailable
+    assert type(unsure.error) is EdgeUnknown
+    assert sure.repeat == unsure.repeat == "repeatable"
+
+
+def test_a_good_status_with_a_page_says_nothing_about_a_change() -> None:
+    failed = read(200, b"<html>", None, repeatable=False)
+    assert isinstance(failed, Failed)
+    assert type(failed.error) is EdgeUnknown
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404])
+def test_a_page_of_somebody_else_never_says_that_the_token_is_dead(status: int) -> None:
+    failed = read(status, b"<html>who are you?</html>", None, repeatable=False)
+    assert isinstance(failed, Failed)
+    assert type(failed.error) is EdgeUnavailable
+    assert failed.repeat == "always"
+
+
+def test_throttling_is_known_by_the_status_alone() -> None:
+    failed = read(429, refusal(10000), "7", repeatable=False)
+    assert isinstance(failed, Failed)
+    assert type(failed.error) is EdgeUnavailable
+    assert (failed.repeat, failed.wait_s, failed.error.retry_after_s) == ("always", 7.0, 7)
+
+
+@pytest.mark.parametrize("rows", ["read", "write"])
+def test_the_daily_limit_is_known_by_its_text(rows: str) -> None:
+    text = f"Your account has exceeded D1's free tier daily row {rows} limit. Upgrade to a paid plan or wait."
+    failed = read(400, refusal(7500, text), None, repeatable=True)
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, DailyLimit)
+    assert (failed.error.rows, failed.repeat) == (rows, "never")
+
+
+def test_a_concurrent_change_did_nothing_and_can_be_repeated() -> None:
+    failed = read(409, refusal(10035), None, repeatable=False)
+    assert isinstance(failed, Failed)
+    assert type(failed.error) is EdgeUnavailable
+    assert failed.repeat == "always"
+
+
+@pytest.mark.parametrize("text", ["D1 DB is overloaded. Too many requests queued.", "binding DB failed to generate"])
+def test_some_refusals_pass(text: str) -> None:
+    failed = read(400, refusal(10021, text), None, repeatable=True)
+    assert isinstance(failed, Failed)
+    assert type(failed.error) is EdgeUnavailable
+    assert failed.repeat == "repeatable"
+
+
+def test_what_was_never_sent_was_not_done() -> None:
+    assert type(no_answer("no route", sent=False, repeatable=False).error) is EdgeUnavailable
+    assert type(no_answer("closed", sent=True, repeatable=False).error) is EdgeUnknown
+    assert type(no_answer("closed", sent=True, repeatable=True).error) is EdgeUnavailable
+
+
+@given(
+    status=st.integers(200, 599),
+    body=st.one_of(st.binary(max_size=60), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(
+        lambda value: json.dumps({"success": True, "errors": value, "result": value}).encode()
+    )),
+    retry_after=st.none() | st.text(max_size=8),
+    repeatable=st.booleans(),
+)  # fmt: skip
+def test_any_answer_is_either_good_or_a_known_failure(
+    status: int, body: bytes, retry_after: str | None, repeatable: bool
+) -> None:
+    answer = read(status, body, retry_after, repeatable=repeatable)
+    assert isinstance(answer, (Envelope, Failed))
+    if isinstance(answer, Failed) and isinstance(answer.error, EdgeUnknown):
+        assert not repeatable
+
+
+@given(st.text(min_size=40, max_size=60, alphabet="abcdefXYZ0123456789_-"), st.integers(400, 599))
+def test_a_token_that_the_platform_quotes_is_cut_out(secret: str, status: int) -> None:
+    body = refusal(6003, f"Invalid header: Bearer {secret}, you see")
+    failed = read(status, body, None, repeatable=True, secret=secret)
+    assert isinstance(failed, Failed)
+    assert secret not in f"{failed!r} {failed.error} {failed.error.body()}"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("5", 5.0), ("0", 0.0), (None, None), ("", None), ("soon", None), ("-1", None), ("nan", None), ("inf", None)],
+)
+def test_retry_after_is_read_as_seconds(text: str | None, value: float | None) -> None:
+    assert seconds(text) == value
+
+
+def test_times_need_their_zone() -> None:
+    moment = TypeAdapter(Moment)
+    assert moment.validate_python("2026-11-21T04:00:00Z") == 1_795_233_600_000
+    assert moment.validate_python("2026-11-21T04:00:00.123456Z") == 1_795_233_600_123
+    for wrong in ("2026-11-21T04:00:00", "soon", 5, None):
+        with pytest.raises(ValidationError):
+            moment.validate_python(wrong)

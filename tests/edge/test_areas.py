@@ -1,0 +1,321 @@
+"""Tokens, zones, workers, databases, routes: each function against the platform."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from svc.clock import system_clock
+from svc.edge import d1, routes, tokens, workers, zones
+from svc.edge.answers import DailyLimit
+from svc.errors import EdgeRefused, ServiceError
+from tests.edge.test_calls import upload
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.process import Customer, Emulator
+    from svc.edge.client import Access, Edge
+
+ACCOUNT, ZONE = "com.cloudflare.api.account", "com.cloudflare.api.account.zone"
+GROUPS = [
+    tokens.PermissionGroup(f"id{number}", right.name, (right.scope,))
+    for number, right in enumerate(tokens.WORKING_RIGHTS)
+]
+
+
+@pytest.mark.rule("A4")
+async def test_a_minted_token_carries_exactly_the_rights_and_works(
+    bootstrap: Access, edge: Edge, customer: Customer, zone: str
+) -> None:
+    asked = tokens.policies_for(customer.account_id, await tokens.permission_groups(bootstrap))
+    expires_at = system_clock() // 1000 * 1000 + 86_400_000
+    made = await tokens.create(bootstrap, "svc-op_1", asked, expires_at)
+    assert (made.name, made.expires_at) == ("svc-op_1", expires_at)
+    assert tokens.same_rights(asked, made.policies)
+    at = edge.access(customer.account_id, made.value.get_secret_value())
+    assert await tokens.verify(at) == tokens.TokenStatus(made.id, "active", expires_at)
+    assert await workers.get_script(at, "svc-edge") is None
+    assert await d1.find(at, "svc-edge") is None
+    assert await zones.account_name(at) == "Customer"
+    assert await zones.has_proxied_record(at, customer.zones[zone], zone)
+    assert await routes.list_routes(at, customer.zones[zone]) == []
+    with pytest.raises(EdgeRefused) as caught:  # and no more than that
+        await tokens.list_all(at)
+    assert caught.value.code == "permission_error"
+
+
+@pytest.mark.rule("A4")
+def test_a_catalogue_without_a_needed_right_is_named() -> None:
+    # The name alone is not enough: some names exist twice, with different scopes.
+    elsewhere = [tokens.PermissionGroup("x", "DNS Read", (ACCOUNT,))]
+    groups = [group for group in GROUPS if group.name not in ("D1 Write", "DNS Read")] + elsewhere
+    with pytest.raises(ServiceError) as caught:
+        tokens.policies_for("a" * 32, groups)
+    assert caught.value.code == "permission_catalog"
+    assert caught.value.details == {"missing": ["D1 Write", "DNS Read"]}
+
+
+@pytest.mark.rule("A4")
+def test_rights_are_equal_however_they_are_grouped_and_differ_by_any_one() -> None:
+    asked = tokens.policies_for("a" * 32, GROUPS)
+    split = [
+        tokens.Policy(policy.effect, frozenset({group_id}), policy.resources)
+        for policy in reversed(asked)
+        for group_id in policy.group_ids
+    ]
+    assert tokens.same_rights(asked, split)
+    assert not tokens.same_rights(asked, split[1:])
+    assert not tokens.same_rights(asked, [*split, tokens.Policy("allow", frozenset({"id9"}), asked[0].resources)])
+    denied = tokens.Policy("deny", split[0].group_ids, split[0].resources)
+    assert not tokens.same_rights(asked, [*split, denied])
+    wider = tokens.Policy("allow", asked[1].group_ids, frozenset({f"{ZONE}.*"}))
+    assert not tokens.same_rights(asked, [asked[0], wider])
+
+
+async def test_tokens_are_listed_whole_and_deleted_once(
+    bootstrap: Access, emulator: Emulator, customer: Customer
+) -> None:
+    made = {(await emulator.create_token(customer.account_id, name=f"t{number}"))[0] for number in range(60)}
+    assert made < {token.id for token in await tokens.list_all(bootstrap)}
+    gone = made.pop()
+    assert (await tokens.get(bootstrap, gone)) is not None
+    assert await tokens.delete(bootstrap, gone) is True
+    assert await tokens.delete(bootstrap, gone) is False
+    assert await tokens.get(bootstrap, gone) is None
+
+
+@pytest.mark.rule("A3")
+async def test_a_token_of_another_account_is_refused(edge: Edge, emulator: Emulator, customer: Customer) -> None:
+    other = await emulator.create_account()
+    with pytest.raises(EdgeRefused) as caught:
+        await tokens.verify(edge.access(other.account_id, customer.bootstrap_token))
+    assert caught.value.code == "revoked"
+
+
+async def test_a_token_can_delete_itself(bootstrap: Access, customer: Customer) -> None:
+    assert await tokens.delete(bootstrap, customer.bootstrap_token_id)
+    with pytest.raises(EdgeRefused) as caught:
+        await tokens.verify(bootstrap)
+    assert caught.value.code == "revoked"
+
+
+async def test_zones_are_listed_by_name_up_to_the_limit(
+    at: Access, emulator: Emulator, customer: Customer, zone: str
+) -> None:
+    names = sorted([zone, *(f"{number:02}-{zone}" for number in range(55))])
+    for name in names:
+        if name != zone:
+            await emulator.set_zone(customer.account_id, name, status="pending" if name.startswith("00") else "active")
+    listed, truncated = await zones.list_zones(at)
+    assert [each.name for each in listed] == names
+    assert not truncated
+    assert (listed[0].status, listed[1].status) == ("pending", "active")
+    some, truncated = await zones.list_zones(at, limit=54)
+    assert [each.name for each in some] == names[:54]
+    assert truncated
+    exactly, truncated = await zones.list_zones(at, limit=56)
+    assert (len(exactly), truncated) == (56, False)
+
+
+async def test_a_host_belongs_to_its_closest_active_zone(
+    at: Access, emulator: Emulator, customer: Customer, zone: str
+) -> None:
+    closer = await emulator.set_zone(customer.account_id, f"eu.{zone}")
+
+    async def zone_id_of(host: str) -> str | None:
+        found = await zones.zone_of(at, host)
+        return found.id if found else None
+
+    assert await zone_id_of(zone) == customer.zones[zone]
+    assert await zone_id_of(f"a.b.{zone}") == customer.zones[zone]
+    assert await zone_id_of(f"shop.EU.{zone}") == closer
+    assert await zone_id_of(f"not{zone}") is None
+    await emulator.set_zone(customer.account_id, f"eu.{zone}", paused=True)
+    assert await zone_id_of(f"shop.eu.{zone}") == customer.zones[zone]
+    await emulator.set_zone(customer.account_id, zone, status="pending")
+    assert await zone_id_of(f"a.b.{zone}") is None
+
+
+@pytest.mark.parametrize(
+    ("records", "host", "proxied"),
+    [
+        ([{"name": "@", "proxied": True}], "", True),
+        ([{"name": "@", "proxied": False}], "", False),
+        ([{"name": "@", "type": "CNAME", "proxied": True}], "", True),
+        ([{"name": "@", "type": "TXT"}], "", False),
+        ([{"name": "*", "proxied": True}], "a.b.", True),
+        ([{"name": "*", "proxied": True}], "", False),
+        ([{"name": "*", "proxied": True}, {"name": "*.b", "proxied": False}], "a.b.", False),
+        ([{"name": "*", "proxied": True}, {"name": "a", "proxied": False}], "a.", False),
+        ([{"name": "*", "proxied": True}, {"name": "a", "type": "TXT"}], "a.", False),
+        ([{"name": "a", "proxied": False}, {"name": "a", "type": "AAAA", "proxied": True}], "a.", True),
+        ([], "", False),
+    ],
+)
+async def test_a_host_needs_a_proxied_record_of_its_own_or_of_the_closest_wildcard(
+    at: Access,
+    emulator: Emulator,
+    customer: Customer,
+    zone: str,
+    records: list[dict[str, object]],
+    host: str,
+    proxied: bool,
+) -> None:
+    zone_id = await emulator.set_zone(customer.account_id, zone, dns=[{"proxied": False, **one} for one in records])
+    assert await zones.has_proxied_record(at, zone_id, f"{host}{zone}") is proxied
+
+
+async def test_a_script_is_known_by_its_tag_and_etag(at: Access) -> None:
+    uploaded = await upload(at)
+    assert uploaded.tags == ("svc-account:acc_1",)
+    assert await workers.get_script(at, "svc-edge") == uploaded
+    assert await upload(at) == uploaded  # the same code, the same etag
+    await workers.disable_subdomain(at, "svc-edge")
+    await workers.set_schedules(at, "svc-edge", ["* * * * *"])
+    assert await workers.schedules(at, "svc-edge") == ["* * * * *"]
+    await workers.set_schedules(at, "svc-edge", [])
+    assert await workers.schedules(at, "svc-edge") == []
+    assert await workers.delete_script(at, "svc-edge") is True
+    assert await workers.delete_script(at, "svc-edge") is False
+    assert await workers.get_script(at, "svc-edge") is None
+
+
+async def test_what_is_bound_reaches_the_worker(at: Access, emulator: Emulator, customer: Customer, zone: str) -> None:
+    database = await d1.create(at, "svc-edge")
+    await d1.query(at, database.id, [("create table note (text)", []), ("insert into note values ('kept')", [])])
+    module = """export default { async fetch(request, env) {
+      const row = await env.DB.prepare("select text from note").first();
+      return new Response(`${env.PLAIN} ${env.SECRET} ${row.text}`);
+    } };"""
+    await workers.upload(
+        at,
+        "svc-edge",
+        module=module.encode(),
+        main_module="svc-edge.js",
+        compatibility_date="2026-04-01",
+        compatibility_flags=[],
+        bindings=[
+            workers.database_binding("DB", database.id),
+            workers.text_binding("PLAIN", "plain ü"),
+            workers.secret_binding("SECRET", "hidden"),
+        ],
+        tags=[],
+    )
+    route = await routes.create(at, customer.zones[zone], f"{zone}/x*", "svc-edge")
+    assert (await emulator.visit(zone, "/x1")).body == "plain ü hidden kept"
+    assert await routes.delete(at, customer.zones[zone], route.id)
+    assert (await emulator.visit(zone, "/x1")).status == 404
+
+
+@pytest.mark.rule("A12")
+async def test_no_cron_slot_left_is_cron_limit(at: Access, emulator: Emulator, customer: Customer) -> None:
+    await upload(at)
+    await emulator.set_limits(customer.account_id, crons=0)
+    with pytest.raises(EdgeRefused) as caught:
+        await workers.set_schedules(at, "svc-edge", ["* * * * *"])
+    assert caught.value.code == "cron_limit"
+
+
+async def test_a_database_is_found_by_exactly_its_name(at: Access) -> None:
+    longer = await d1.create(at, "svc-edge-old")
+    assert await d1.find(at, "svc-edge") is None
+    before = system_clock()
+    made = await d1.create(at, "svc-edge")
+    assert abs(made.created_at - before) < 60_000
+    assert await d1.find(at, "svc-edge") == made
+    assert await d1.get(at, made.id) == made
+    assert await d1.delete(at, made.id) is True
+    assert await d1.delete(at, made.id) is False
+    assert await d1.get(at, made.id) is None
+    assert await d1.find(at, "svc-edge-old") == longer
+
+
+@pytest.mark.rule("A12")
+async def test_a_taken_database_name_is_name_taken(at: Access) -> None:
+    await d1.create(at, "svc-edge")
+    with pytest.raises(EdgeRefused) as caught:
+        await d1.create(at, "svc-edge")
+    assert caught.value.code == "name_taken"
+
+
+async def test_statements_run_as_one_batch_and_say_what_they_cost(at: Access) -> None:
+    database = await d1.create(at, "svc-edge")
+    insert = "insert into n (a, b, c) values (cast($1 as integer), $2, $3)"
+    made, one, two, read = await d1.query(
+        at,
+        database.id,
+        [
+            ("create table n (a integer, b text, c text)", []),
+            (insert, [7, "grün 'quoted'", None]),
+            (insert, [8, "", "x"]),
+            ("select a, b, c, typeof(a) as kind from n order by a", []),
+        ],
+    )
+    assert made.rows == []
+    assert (one.rows_written, two.rows_written) == (1, 1)
+    assert [dict(row) for row in read.rows] == [
+        {"a": 7, "b": "grün 'quoted'", "c": None, "kind": "integer"},
+        {"a": 8, "b": "", "c": "x", "kind": "integer"},
+    ]
+    assert read.rows_read >= 2
+    assert read.size_after > 0
+    with pytest.raises(EdgeRefused) as caught:
+        await d1.query(at, database.id, [("delete from n", []), ("select nothing from nowhere", [])])
+    assert caught.value.code == "cloudflare_error"
+    (left,) = await d1.query(at, database.id, [("select count(*) as n from n", [])])
+    assert left.rows[0]["n"] == 2  # all of a batch or nothing
+
+
+async def test_a_used_up_day_is_told_apart(at: Access, emulator: Emulator, customer: Customer) -> None:
+    database = await d1.create(at, "svc-edge")
+    await d1.query(at, database.id, [("create table n (a)", [])])
+    await emulator.set_limits(customer.account_id, rows_written=1)
+    await emulator.forget_requests()
+    insert = ("insert into n values (1)", ())
+    with pytest.raises(DailyLimit) as caught:
+        await d1.query(at, database.id, [insert])
+    assert caught.value.rows == "write"
+    refused = [call for call in await emulator.requests() if call["status"] == 400]
+    assert len(refused) == 1  # not repeated
+
+
+@pytest.mark.rule("S3")
+async def test_a_route_of_anybody_is_a_conflict(at: Access, customer: Customer, zone: str) -> None:
+    zone_id = customer.zones[zone]
+    await upload(at)
+    made = await routes.create(at, zone_id, f"{zone}/x*", "svc-edge")
+    assert await routes.list_routes(at, zone_id) == [routes.Route(made.id, f"{zone}/x*", "svc-edge")]
+    with pytest.raises(EdgeRefused) as caught:
+        await routes.create(at, zone_id, f"{zone}/x*", "svc-edge")
+    assert caught.value.code == "route_conflict"
+    assert await routes.delete(at, zone_id, made.id) is True
+    assert await routes.delete(at, zone_id, made.id) is False
+
+
+async def test_a_route_lets_the_page_through_when_the_days_requests_are_used_up(
+    at: Access, emulator: Emulator, customer: Customer, zone: str
+) -> None:
+    await upload(at)
+    await routes.create(at, customer.zones[zone], f"{zone}/x*", "svc-edge")
+    await emulator.add_page(zone, "/x1", "the customer's own page")
+    assert (await emulator.visit(zone, "/x1")).body == "hello"
+    await emulator.set_limits(customer.account_id, requests=0)
+    assert (await emulator.visit(zone, "/x1")).body == "the customer's own page"
+
+
+async def test_a_zone_that_left_the_account_is_no_place_for_routes(
+    at: Access, emulator: Emulator, customer: Customer, zone: str
+) -> None:
+    zone_id = customer.zones[zone]
+    await upload(at)
+    made = await routes.create(at, zone_id, f"{zone}/x*", "svc-edge")
+    await emulator.delete_zone(customer.account_id, zone)
+    with pytest.raises(EdgeRefused) as caught:
+        await routes.list_routes(at, zone_id)
+    assert caught.value.code == "permission_error"
+    with pytest.raises(EdgeRefused):
+        await routes.delete(at, zone_id, made.id)
+    with pytest.raises(EdgeRefused) as caught:
+        await zones.has_proxied_record(at, zone_id, zone)
+    assert (caught.value.code, caught.value.remote_code) == ("permission_error", 9109)  # the token itself is well
+    assert await zones.zone_of(at, zone) is None

@@ -1,0 +1,310 @@
+"""Which call is repeated, which is not, and what error comes out: against the platform's faults."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from svc.config import Edge as EdgeConfig
+from svc.edge import d1, routes, tokens, workers, zones
+from svc.edge.client import LONGEST_THROTTLE_S, open_edge
+from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from edge_worker.emulator.process import Customer, Emulator
+    from svc.edge.client import Access, Edge
+
+    Calls = Callable[[], Awaitable[list[tuple[str, str]]]]
+
+LOST = ["drop_before", "drop_after", "html"]
+
+
+@pytest.mark.parametrize("kind", ["drop_before", "drop_after", "html", "throttle"])
+async def test_a_read_is_repeated(at: Access, emulator: Emulator, calls: Calls, kind: str) -> None:
+    await emulator.fault(kind, f"{at.account_path}/workers/*", times=2)
+    assert await workers.get_script(at, "svc-edge") is None
+    assert len(await calls()) == 3
+
+
+@pytest.mark.parametrize("kind", LOST)
+async def test_a_read_is_given_up_after_its_retries(at: Access, emulator: Emulator, calls: Calls, kind: str) -> None:
+    await emulator.fault(kind, f"{at.account_path}/workers/*", times=None)
+    with pytest.raises(EdgeUnavailable) as caught:
+        await workers.get_script(at, "svc-edge")
+    assert type(caught.value) is EdgeUnavailable
+    assert len(await calls()) == 4
+
+
+@pytest.mark.parametrize(("kind", "made"), [("drop_before", 0), ("drop_after", 1), ("html", 0)])
+async def test_a_create_without_an_answer_is_not_repeated(
+    at: Access, emulator: Emulator, calls: Calls, kind: str, made: int
+) -> None:
+    await emulator.fault(kind, f"{at.account_path}/d1/database", method="POST")
+    with pytest.raises(EdgeUnknown):
+        await d1.create(at, "svc-edge")
+    assert await calls() == [("POST", f"{at.account_path}/d1/database")]
+    assert (await d1.find(at, "svc-edge") is not None) == bool(made)
+
+
+@pytest.mark.rule("A4")
+@pytest.mark.parametrize(("kind", "made"), [("drop_before", 0), ("drop_after", 1), ("html", 0)])
+async def test_a_token_whose_answer_was_lost_can_be_found_and_deleted(
+    bootstrap: Access, emulator: Emulator, kind: str, made: int
+) -> None:
+    policies = tokens.policies_for(bootstrap.edge_account_id, await tokens.permission_groups(bootstrap))
+    await emulator.fault(kind, f"{bootstrap.account_path}/tokens", method="POST")
+    with pytest.raises(EdgeUnknown):
+        await tokens.create(bootstrap, "svc-op_1", policies, 1_900_000_000_000)
+    found = [token for token in await tokens.list_all(bootstrap) if token.name == "svc-op_1"]
+    assert len(found) == made
+    for token in found:
+        assert await tokens.delete(bootstrap, token.id)
+    assert "svc-op_1" not in {token.name for token in await tokens.list_all(bootstrap)}
+
+
+async def test_a_route_whose_answer_was_lost_can_be_found(
+    at: Access, emulator: Emulator, customer: Customer, zone: str
+) -> None:
+    zone_id = customer.zones[zone]
+    await upload(at)
+    await emulator.fault("drop_after", f"/zones/{zone_id}/workers/routes", method="POST")
+    with pytest.raises(EdgeUnknown):
+        await routes.create(at, zone_id, f"{zone}/x*", "svc-edge")
+    assert [(route.pattern, route.script) for route in await routes.list_routes(at, zone_id)] == [
+        (f"{zone}/x*", "svc-edge")
+    ]
+
+
+async def test_a_deletion_whose_answer_was_lost_is_repeated(at: Access, emulator: Emulator, calls: Calls) -> None:
+    database = await d1.create(at, "svc-edge")
+    await emulator.forget_requests()
+    await emulator.fault("drop_after", f"{at.account_path}/d1/*", method="DELETE")
+    assert await d1.delete(at, database.id) is False  # the second try found it gone
+    assert len(await calls()) == 2
+    assert await d1.get(at, database.id) is None
+
+
+@pytest.mark.parametrize("kind", LOST)
+async def test_an_upload_and_its_cron_are_repeated(at: Access, emulator: Emulator, kind: str) -> None:
+    await emulator.fault(kind, f"{at.account_path}/workers/scripts/svc-edge", method="PUT")
+    await emulator.fault(kind, f"{at.account_path}/workers/scripts/svc-edge/schedules", method="PUT")
+    uploaded = await upload(at)
+    await workers.set_schedules(at, "svc-edge", ["* * * * *"])
+    found = await workers.get_script(at, "svc-edge")
+    assert found is not None
+    assert found.etag == uploaded.etag
+    assert await workers.schedules(at, "svc-edge") == ["* * * * *"]
+
+
+async def test_a_throttled_create_is_repeated_once_its_wait_is_over(
+    at: Access, emulator: Emulator, calls: Calls
+) -> None:
+    await emulator.fault("throttle", f"{at.account_path}/d1/*", method="POST", delay_s=1)
+    began = time.monotonic()
+    await d1.create(at, "svc-edge")
+    assert time.monotonic() - began >= 1
+    assert len(await calls()) == 2
+
+
+async def test_a_long_throttling_is_passed_on_at_once(at: Access, emulator: Emulator, calls: Calls) -> None:
+    await emulator.fault("throttle", f"{at.account_path}/*", delay_s=300)
+    with trio.fail_after(LONGEST_THROTTLE_S), pytest.raises(EdgeUnavailable) as caught:
+        await workers.get_script(at, "svc-edge")
+    assert (caught.value.retry_after_s, caught.value.remote_status) == (300, 429)
+    assert len(await calls()) == 1
+
+
+async def test_a_refusal_is_not_repeated(at: Access, emulator: Emulator, calls: Calls) -> None:
+    await emulator.fault("refuse", f"{at.account_path}/workers/*", status=400, code=10021)
+    with pytest.raises(EdgeRefused) as caught:
+        await workers.get_script(at, "svc-edge")
+    assert (caught.value.code, caught.value.remote_code) == ("cloudflare_error", 10021)
+    assert len(await calls()) == 1
+
+
+async def test_a_slow_answer_ends_the_try(emulator: Emulator, customer: Customer, working_token: str) -> None:
+    config = EdgeConfig(api_base_url=emulator.api, timeout_s=0.3, retries=1)
+    async with open_edge(config, first_wait_s=0.01) as edge:
+        at = edge.access(customer.account_id, working_token)
+        await emulator.fault("slow", f"{at.account_path}/*", times=3, delay_s=3)
+        with pytest.raises(EdgeUnavailable) as caught:
+            await workers.get_script(at, "svc-edge")
+        assert type(caught.value) is EdgeUnavailable
+        with pytest.raises(EdgeUnknown):
+            await d1.create(at, "svc-edge")
+
+
+async def test_a_platform_that_is_not_there_did_nothing(unused_port: int) -> None:
+    config = EdgeConfig(api_base_url=f"http://127.0.0.1:{unused_port}/client/v4", retries=2)
+    async with open_edge(config, first_wait_s=0.01) as edge:
+        with pytest.raises(EdgeUnavailable, match=r"cannot be reached \(ConnectError\)") as caught:
+            await d1.create(edge.access("a" * 32, "t" * 40), "svc-edge")
+    assert type(caught.value) is EdgeUnavailable
+
+
+@pytest.fixture
+async def unused_port() -> int:
+    """A port of this machine on which nobody listens."""
+    listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
+    port: int = listener.socket.getsockname()[1]
+    await listener.aclose()
+    return port
+
+
+@pytest.mark.rule("A20")
+async def test_a_missing_right_is_a_permission_error(edge: Edge, emulator: Emulator, customer: Customer) -> None:
+    _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
+    with pytest.raises(EdgeRefused) as caught:
+        await workers.get_script(edge.access(customer.account_id, value), "svc-edge")
+    assert caught.value.code == "permission_error"
+
+
+@pytest.mark.rule("A20")
+async def test_a_dead_token_is_revoked_not_a_permission_error(
+    edge: Edge, emulator: Emulator, customer: Customer, bootstrap: Access
+) -> None:
+    token_id, value = await emulator.create_token(customer.account_id, rights=["Workers Scripts Write"])
+    at = edge.access(customer.account_id, value)
+    assert await workers.get_script(at, "svc-edge") is None
+    assert await tokens.delete(bootstrap, token_id)
+    with pytest.raises(EdgeRefused) as caught:
+        await workers.get_script(at, "svc-edge")
+    assert caught.value.code == "revoked"
+
+
+@pytest.mark.rule("A25")
+async def test_an_expired_token_is_revoked(edge: Edge, emulator: Emulator, customer: Customer) -> None:
+    _, value = await emulator.create_token(customer.account_id, rights=["D1 Write"], expires_in_s=-1)
+    with pytest.raises(EdgeRefused) as caught:
+        await d1.find(edge.access(customer.account_id, value), "svc-edge")
+    assert caught.value.code == "revoked"
+
+
+async def test_a_refusal_that_cannot_be_judged_accuses_nobody(
+    edge: Edge, emulator: Emulator, customer: Customer
+) -> None:
+    _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
+    at = edge.access(customer.account_id, value)
+    await emulator.fault("html", f"{at.account_path}/tokens/verify", times=None)
+    with pytest.raises(EdgeUnavailable):
+        await workers.get_script(at, "svc-edge")
+
+
+async def test_a_new_token_is_waited_for_while_it_settles(
+    edge: Edge, emulator: Emulator, customer: Customer, calls: Calls
+) -> None:
+    rights = ["Workers Scripts Write", "D1 Write"]
+    _, value = await emulator.create_token(customer.account_id, rights=rights, delay_ms=300)
+    at = edge.access(customer.account_id, value)
+    with pytest.raises(EdgeRefused):
+        await workers.get_script(at, "svc-edge")
+    await emulator.forget_requests()
+    settling = at.settling(20)
+    assert (await tokens.verify(settling)).status == "active"
+    assert await d1.find(settling, "svc-edge") is None
+    assert len(await calls()) > 2
+
+
+async def test_a_create_waits_too_while_the_token_settles(edge: Edge, emulator: Emulator, customer: Customer) -> None:
+    _, value = await emulator.create_token(customer.account_id, rights=["D1 Write"], delay_ms=300)
+    made = await d1.create(edge.access(customer.account_id, value).settling(20), "svc-edge")
+    assert made.name == "svc-edge"
+
+
+async def test_a_right_that_is_still_missing_when_the_token_has_settled_is_a_permission_error(
+    edge: Edge, emulator: Emulator, customer: Customer
+) -> None:
+    _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
+    with pytest.raises(EdgeRefused) as caught:
+        await workers.get_script(edge.access(customer.account_id, value).settling(0.2), "svc-edge")
+    assert caught.value.code == "permission_error"
+
+
+@pytest.mark.rule("A2")
+async def test_no_token_shows_anywhere(
+    bootstrap: Access, customer: Customer, emulator: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = customer.bootstrap_token
+    policies = tokens.policies_for(bootstrap.edge_account_id, await tokens.permission_groups(bootstrap))
+    made = await tokens.create(bootstrap, "svc-op_1", policies, 1_900_000_000_000)
+    value = made.value.get_secret_value()
+    binding = workers.secret_binding("WORKER_KEY", "svcw_key")
+    shown = [repr(bootstrap), repr(made), repr(binding), str(vars(bootstrap))]
+    quoting = f"Invalid format for Authorization header: {secret}"
+    path = f"{bootstrap.account_path}/*"
+    refused = emulator.fault("refuse", path, status=400, code=6003, message=quoting)
+    for fault in (refused, emulator.fault("html", path, times=4)):
+        await fault
+        with pytest.raises((EdgeRefused, EdgeUnavailable)) as caught:
+            await tokens.verify(bootstrap)
+        shown += [str(caught.value), repr(caught.value), repr(caught.value.body()), repr(caught.value.__context__)]
+    shown.append(caplog.text)
+    for text in shown:
+        assert secret not in text
+        assert value not in text
+        assert "svcw_key" not in text
+    assert "Invalid format for Authorization header: …" in "".join(shown)
+    assert "tokens/verify" in caplog.text  # the log was on
+
+
+@pytest.mark.rule("A3")
+@pytest.mark.parametrize(
+    "pasted", ["", "two words", "line\r\nX-Evil: 1", "schlüssel", "\x00" * 40, "\ud800", "t" * 5000]
+)
+async def test_what_is_no_token_is_never_sent(edge: Edge, customer: Customer, calls: Calls, pasted: str) -> None:
+    with pytest.raises(EdgeRefused) as caught:
+        await tokens.verify(edge.access(customer.account_id, pasted))
+    assert caught.value.code == "revoked"
+    assert not pasted or pasted not in str(caught.value)
+    assert await calls() == []
+
+
+async def test_a_storm_of_cancels_leaks_no_place(emulator: Emulator, customer: Customer, working_token: str) -> None:
+    dice = random.Random(2026)
+    config = EdgeConfig(api_base_url=emulator.api, timeout_s=5, concurrency=4, retries=0)
+    async with open_edge(config, first_wait_s=0.01) as edge:
+        at = edge.access(customer.account_id, working_token)
+        cancelled = 0
+
+        async def impatient() -> None:
+            nonlocal cancelled
+            for _ in range(150):
+                with trio.move_on_after(dice.uniform(0, 0.003)) as scope:
+                    await zones.account_name(at)
+                cancelled += scope.cancelled_caught
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(12):
+                nursery.start_soon(impatient)
+        assert cancelled > 500
+
+        async def patient() -> None:
+            for _ in range(5):
+                assert await zones.account_name(at) == "Customer"
+
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                for _ in range(12):
+                    nursery.start_soon(patient)
+
+
+async def upload(at: Access) -> workers.Script:
+    """The smallest worker."""
+    return await workers.upload(
+        at,
+        "svc-edge",
+        module=b"export default { fetch() { return new Response('hello'); } };",
+        main_module="svc-edge.js",
+        compatibility_date="2026-04-01",
+        compatibility_flags=[],
+        bindings=[],
+        tags=["svc-account:acc_1"],
+    )
