@@ -1,0 +1,122 @@
+"""`python -m edge_worker.emulator`: the edge platform on this machine, until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trio
+
+from .access import Platform
+from .control import fire_cron
+from .crons import Cron
+from .faults import Faults
+from .runtime import open_runtime
+from .server import Origin, make_app, serve_on
+from .state import load, save
+from .workerd import listening_socket, port_of
+
+if TYPE_CHECKING:
+    from .server import Pages
+
+KEPT_LOG_LINES = 1000
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m edge_worker.emulator", description=__doc__)
+    parser.add_argument("--api-port", type=int, default=0, help="port of the API and of control (0: a free one)")
+    parser.add_argument("--edge-port", type=int, default=0, help="port of the edge (0: a free one)")
+    parser.add_argument("--state", type=Path, help="folder that keeps everything over a restart")
+    parser.add_argument("--run-crons", action="store_true", help="fire schedules each minute, not only by control")
+    parser.add_argument("--token-delay-ms", type=int, default=200, help="how long a new token is refused")
+    parser.add_argument("--slow-one-in", type=int, default=50, help="one API answer in so many is slow (0: none)")
+    parser.add_argument("--slow-ms", type=int, default=150, help="by how much")
+    return parser.parse_args()
+
+
+async def _run_crons(platform: Platform) -> None:
+    """Fires what is due at each full minute of the real clock, for the emulated minute that it is then."""
+    async with trio.open_nursery() as nursery:
+        while True:
+            await trio.sleep(60 - time.time() % 60)
+            minute = platform.now() // 60_000 * 60_000
+            for account in platform.world.accounts.values():
+                for script in account.scripts.values():
+                    for schedule in script.schedules:
+                        if script.active and Cron.parse(schedule.cron).fits(minute):
+                            nursery.start_soon(fire_cron, platform, account, script.name, schedule.cron, minute)
+
+
+async def main(options: argparse.Namespace, folder: Path) -> None:
+    """Runs the emulator with its files in ``folder`` until a signal ends it."""
+    world_file = folder / "world.json"
+    world = load(world_file)
+    api, edge, origin = listening_socket(options.api_port), listening_socket(options.edge_port), listening_socket()
+    api_url, edge_url = (f"http://127.0.0.1:{port_of(listener)}" for listener in (api, edge))
+    logs: list[str] = []
+    pages: Pages = {}
+
+    def say(line: str) -> None:
+        logs.append(line)
+        del logs[:-KEPT_LOG_LINES]
+        sys.stderr.write(f"{line}\n")
+
+    def real_now() -> int:
+        return int(time.time() * 1000)
+
+    def now() -> int:
+        return real_now() + round(world.offset_s * 1000)
+
+    def changed() -> None:
+        if options.state is not None:
+            save(world, world_file)
+
+    ports = {"emulator_port": port_of(api), "origin_port": port_of(origin)}
+    # Before anything runs: whoever reads the ready line may end us at once, and the runtimes must end in order.
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with (
+            open_runtime(world, folder, edge, now=now, say=say, **ports) as runtime,
+            trio.open_nursery() as nursery,
+        ):
+            platform = Platform(
+                world, runtime, Faults(), edge_url, real_now,
+                options.token_delay_ms, options.slow_one_in, options.slow_ms, logs=logs,
+            )  # fmt: skip
+            app = make_app(platform, pages, changed)
+            nursery.start_soon(serve_on, api, app)
+            nursery.start_soon(serve_on, origin, Origin(pages))
+            if options.run_crons:
+                nursery.start_soon(_run_crons, platform)
+            ready = {"ready": True, "api": f"{api_url}/client/v4", "edge": edge_url, "control": f"{api_url}/_control"}
+            sys.stdout.write(json.dumps(ready) + "\n")
+            sys.stdout.flush()
+            async for _ in signals:
+                break
+            nursery.cancel_scope.cancel()
+    changed()
+
+
+def run() -> None:
+    """The command."""
+    options = arguments()
+    # Each connection of a visitor is a file to workerd, and the usual soft limit of 1,024 is soon met by a benchmark.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536) if most > 0 else 65_536, most))
+    if options.state is not None:
+        options.state.mkdir(parents=True, exist_ok=True)
+        trio.run(main, options, options.state.resolve())
+        return
+    with tempfile.TemporaryDirectory(prefix="emulator-", ignore_cleanup_errors=True) as folder:
+        trio.run(main, options, Path(folder).resolve())
+
+
+if __name__ == "__main__":
+    run()

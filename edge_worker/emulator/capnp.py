@@ -1,0 +1,174 @@
+"""workerd's configuration, written as Cap'n Proto text."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .state import Account, Script, Version
+
+JS = Path(__file__).parent / "js"
+# Our own workers' date; scripts have the date they were uploaded with.
+OWN_DATE = "2026-04-01"
+# The module kinds of an upload's parts (platform docs: multipart upload) as workerd names them.
+KINDS = {
+    "application/javascript+module": "esModule",
+    "application/javascript": "commonJsModule",
+    "text/javascript+module": "esModule",
+    "text/javascript": "commonJsModule",
+    "text/plain": "text",
+    "text/html": "text",
+    "application/json": "json",
+    "application/wasm": "wasm",
+    "application/octet-stream": "data",
+}
+
+
+def quote(text: str) -> str:
+    """A Cap'n Proto text literal: printable ASCII as it is, every other byte of the UTF-8 as an escape."""
+    plain = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\x{b:02x}" for b in text.encode())
+    return '"' + "".join(plain) + '"'
+
+
+def as_json(value: Any) -> str:
+    """A value as a Cap'n Proto text literal that holds JSON."""
+    return quote(json.dumps(value))
+
+
+def service_name(account: Account, script: Script) -> str:
+    """The name under which a script runs: as service of the process and as binding of the edge."""
+    return f"s_{account.id}_{script.name}"
+
+
+@dataclass(frozen=True)
+class Running:
+    """A script that runs in a process."""
+
+    account: Account
+    script: Script
+    version: Version
+
+    @property
+    def service(self) -> str:
+        """Its service's name."""
+        return service_name(self.account, self.script)
+
+
+def _binding(run: Running, binding: dict[str, Any]) -> str:
+    name = quote(str(binding["name"]))
+    match binding["type"]:
+        case "d1":
+            props = {"account": run.account.id, "script": run.script.name, "database": binding["id"]}
+            fetcher = f'(name="front", entrypoint="D1Binding", props=(json={as_json(props)}))'
+            inner = f'(name="fetcher", service={fetcher})'
+            return f'(name={name}, wrapped=(moduleName="cloudflare-internal:d1-api", innerBindings=[{inner}]))'
+        case "json":
+            return f"(name={name}, json={as_json(binding['json'])})"
+        case _:  # plain_text and secret_text: uploads.py lets no other kind in
+            return f"(name={name}, text={quote(str(binding['text']))})"
+
+
+def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str:
+    """The service of one uploaded script; its modules are written into ``folder``, ours around them."""
+    place = folder / run.service
+    place.mkdir()
+    main = json.dumps("../" + run.version.main_module.removeprefix("./"))
+    entry = (JS / "entry.js").read_text().replace('"__MAIN__"', main)
+    clock = (JS / "clock.js").read_text().replace("__SETTINGS__", json.dumps(settings))
+    (place / "entry").write_text(entry)
+    (place / "clock").write_text(clock)
+    modules = [
+        f'(name="emulator/entry.js", esModule=embed "{run.service}/entry")',
+        f'(name="emulator/clock.js", esModule=embed "{run.service}/clock")',
+    ]
+    for number, module in enumerate(run.version.modules):
+        kind = KINDS.get(module.content_type)
+        if kind is None:  # source maps and the like: kept, not run
+            continue
+        (place / str(number)).write_bytes(base64.b64decode(module.body))
+        name = quote(module.name.removeprefix("./"))
+        modules.append(f'(name={name}, {kind}=embed "{run.service}/{number}")')
+    flags = [*run.version.compatibility_flags]
+    # Our entry module follows an invocation through its awaits; the flag shows a script nothing but one more module.
+    if not {"nodejs_als", "nodejs_compat", "nodejs_compat_v2"} & set(flags):
+        flags.append("nodejs_als")
+    props = as_json({"account": run.account.id, "script": run.script.name})
+    cache = as_json({"account": run.account.id})
+    bindings = ",\n    ".join(_binding(run, binding) for binding in run.version.bindings)
+    return f"""(name={quote(run.service)}, worker=(
+  modules=[{", ".join(modules)}],
+  compatibilityDate={quote(run.version.compatibility_date)},
+  compatibilityFlags=[{", ".join(map(quote, flags))}],
+  globalOutbound=(name="front", entrypoint="Egress", props=(json={props})),
+  cacheApiOutbound=(name="front", entrypoint="CacheApi", props=(json={cache})),
+  bindings=[
+    {bindings}
+  ]))"""
+
+
+def _own_modules(folder: Path, *names: str) -> str:
+    for name in names:
+        (folder / name).write_text((JS / name).read_text())
+    return ", ".join(f'(name="{name}", esModule=embed "{name}")' for name in names)
+
+
+def scripts_config(
+    running: list[Running], folder: Path, *, init: dict[str, Any], settings: dict[str, dict[str, Any]],
+    databases_port: int, emulator_port: int, origin_port: int,
+) -> str:  # fmt: skip
+    """The process with the edge and all scripts. ``settings``: account id → what its scripts' clocks start with."""
+    services = [_script_service(run, folder, settings[run.account.id]) for run in running]
+    to_scripts = [
+        binding
+        for run in running
+        for binding in (
+            f"(name={quote(run.service)}, service={quote(run.service)})",
+            (
+                f"(name={quote(run.service + '_control')}, "
+                f'service=(name={quote(run.service)}, entrypoint="EmulatorControl"))'
+            ),
+        )
+    ]
+    bindings = [
+        f'(name="INIT", json={as_json(init)})',
+        '(name="ORIGIN", service="origin")',
+        '(name="DATABASES", service="databases")',
+        '(name="EMULATOR", service="emulator")',
+        '(name="NET", service="net")',
+        *to_scripts,
+    ]
+    services.append(
+        f"""(name="front", worker=(modules=[{_own_modules(folder, "front.js", "routes.js", "pages.js", "cache.js")}],
+  compatibilityDate="{OWN_DATE}", globalOutbound="net",
+  bindings=[
+    {", ".join(bindings)}
+  ]))"""
+    )
+    for name, port in (("origin", origin_port), ("databases", databases_port), ("emulator", emulator_port)):
+        services.append(f'(name="{name}", external=(address="127.0.0.1:{port}", http=()))')
+    services.append('(name="net", network=(allow=["private", "public"]))')
+    control = '(name="control", http=(), service=(name="front", entrypoint="Control"))'
+    sockets = f'(name="edge", http=(), service="front"), {control}'
+    return _file(services, sockets)
+
+
+def databases_config(folder: Path, *, init: dict[str, Any]) -> str:
+    """The process with the databases, whose files are in ``folder``/data."""
+    d1 = f"""(name="d1", worker=(modules=[{_own_modules(folder, "d1.js")}], compatibilityDate="{OWN_DATE}",
+  durableObjectNamespaces=[(className="D1Object", uniqueKey="d1", enableSql=true)],
+  durableObjectStorage=(localDisk="disk"),
+  bindings=[(name="D1", durableObjectNamespace="D1Object"), (name="INIT", json={as_json(init)})]))"""
+    disk = f'(name="disk", disk=(path={quote(str(folder / "data"))}, writable=true))'
+    return _file([d1, disk], '(name="databases", http=(), service="d1")')
+
+
+def _file(services: list[str], sockets: str) -> str:
+    listed = ",\n".join(services)
+    return (
+        'using Workerd = import "/workerd/workerd.capnp";\n'
+        f"const config :Workerd.Config = (services=[\n{listed}\n], sockets=[{sockets}]);\n"
+    )

@@ -1,0 +1,292 @@
+"""The tests' own hand on the platform, under /_control. No rights are asked for: it listens on the loopback only."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from quart import Blueprint, Response, current_app
+
+from .access import Platform, platform
+from .analytics import measure_storage
+from .faults import D1_KINDS, EGRESS_KINDS, Fault, shown
+from .state import Account, epoch_ms
+from .wire import ApiError, body_object, invalid
+
+routes = Blueprint("control", __name__, url_prefix="/_control")
+edge_side = Blueprint("edge_side", __name__, url_prefix="/_emulator")
+DAY_S = 86_400
+
+
+def as_json(body: Any, status: int = 200) -> Response:
+    """An answer of control: plain JSON."""
+    return Response(json.dumps(body), status=status, content_type="application/json")
+
+
+class Body(BaseModel):
+    """A body of control; what it does not know is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+Kind = TypeVar("Kind", bound=Body)
+
+
+async def read(kind: type[Kind]) -> Kind:
+    """The request's body as that kind. Raises ApiError 400."""
+    try:
+        return kind.model_validate(await body_object())
+    except ValidationError as error:
+        raise invalid(str(error)) from None
+
+
+def account_of(account_id: str) -> Account:
+    """The account of that id. Raises ApiError 404."""
+    account = platform().world.accounts.get(account_id)
+    if account is None:
+        raise ApiError(404, 7003, "no such account")
+    return account
+
+
+class CronCall(Body):
+    """A cron to fire, now or as of ``at`` (epoch ms or ISO 8601); ``cron``: one of the script's, else its first."""
+
+    account_id: str
+    script: str
+    cron: str | None = None
+    at: int | str | None = None
+
+
+async def fire_cron(here: Platform, account: Account, name: str, cron: str, at: int) -> dict[str, Any]:
+    """Runs scheduled() and notes the outcome among the state's ``cron_runs``."""
+    outcome = await here.runtime.cron(account, account.scripts[name], cron, at)
+    run = {"account_id": account.id, "script": name, "cron": cron, "at": at, **outcome}
+    here.cron_runs.append(run)
+    del here.cron_runs[:-100]
+    return run
+
+
+@routes.post("/cron")
+async def cron() -> Response:
+    call, here = await read(CronCall), platform()
+    account = account_of(call.account_id)
+    script = account.scripts.get(call.script)
+    if script is None or script.active is None:
+        raise ApiError(404, 10007, "no such script")
+    crons = [schedule.cron for schedule in script.schedules]
+    if call.cron not in (None, *crons) or not crons:
+        raise ApiError(409, 10072, f"the script has no such cron trigger; it has {crons}")
+    at = epoch_ms(call.at) if isinstance(call.at, str) else call.at
+    minute = here.now() // 60_000 * 60_000
+    run = await fire_cron(here, account, call.script, call.cron or crons[0], minute if at is None else at)
+    return as_json(run)
+
+
+class ClockCall(Body):
+    """How far the emulated clock is to be ahead of the real one, in seconds."""
+
+    offset_s: float
+
+
+@routes.post("/clock")
+async def clock() -> Response:
+    call, here = await read(ClockCall), platform()
+    await here.runtime.collect()
+    here.world.offset_s = call.offset_s
+    await here.runtime.update()
+    return as_json({"offset_s": call.offset_s, "now": here.now()})
+
+
+@routes.post("/faults")
+async def add_fault() -> Response:
+    try:
+        fault = Fault.model_validate(await body_object())
+    except ValidationError as error:
+        raise invalid(str(error)) from None
+    here = platform()
+    here.faults.add(fault)
+    await _tell_of_faults(here)
+    return as_json({}, 201)
+
+
+@routes.get("/faults")
+async def list_faults() -> Response:
+    return as_json([fault.model_dump() for fault in platform().faults.waiting])
+
+
+@routes.delete("/faults")
+async def clear_faults() -> Response:
+    platform().faults.clear()
+    await _tell_of_faults(platform())
+    return as_json({})
+
+
+async def _tell_of_faults(here: Platform) -> None:
+    if here.runtime.watch_d1 != here.faults.for_bindings:
+        here.runtime.watch_d1 = here.faults.for_bindings
+        await here.runtime.update()
+
+
+@edge_side.post("/fault")
+async def fault_for_edge() -> Response:
+    """Asked by the edge before a worker's fetch, and before a D1 statement while a fault for those waits."""
+    call, here = await body_object(), platform()
+    kinds = EGRESS_KINDS if call["side"] == "egress" else D1_KINDS
+    fault = here.faults.take(kinds, call["method"], call["target"])
+    if call["side"] == "egress":
+        here.note_egress({**call, "at": here.now(), "fault": fault.kind if fault else None})
+    return as_json(shown(fault))
+
+
+@routes.get("/requests")
+async def requests() -> Response:
+    """The API's log, and the workers' own fetches."""
+    return as_json({"requests": platform().requests, "egress": platform().egress})
+
+
+@routes.delete("/requests")
+async def forget_requests() -> Response:
+    platform().requests.clear()
+    platform().egress.clear()
+    return as_json({})
+
+
+@routes.get("/state")
+async def state() -> Response:
+    """All that the platform holds, except secrets' and tokens' values and the modules' code."""
+    here = platform()
+    await here.runtime.collect()
+    for account in here.world.accounts.values():
+        await measure_storage(account)
+    world = here.world.model_dump(
+        exclude={
+            "accounts": {"__all__": {"tokens": {"__all__": {"value"}}, "scripts": True}},
+        }
+    )
+    for account in here.world.accounts.values():
+        world["accounts"][account.id]["scripts"] = {
+            name: {
+                **script.model_dump(exclude={"versions"}),
+                "versions": [
+                    {
+                        **version.model_dump(exclude={"modules", "bindings"}),
+                        "bindings": [
+                            {k: v for k, v in binding.items() if binding["type"] != "secret_text" or k != "text"}
+                            for binding in version.bindings
+                        ],
+                    }
+                    for version in script.versions
+                ],
+                "active_version_id": script.active.id if script.active else None,
+                "max_d1_queries": here.runtime.max_d1_queries.get(account.id, {}).get(name, 0),
+            }
+            for name, script in account.scripts.items()
+        }
+    world["today"] = here.runtime.today()
+    world["now"] = here.now()
+    world["cron_runs"] = here.cron_runs
+    world["logs"] = here.logs
+    return as_json(world)
+
+
+class UsageCall(Body):
+    """What an account used on a day (epoch day or date; default: today). It goes on counting from there, and the
+    limits of the present day count from it too."""
+
+    account_id: str
+    day: int | str | None = None
+    requests: int | None = None
+    rows_read: int | None = None
+    rows_written: int | None = None
+    size: int | None = None
+
+
+@routes.post("/usage")
+async def usage() -> Response:
+    call, here = await read(UsageCall), platform()
+    account = account_of(call.account_id)
+    day = call.day
+    if day is None:
+        day = here.runtime.today()
+    elif isinstance(day, str):
+        day = epoch_ms(f"{day}T00:00:00Z") // (DAY_S * 1000)
+    await here.runtime.collect()
+    used = account.day(day)
+    for name in ("requests", "rows_read", "rows_written", "size"):
+        value = getattr(call, name)
+        if value is not None:
+            setattr(used, name, value)
+    await here.runtime.set_meter(account, day, used)
+    await here.runtime.update()
+    return as_json(used.model_dump())
+
+
+class VisitCall(Body):
+    """One request through the edge."""
+
+    host: str
+    path: str = "/"
+    method: str = "GET"
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: str | None = None
+    cf: dict[str, Any] | None = None
+    ip: str | None = None
+
+
+@routes.post("/visit")
+async def visit() -> Response:
+    call, here = await read(VisitCall), platform()
+    headers = {**call.headers, "Host": call.host}
+    if call.cf is not None:
+        headers["X-Emulator-Cf"] = json.dumps(call.cf)
+    if call.ip is not None:
+        headers["X-Emulator-Ip"] = call.ip
+    async with httpx.AsyncClient(trust_env=False, timeout=60, verify=False) as client:  # noqa: S501 (plain HTTP)
+        for name in ("accept", "user-agent", "accept-encoding", "connection"):
+            client.headers.pop(name, None)
+        request = client.build_request(call.method, here.edge_url + call.path, headers=headers, content=call.body)
+        answer = await client.send(request)
+    body = {"status": answer.status_code, "headers": dict(answer.headers), "body": answer.text}
+    return as_json(body)
+
+
+class PageCall(Body):
+    """A page of the origin."""
+
+    host: str
+    path: str = "/"
+    body: str
+    content_type: str = "text/html; charset=utf-8"
+    status: int = 200
+
+
+@routes.post("/pages")
+async def add_page() -> Response:
+    call = await read(PageCall)
+    pages = current_app.extensions["pages"]
+    pages[call.host.lower(), call.path] = (call.status, call.content_type, call.body.encode())
+    return as_json({}, 201)
+
+
+@routes.post("/settled")
+async def settled() -> Response:
+    await platform().runtime.settled()
+    return as_json({})
+
+
+class MannersCall(Body):
+    """How rude the API is: a new token's delay; one answer in so many takes ``slow_ms`` longer (0: none does)."""
+
+    token_delay_ms: int | None = None
+    slow_one_in: int | None = None
+    slow_ms: int | None = None
+
+
+@routes.post("/manners")
+async def manners() -> Response:
+    call, here = await read(MannersCall), platform()
+    for name, value in call.model_dump(exclude_none=True).items():
+        setattr(here, name, value)
+    return as_json({"token_delay_ms": here.token_delay_ms, "slow_one_in": here.slow_one_in, "slow_ms": here.slow_ms})

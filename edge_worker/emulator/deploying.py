@@ -1,0 +1,76 @@
+"""Versions go live: run what was uploaded, and only when it runs, let the world know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .access import platform
+from .capnp import Running
+from .runtime import StartFailed
+from .state import Account, Deployment, Script, Version, new_uuid
+from .wire import ApiError, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEPT_VERSIONS = 20
+
+
+def _refusal(error: StartFailed, running: Running) -> ApiError:
+    """What workerd said of the script, without our names for it, as the platform's validation error."""
+    text = str(error).replace(f"service {running.service}: ", "")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith('Worker "front"')]
+    return invalid("\n".join(lines[:8]) or "the script did not start", 10021)
+
+
+def add_version(script: Script, version: Version) -> None:
+    """Keeps the version, and the newest 20 beside what is deployed."""
+    script.versions.append(version)
+    deployed = {deployment.version_id for deployment in script.deployments[:2]}
+    spare = [v for v in script.versions if v.id not in deployed][:-KEPT_VERSIONS]
+    script.versions = [v for v in script.versions if v not in spare]
+
+
+async def deploy(
+    account: Account,
+    script: Script,
+    version: Version,
+    annotations: dict[str, str] | None = None,
+    also: Callable[[], None] | None = None,
+) -> Deployment:
+    """Runs the version to 100 %; ``also`` changes more of the script in the same instant. Raises ApiError 10021 when it
+    does not start; then nothing has changed."""
+    now = platform().now()
+    deployment = Deployment(
+        id=new_uuid(),
+        created_at=now,
+        version_id=version.id,
+        source=version.source,
+        annotations=annotations or {},
+    )
+
+    def commit(handlers: list[str]) -> None:
+        version.handlers = handlers
+        if script.version(version.id) is None:
+            add_version(script, version)
+        script.deployments.insert(0, deployment)
+        script.modified_at = now
+        account.scripts[script.name] = script
+        if also is not None:
+            also()
+
+    running = Running(account, script, version)
+    try:
+        await platform().runtime.run_scripts(instead=running, commit=commit)
+    except StartFailed as error:
+        raise _refusal(error, running) from None
+    return deployment
+
+
+async def remove(account: Account, script: Script) -> None:
+    """Takes the script out of service with its schedules. Its routes stay and lead nowhere; databases stay."""
+
+    def commit(_handlers: list[str]) -> None:
+        del account.scripts[script.name]
+
+    await platform().runtime.run_scripts(without=(account.id, script.name), commit=commit)

@@ -1,0 +1,74 @@
+"""Faults on demand: the next calls that fit are refused, slowed, dropped or answered with rubbish."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+API_KINDS = frozenset({"refuse", "slow", "drop_before", "drop_after", "html", "throttle"})
+EGRESS_KINDS = frozenset({"egress_drop_before", "egress_drop_after", "egress_status"})
+D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after"})
+
+
+class Fault(BaseModel):
+    """One fault. ``path`` is a glob: for the API on the path after /client/v4 (or the whole path), for a worker's own
+    fetches (egress_…) on the URL, for D1 bindings (d1_…) on the database's id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal[
+        "refuse", "slow", "drop_before", "drop_after", "html", "throttle",
+        "egress_drop_before", "egress_drop_after", "egress_status", "d1_drop_before", "d1_drop_after",
+    ]  # fmt: skip
+    path: str = "*"
+    method: str = "*"
+    times: int | None = Field(default=1, ge=1)  # null: until deleted
+    status: int | None = Field(default=None, ge=100, le=599)
+    code: int | None = None
+    message: str | None = None
+    body: str | None = None
+    delay_s: float = Field(default=1, ge=0)
+
+    def fits(self, method: str, targets: tuple[str, ...]) -> bool:
+        """Whether this fault is meant for such a call."""
+        return self.method.upper() in ("*", method) and any(fnmatchcase(t, self.path) for t in targets)
+
+
+class Faults:
+    """The faults that wait, oldest first."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Fault] = []
+
+    def add(self, fault: Fault) -> None:
+        """Lets the fault wait for its calls."""
+        self.waiting.append(fault)
+
+    def clear(self) -> None:
+        """Forgets all faults."""
+        self.waiting.clear()
+
+    @property
+    def for_bindings(self) -> bool:
+        """Whether a fault waits for D1 bindings; the edge asks us about a statement only then."""
+        return any(fault.kind in D1_KINDS for fault in self.waiting)
+
+    def take(self, kinds: frozenset[str], method: str, *targets: str) -> Fault | None:
+        """The first fault of these kinds that fits, used up once; None when there is none."""
+        for fault in self.waiting:
+            if fault.kind in kinds and fault.fits(method, targets):
+                if fault.times is not None:
+                    fault.times -= 1
+                    if fault.times == 0:
+                        self.waiting.remove(fault)
+                return fault
+        return None
+
+
+def shown(fault: Fault | None) -> dict[str, Any] | None:
+    """What the edge is told of a fault of its side."""
+    if fault is None:
+        return None
+    return {"kind": fault.kind, "status": fault.status or 503, "body": fault.body}

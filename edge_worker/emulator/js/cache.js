@@ -1,0 +1,70 @@
+// The Cache API's other end (`caches.default` in a script). One cache for each account, in memory: like the real one it
+// may forget, and does at each upload. workerd speaks HTTP to it: GET, PURGE, and PUT whose body is a whole response.
+const caches = new Map();
+const decoder = new TextDecoder("latin1");
+
+function parseResponse(bytes) {
+  const text = decoder.decode(bytes);
+  const end = text.indexOf("\r\n\r\n");
+  const [start, ...lines] = text.slice(0, end).split("\r\n");
+  const headers = new Headers();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, colon).toLowerCase();
+    if (name !== "transfer-encoding") headers.append(name, line.slice(colon + 1).trim());
+  }
+  let body = new Uint8Array(bytes).slice(end + 4);
+  if (/\r\ntransfer-encoding: *chunked/i.test(text.slice(0, end))) body = unchunked(body);
+  return { status: Number(start.split(" ")[1]), headers, body };
+}
+
+function unchunked(bytes) {
+  const parts = [];
+  for (let at = 0; ; ) {
+    let line = at;
+    while (bytes[line] !== 13) line += 1;
+    const size = parseInt(decoder.decode(bytes.slice(at, line)), 16);
+    if (size === 0) break;
+    parts.push(bytes.slice(line + 2, line + 2 + size));
+    at = line + 2 + size + 2;
+  }
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** How long a response may be kept, in ms from now; 0: not at all. */
+function lifetimeMs(headers, now) {
+  const control = headers.get("cache-control") ?? "";
+  if (/no-store|private|no-cache/.test(control) || headers.has("set-cookie")) return 0;
+  const age = /s-maxage=(\d+)/.exec(control) ?? /max-age=(\d+)/.exec(control);
+  if (age) return Number(age[1]) * 1000;
+  const expires = Date.parse(headers.get("expires") ?? "");
+  return Number.isNaN(expires) ? 0 : Math.max(0, expires - now);
+}
+
+/** Answers one cache request of an account's script at emulated time `now` (epoch ms). */
+export async function answerCache(account, request, now) {
+  if (!caches.has(account)) caches.set(account, new Map());
+  const cache = caches.get(account);
+  const key = `${request.headers.get("cf-cache-namespace") ?? ""} ${request.url}`;
+  if (request.method === "PUT") {
+    const response = parseResponse(await request.arrayBuffer());
+    const lifetime = lifetimeMs(response.headers, now);
+    if (lifetime > 0) cache.set(key, { ...response, until: now + lifetime });
+    return new Response(null, { status: 204 });
+  }
+  if (request.method === "PURGE") return new Response(null, { status: cache.delete(key) ? 200 : 404 });
+  const kept = cache.get(key);
+  if (kept === undefined || kept.until <= now) {
+    cache.delete(key);
+    return new Response(null, { status: 504, headers: { "cf-cache-status": "MISS" } });
+  }
+  const headers = new Headers(kept.headers);
+  headers.set("cf-cache-status", "HIT");
+  return new Response(kept.body, { status: kept.status, headers });
+}

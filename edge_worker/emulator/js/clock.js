@@ -1,0 +1,20 @@
+// Shifts `Date` for the script: the same values, types and methods, the emulated hour. Imported before the script.
+export const settings = __SETTINGS__; // {offset_ms, max_d1_queries}; changed while running
+
+const Real = Date;
+
+function Shifted(...args) {
+  const now = Real.now() + settings.offset_ms;
+  if (new.target === undefined) return new Real(now).toString();
+  return Reflect.construct(Real, args.length === 0 ? [now] : args, new.target);
+}
+Object.defineProperties(Shifted, {
+  name: { value: "Date" },
+  length: { value: 7 },
+  prototype: { value: Real.prototype, writable: false },
+  now: { value: () => Real.now() + settings.offset_ms, writable: true, configurable: true },
+  parse: { value: Real.parse, writable: true, configurable: true },
+  UTC: { value: Real.UTC, writable: true, configurable: true },
+});
+Object.defineProperty(Real.prototype, "constructor", { value: Shifted, writable: true, configurable: true });
+globalThis.Date = Shifted;

@@ -1,0 +1,160 @@
+// The databases: one Durable Object with SQLite for each database id, in a workerd process that lives as long as the
+// emulator, so that an upload (a new process for the scripts) never touches data. The meters of the accounts are here
+// too, because this is the one place that every statement passes, from a worker's binding and from the API alike.
+import { DurableObject, env } from "cloudflare:workers";
+
+const DAY_MS = 86_400_000;
+const MAX_VALUE_BYTES = 2_000_000; // platform docs: string, BLOB or row size
+const TOO_BIG = "string or blob too big: SQLITE_TOOBIG";
+const exceeded = (what) =>
+  `Your account has exceeded D1's free tier daily row ${what} limit. Upgrade to a paid plan or wait until tomorrow ` +
+  "(midnight UTC) to continue. See https://developers.cloudflare.com/d1/platform/limits/ for more details.";
+
+// What Python told us, and what we counted: accounts = {id: {limits, days: {day: {rows_read, rows_written}}}}.
+const world = { offset_ms: 0, databases: {}, accounts: {}, ...env.INIT };
+
+const today = () => Math.floor((Date.now() + world.offset_ms) / DAY_MS);
+
+/** The counters of an account's present day (they start at 0 each UTC day of the emulated clock). */
+function meterOf(accountId) {
+  const account = (world.accounts[accountId] ??= { limits: {}, days: {} });
+  return (account.days[today()] ??= { rows_read: 0, rows_written: 0, read_queries: 0, write_queries: 0 });
+}
+
+function parameter(value) {
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (Array.isArray(value)) return new Uint8Array(value); // the binding sends a BLOB as a list of bytes
+  return value;
+}
+
+const encoder = new TextEncoder();
+const sizeOf = (value) => (typeof value === "string" ? encoder.encode(value).length : (value?.byteLength ?? 0));
+const plain = (value) => (value instanceof ArrayBuffer ? [...new Uint8Array(value)] : value);
+
+export class D1Object extends DurableObject {
+  #columns = new Map();
+
+  /** The 2 MB limit for values that SQL itself has put together (`body || ?`), which no parameter shows. */
+  #refuseGrownValues(sql) {
+    if (!/\|\||json_(set|insert|replace|group)|group_concat|printf|zeroblob|replace\s*\(/i.test(sql)) return;
+    const table = /\b(?:into|update(?:\s+or\s+\w+)?)\s+"?([A-Za-z_]\w*)"?/i.exec(sql)?.[1];
+    if (!table) return;
+    if (!this.#columns.has(table)) {
+      const rows = this.ctx.storage.sql.exec("select name from pragma_table_info(?)", table).toArray();
+      this.#columns.set(table, rows.map((row) => `octet_length("${row.name}") > ${MAX_VALUE_BYTES}`).join(" or "));
+    }
+    const large = this.#columns.get(table);
+    if (large && this.ctx.storage.sql.exec(`select 1 from "${table}" where ${large} limit 1`).toArray().length) {
+      throw new Error(TOO_BIG);
+    }
+  }
+
+  #one({ sql, params }, format, meter, before, limits) {
+    const bound = (params ?? []).map(parameter);
+    if (bound.some((value) => sizeOf(value) > MAX_VALUE_BYTES)) throw new Error(TOO_BIG);
+    const { sql: store } = this.ctx.storage;
+    const counts = () => store.exec("select total_changes() as c, last_insert_rowid() as r").one();
+    const first = counts();
+    const started = performance.now();
+    const cursor = store.exec(sql, ...bound);
+    const rows = [...cursor.raw()].map((row) => row.map(plain));
+    const columns = cursor.columnNames;
+    const { rowsRead, rowsWritten } = cursor;
+    if (/^\s*(create|alter|drop)/i.test(sql)) this.#columns.clear();
+    if (rowsWritten > 0) {
+      if (before.rows_written >= limits.rows_written) throw new Error(exceeded("write"));
+      if (store.databaseSize > limits.db_bytes) throw new Error("Exceeded maximum DB size");
+      this.#refuseGrownValues(sql);
+    }
+    if (rowsRead > 0 && before.rows_read >= limits.rows_read) throw new Error(exceeded("read"));
+    meter.rows_read += rowsRead;
+    meter.rows_written += rowsWritten;
+    meter[rowsWritten > 0 ? "write_queries" : "read_queries"] += 1;
+    const last = counts();
+    const duration = Math.round((performance.now() - started) * 1000) / 1000;
+    const results =
+      format === "ROWS_AND_COLUMNS" ? { columns, rows }
+      : format === "NONE" ? []
+      : rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
+    return {
+      success: true,
+      results,
+      meta: {
+        served_by: "emulator", served_by_region: "WEUR", served_by_colo: "AMS", served_by_primary: true,
+        timings: { sql_duration_ms: duration }, duration, changes: last.c - first.c, last_row_id: last.r,
+        changed_db: rowsWritten > 0, size_after: store.databaseSize, rows_read: rowsRead, rows_written: rowsWritten,
+      },
+    };
+  }
+
+  /** Runs the statements in one transaction; an error is SQLite's (or the limit's) message, and nothing has changed. */
+  query(statements, format, accountId) {
+    const meter = meterOf(accountId);
+    const before = { ...meter };
+    const none = { rows_read: Infinity, rows_written: Infinity, db_bytes: Infinity };
+    const limits = { ...none, ...world.accounts[accountId]?.limits };
+    try {
+      return this.ctx.storage.transactionSync(() =>
+        statements.map((statement) => this.#one(statement, format, meter, before, limits)),
+      );
+    } catch (error) {
+      Object.assign(meter, before); // rolled back: nothing was written, and what it read is not billed
+      return { success: false, error: error.message };
+    }
+  }
+
+  stats() {
+    const { sql } = this.ctx.storage;
+    const own = "name not like '\\_cf\\_%' escape '\\'";
+    const tables = sql.exec(`select count(*) as n from sqlite_master where type = 'table' and ${own}`);
+    return { file_size: sql.databaseSize, num_tables: tables.one().n };
+  }
+
+  async destroy() {
+    this.#columns.clear();
+    await this.ctx.storage.deleteAll();
+  }
+}
+
+const objectOf = (uuid) => env.D1.get(env.D1.idFromName(uuid));
+
+const commands = {
+  async "/query"(url, request) {
+    const uuid = url.searchParams.get("db");
+    const accountId = world.databases[uuid];
+    if (accountId === undefined) return { success: false, error: "database not found" };
+    const body = await request.json();
+    const statements = Array.isArray(body) ? body : [body];
+    const format = url.searchParams.get("resultsFormat") ?? "ARRAY_OF_OBJECTS";
+    return await objectOf(uuid).query(statements, format, accountId);
+  },
+  async "/stats"(url) {
+    return await objectOf(url.searchParams.get("db")).stats();
+  },
+  async "/destroy"(url) {
+    await objectOf(url.searchParams.get("db")).destroy();
+    return {};
+  },
+  async "/update"(_url, request) {
+    const { accounts, ...rest } = await request.json();
+    Object.assign(world, rest);
+    for (const [id, { limits, days }] of Object.entries(accounts ?? {})) {
+      const account = (world.accounts[id] ??= { limits: {}, days: {} });
+      if (limits) account.limits = limits;
+      for (const [day, counts] of Object.entries(days ?? {})) {
+        account.days[day] = { read_queries: 0, write_queries: 0, ...account.days[day], ...counts };
+      }
+    }
+    return {};
+  },
+  async "/meters"() {
+    return Object.fromEntries(Object.entries(world.accounts).map(([id, account]) => [id, account.days]));
+  },
+};
+
+export default {
+  async fetch(request) {
+    const url = new URL(request.url);
+    return Response.json(await commands[url.pathname](url, request));
+  },
+};

@@ -1,0 +1,146 @@
+"""Worker routes of a zone. Platform docs: workers/configuration/routing/routes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from quart import Blueprint, Response
+
+from .access import for_account, for_zone, identify, platform
+from .rights import holds_all_zones
+from .state import Account, Route, Zone, new_hex
+from .wire import ApiError, body_json, body_object, envelope, invalid, shuffled
+
+routes = Blueprint("routes", __name__)
+READ = ("Workers Routes Read", "Workers Routes Write")
+WRITE = "Workers Routes Write"
+MAX_ROUTES = 1000
+# `*` only at the host's start and at the path's end; no query.
+PATTERN = re.compile(r"(?:https?://)?(\*?[a-zA-Z0-9.-]+)(/[^*?]*\*?)?")
+
+
+def shown(route: Route) -> dict[str, Any]:
+    """A route as the API shows it."""
+    return route.model_dump()
+
+
+def host_of(pattern: str, zone: Zone) -> str:
+    """The host of a pattern. Raises ApiError 10022 unless the pattern is well formed and of this zone."""
+    found = PATTERN.fullmatch(pattern)
+    host = found[1].lower().lstrip("*").lstrip(".") if found else ""
+    if host != zone.name and not host.endswith(f".{zone.name}"):
+        raise invalid(f"Invalid route pattern {pattern!r} for zone {zone.name}", 10022)
+    return host
+
+
+def _same(pattern: str, other: str) -> bool:
+    def form(text: str) -> str:
+        bare = text.removeprefix("https://").removeprefix("http://")
+        host, slash, path = bare.partition("/")
+        return host.lower() + (slash + path if slash else "/")
+
+    return form(pattern) == form(other)
+
+
+def _read(account: Account, zone: Zone, body: dict[str, Any], own: Route | None) -> Route:
+    pattern, script = body.get("pattern"), body.get("script")
+    if not isinstance(pattern, str):
+        raise invalid("Invalid route pattern", 10022)
+    host_of(pattern, zone)
+    if any(other is not own and _same(other.pattern, pattern) for other in zone.routes):
+        raise ApiError(409, 10020, "A route with the same pattern already exists.")
+    if script is not None and script not in account.scripts:
+        raise ApiError(400, 10019, "workers.api.error.script_not_found: the route names a script that does not exist")
+    # PUT without it resets it, as for every field of a replacing call.
+    fail_open = bool(body.get("request_limit_fail_open", False))
+    return Route(id=own.id if own else new_hex(), pattern=pattern, script=script, request_limit_fail_open=fail_open)
+
+
+def _of(zone: Zone, route_id: str) -> Route:
+    for route in zone.routes:
+        if route.id == route_id:
+            return route
+    raise ApiError(404, 10009, "workers.api.error.route_not_found")
+
+
+@routes.get("/zones/<zone_id>/workers/routes")
+@for_zone(*READ)
+async def listing(account: Account, zone: Zone) -> Response:  # noqa: ARG001 (every zone handler gets both)
+    return envelope([shown(route) for route in shuffled(zone.routes, lambda route: route.id)])
+
+
+@routes.post("/zones/<zone_id>/workers/routes")
+@for_zone(WRITE)
+async def create(account: Account, zone: Zone) -> Response:
+    if len(zone.routes) >= MAX_ROUTES:
+        raise invalid("The zone has too many routes", 10073)
+    route = _read(account, zone, await body_object(), None)
+    zone.routes.append(route)
+    await platform().runtime.update()
+    return envelope(shown(route))
+
+
+@routes.get("/zones/<zone_id>/workers/routes/<route_id>")
+@for_zone(*READ)
+async def get(account: Account, zone: Zone, route_id: str) -> Response:  # noqa: ARG001
+    return envelope(shown(_of(zone, route_id)))
+
+
+@routes.put("/zones/<zone_id>/workers/routes/<route_id>")
+@for_zone(WRITE)
+async def replace(account: Account, zone: Zone, route_id: str) -> Response:
+    own = _of(zone, route_id)
+    route = _read(account, zone, await body_object(), own)
+    zone.routes[zone.routes.index(own)] = route
+    await platform().runtime.update()
+    return envelope(shown(route))
+
+
+@routes.delete("/zones/<zone_id>/workers/routes/<route_id>")
+@for_zone(WRITE)
+async def delete(account: Account, zone: Zone, route_id: str) -> Response:  # noqa: ARG001
+    zone.routes.remove(_of(zone, route_id))
+    await platform().runtime.update()
+    return envelope({"id": route_id})
+
+
+def _zone_of(account: Account, item: dict[str, Any]) -> Zone:
+    """The zone that an entry of the bulk call names by id or name, or that its pattern lies in."""
+    for zone in account.zones.values():
+        if zone.id == item.get("zone_id") or zone.name == item.get("zone_name"):
+            return zone
+    host = str(item.get("pattern", "")).split("/")[0].lstrip("*.").lower()
+    inside = [z for z in account.zones.values() if host == z.name or host.endswith(f".{z.name}")]
+    if not inside:
+        raise invalid(f"no zone for pattern {item.get('pattern')!r}", 10022)
+    return max(inside, key=lambda zone: len(zone.name))
+
+
+@routes.put("/accounts/<account_id>/workers/scripts/<name>/routes")
+@for_account("Workers Scripts Write")
+async def replace_all(account: Account, name: str) -> Response:
+    """All routes of one script at once; asks for the right on all zones, and for it wrangler has another way."""
+    if not holds_all_zones(identify()[1], WRITE, account.id):
+        raise ApiError(403, 10000, "Authentication error")
+    if name not in account.scripts:
+        raise ApiError(404, 10007, "This Worker does not exist on your account.")
+    items = await body_json()
+    if not isinstance(items, list):
+        raise invalid("an array of routes is expected", 10026)
+    before = {zone.id: list(zone.routes) for zone in account.zones.values()}
+    made = []
+    try:
+        for zone in account.zones.values():
+            zone.routes = [route for route in zone.routes if route.script != name]
+        for item in items:
+            zone = _zone_of(account, item)
+            route = _read(account, zone, {**item, "script": name}, None)
+            zone.routes.append(route)
+            made.append({**shown(route), "zone_id": zone.id, "zone_name": zone.name})
+    except ApiError:
+        for zone_id, kept in before.items():
+            account.zones[zone_id].routes = kept
+        raise
+    await platform().runtime.update()
+    return envelope(made)

@@ -1,0 +1,360 @@
+"""The runtime behind the API: one workerd process for the edge and all scripts, one for the databases.
+
+An upload starts a new scripts' process beside the old one, on the same listening socket; the old one takes no more
+connections, answers what it has, and ends when no script of it works any more (platform docs: requests in flight get
+30 s of grace). Nothing is refused meanwhile, and a script that does not start leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import trio
+
+from .capnp import Running, databases_config, scripts_config, service_name
+from .state import DAY_MS, Usage
+from .workerd import StartFailed, Workerd, listening_socket, port_of
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
+
+    from .state import Account, Script, World
+
+__all__ = ["Runtime", "StartFailed", "open_runtime"]
+
+GRACE_S = 30
+# What the old process has accepted and not yet read when it is told to end arrives within this time.
+HOLD_MS = 100
+
+
+@dataclass
+class _Scripts:
+    """A scripts' process, and how much of its counting has been taken over into the world."""
+
+    workerd: Workerd
+    client: httpx.AsyncClient
+    folder: Path
+    running: list[Running]
+    taken: dict[str, Any] = field(default_factory=dict)
+    gone: trio.Event = field(default_factory=trio.Event)
+
+    async def ask(self, command: str, body: dict[str, Any] | None = None) -> Any:
+        response = await self.client.post(command, json=body or {})
+        response.raise_for_status()
+        return response.json()
+
+
+class Runtime:
+    """Runs the world's scripts and databases. Made by `open_runtime`."""
+
+    def __init__(
+        self, world: World, folder: Path, edge: socket.socket, emulator_port: int, origin_port: int,
+        now: Callable[[], int], say: Callable[[str], None], nursery: trio.Nursery,
+    ) -> None:  # fmt: skip
+        self.world, self._folder, self._edge = world, folder, edge
+        self._ports = {"emulator_port": emulator_port, "origin_port": origin_port}
+        self._now, self._say, self._nursery = now, say, nursery
+        self._lock = trio.Lock()
+        self._number = 0
+        self._current: _Scripts | None = None
+        self._retiring: list[_Scripts] = []
+        self._databases_socket = listening_socket()
+        self._databases = _client(port_of(self._databases_socket))
+        self._databases_process: Workerd | None = None
+        self.watch_d1 = False
+        self.max_d1_queries: dict[str, dict[str, int]] = {}  # account → script → the most one invocation made
+
+    def today(self) -> int:
+        """The epoch day of the emulated clock."""
+        return self._now() // DAY_MS
+
+    async def start(self) -> None:
+        """Starts both processes."""
+        (self._folder / "data").mkdir(parents=True, exist_ok=True)
+        config = self._folder / "databases.capnp"
+        config.write_text(databases_config(self._folder, init=self._databases_init()))
+        sockets = {"databases": self._databases_socket}
+        self._databases_process = await Workerd.start(config, sockets, self._nursery, self._say)
+        await self.run_scripts()
+
+    # -- scripts ----------------------------------------------------------------------------------------------------
+
+    async def run_scripts(
+        self,
+        *,
+        instead: Running | None = None,
+        without: tuple[str, str] | None = None,
+        commit: Callable[[list[str]], None] | None = None,
+    ) -> None:
+        """Runs the world's deployed scripts, with ``instead`` in place of what it replaces and not ``without``
+        (account id, script name). When all have started, ``commit`` gets the handlers of ``instead`` and changes the
+        world; else StartFailed is raised with what the runtime said, and nothing has changed."""
+        async with self._lock:
+            running = [run for run in self._deployed() if (run.account.id, run.script.name) != without]
+            if instead is not None:
+                running = [run for run in running if run.service != instead.service] + [instead]
+            if self._current is not None:
+                await self._collect_counts(self._current)
+            fresh = await self._spawn(running)
+            described = await fresh.ask("/counts")
+            if commit is not None:
+                handlers = described["scripts"][instead.service]["handlers"] if instead else []
+                commit(handlers)
+            old, self._current = self._current, fresh
+            await self._update()
+            if old is not None:
+                self._retiring.append(old)
+                self._nursery.start_soon(self._retire, old)
+
+    def _deployed(self) -> list[Running]:
+        return [
+            Running(account, script, script.active)
+            for account in self.world.accounts.values()
+            for script in account.scripts.values()
+            if script.active is not None
+        ]
+
+    async def _spawn(self, running: list[Running]) -> _Scripts:
+        self._number += 1
+        folder = self._folder / f"scripts-{self._number}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        control = listening_socket()
+        settings = {account.id: self._settings(account) for account in self.world.accounts.values()}
+        config = folder / "config.capnp"
+        config.write_text(
+            scripts_config(
+                running, folder, init=self._init(running), settings=settings,
+                databases_port=port_of(self._databases_socket), **self._ports,
+            )
+        )  # fmt: skip
+        try:
+            workerd = await Workerd.start(config, {"edge": self._edge, "control": control}, self._nursery, self._say)
+        except StartFailed:
+            shutil.rmtree(folder)
+            raise
+        finally:
+            client = _client(port_of(control))
+            control.close()
+        return _Scripts(workerd, client, folder, running)
+
+    async def _retire(self, old: _Scripts) -> None:
+        with trio.move_on_after(GRACE_S):
+            # Its answer has begun, so it is an open request: that keeps the process alive while it takes no new ones.
+            async with old.client.stream("POST", "/last-words", json={"hold_ms": HOLD_MS}) as response:
+                old.workerd.terminate()
+                self._take(old, json.loads(await response.aread()))
+        await old.workerd.stop()
+        await old.client.aclose()
+        self._retiring.remove(old)
+        old.gone.set()
+        shutil.rmtree(old.folder)
+
+    # -- what the edge is told ----------------------------------------------------------------------------------------
+
+    def _settings(self, account: Account) -> dict[str, Any]:
+        return {"offset_ms": round(self.world.offset_s * 1000), "max_d1_queries": account.limits.d1_queries}
+
+    def _init(self, running: Sequence[Running]) -> dict[str, Any]:
+        """All that the edge is told; an update is the same again, without the services."""
+        services = {run.service: {"account": run.account.id, "script": run.script.name} for run in running}
+        return {
+            "offset_ms": round(self.world.offset_s * 1000),
+            "watch_d1": self.watch_d1,
+            "services": services,
+            "accounts": {account.id: self._edge_account(account) for account in self.world.accounts.values()},
+            "zones": self._edge_zones(set(services)),
+        }
+
+    def _edge_account(self, account: Account) -> dict[str, Any]:
+        day = self.today()
+        taken = self._current.taken.get(account.id, {}).get(str(day), {}) if self._current else {}
+        base = account.day(day).requests - taken.get("requests", 0)
+        limit = account.limits.requests
+        return {
+            "base": {str(day): base},
+            "max_requests": 10**15 if limit is None else limit,
+            "max_d1_queries": account.limits.d1_queries,
+        }
+
+    def _edge_zones(self, services: set[str]) -> dict[str, Any]:
+        zones = {}
+        for account in self.world.accounts.values():
+            for zone in account.zones.values():
+                routes = []
+                for route in zone.routes:
+                    script = account.scripts.get(route.script or "")
+                    service = service_name(account, script) if script else None
+                    routes.append(
+                        {
+                            "zone": zone.name,
+                            "pattern": route.pattern,
+                            "script": route.script,
+                            "service": service if service in services else None,
+                            "fail_open": route.request_limit_fail_open,
+                        }
+                    )
+                zones[zone.name] = {
+                    "account": account.id,
+                    "active": zone.status == "active" and not zone.paused,
+                    "hosts": {r.name: r.proxied for r in zone.dns if r.type in {"A", "AAAA", "CNAME"}},
+                    "routes": routes,
+                }
+        return zones
+
+    async def update(self) -> None:
+        """Tells the processes what has changed in the world: routes, zones, limits, clock, databases. Once this has
+        returned, every request and every statement sees it."""
+        async with self._lock:
+            await self._update()
+
+    async def _update(self) -> None:
+        assert self._current is not None
+        change = self._init(self._current.running)
+        del change["services"]
+        await self._current.ask("/update", change)
+        await self._ask_databases("/update", self._databases_init())
+
+    # -- counting -----------------------------------------------------------------------------------------------------
+
+    async def collect(self) -> None:
+        """Brings the world's usage up to date with what the processes have counted."""
+        async with self._lock:
+            assert self._current is not None
+            for process in [self._current, *self._retiring]:
+                if not process.workerd.ended.is_set():
+                    await self._collect_counts(process)
+            for account_id, days in (await self._ask_databases("/meters")).items():
+                account = self.world.accounts.get(account_id)
+                if account is None:
+                    continue
+                for day, counts in days.items():
+                    usage = account.day(int(day))
+                    for name, count in counts.items():
+                        setattr(usage, name, count)
+
+    async def _collect_counts(self, process: _Scripts) -> None:
+        try:
+            self._take(process, await process.ask("/counts"))
+        except httpx.TransportError:  # a retiring process takes no more questions; its last words carry the rest
+            if process is self._current:
+                raise
+
+    def _take(self, process: _Scripts, answer: dict[str, Any]) -> None:
+        """Adds to the usage what the process has counted since it was last asked."""
+        for account_id, days in answer["counts"].items():
+            account = self.world.accounts.get(account_id)
+            if account is None:
+                continue
+            before_days = process.taken.get(account_id, {})
+            for day, counts in days.items():
+                usage, before = account.day(int(day)), before_days.get(day, {"requests": 0, "scripts": {}})
+                usage.requests += counts["requests"] - before["requests"]
+                for script, numbers in counts["scripts"].items():
+                    total = usage.scripts.setdefault(script, {"requests": 0, "errors": 0, "subrequests": 0})
+                    for name, number in numbers.items():
+                        total[name] += number - before["scripts"].get(script, {}).get(name, 0)
+        process.taken = answer["counts"]
+        for run in process.running:
+            most = self.max_d1_queries.setdefault(run.account.id, {})
+            seen = answer["scripts"][run.service]["max_d1_queries"]
+            most[run.script.name] = max(most.get(run.script.name, 0), seen)
+
+    async def settled(self) -> None:
+        """Returns when no invocation runs anywhere: no request, no cron, no waitUntil work."""
+        while self._retiring:
+            await self._retiring[0].gone.wait()
+        assert self._current is not None
+        self._take(self._current, await self._current.ask("/settled"))
+
+    async def cron(self, account: Account, script: Script, cron: str, at: int) -> dict[str, Any]:
+        """Fires scheduled() with that controller; returns {outcome, error, d1_queries} once all its work has ended."""
+        event = {"service": service_name(account, script), "cron": cron, "scheduledTime": at}
+        assert self._current is not None
+        answer: dict[str, Any] = await self._current.ask("/cron", event)
+        return answer
+
+    # -- databases ----------------------------------------------------------------------------------------------------
+
+    def _databases_init(self) -> dict[str, Any]:
+        day = self.today()
+        accounts = {}
+        for account in self.world.accounts.values():
+            limits = account.limits.model_dump(include={"rows_read", "rows_written", "db_bytes"}, exclude_none=True)
+            accounts[account.id] = {"limits": limits, "days": {}}
+        return {
+            "offset_ms": round(self.world.offset_s * 1000),
+            "databases": {uuid: account.id for account in self.world.accounts.values() for uuid in account.databases},
+            "accounts": accounts,
+            "day": day,
+        }
+
+    async def _ask_databases(self, path: str, body: Any = None, **params: str) -> Any:
+        response = await self._databases.post(path, params=params, json={} if body is None else body)
+        response.raise_for_status()
+        return response.json()
+
+    async def set_meter(self, account: Account, day: int, usage: Usage) -> None:
+        """Makes the databases count on from these rows of that day."""
+        counts = usage.model_dump(include={"rows_read", "rows_written", "read_queries", "write_queries"})
+        await self._ask_databases("/update", {"accounts": {account.id: {"days": {str(day): counts}}}})
+
+    async def query(self, database: str, statements: list[dict[str, Any]], format_: str) -> Any:
+        """Runs statements in one transaction: a list of results with meta, or {success: false, error}."""
+        return await self._ask_databases("/query", statements, db=database, resultsFormat=format_)
+
+    async def database_stats(self, database: str) -> dict[str, int]:
+        """{file_size (bytes), num_tables} of a database."""
+        stats: dict[str, int] = await self._ask_databases("/stats", db=database)
+        return stats
+
+    async def destroy_database(self, database: str) -> None:
+        """Forgets a database's rows for good."""
+        await self._ask_databases("/destroy", db=database)
+
+    async def stop(self) -> None:
+        """Ends all processes."""
+        for process in [self._current, *self._retiring]:
+            if process is not None:
+                await process.workerd.stop()
+                await process.client.aclose()
+                shutil.rmtree(process.folder, ignore_errors=True)
+        if self._databases_process is not None:
+            await self._databases_process.stop()
+        await self._databases.aclose()
+        self._databases_socket.close()
+
+
+def _client(port: int) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=httpx.Timeout(60),
+        limits=httpx.Limits(max_connections=100, keepalive_expiry=2),
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def open_runtime(
+    world: World, folder: Path, edge: socket.socket, *, emulator_port: int, origin_port: int,
+    now: Callable[[], int], say: Callable[[str], None],
+) -> AsyncIterator[Runtime]:  # fmt: skip
+    """Both processes, running until the block ends."""
+    async with trio.open_nursery() as nursery:
+        runtime = Runtime(world, folder, edge, emulator_port, origin_port, now, say, nursery)
+        await runtime.start()
+        for account in world.accounts.values():
+            for day, usage in account.usage.items():
+                await runtime.set_meter(account, day, usage)
+        try:
+            yield runtime
+        finally:
+            with trio.CancelScope(shield=True):
+                await runtime.collect()
+                await runtime.stop()
+            nursery.cancel_scope.cancel()

@@ -1,0 +1,205 @@
+"""All of the emulator's own HTTP: API, control and the edge's questions on one port, the origin's pages on another."""
+
+from __future__ import annotations
+
+import json
+import random
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import trio
+from hypercorn.config import Config
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ConnectionState, LifespanState
+from hypercorn.utils import wrap_app
+from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException
+
+from . import (
+    access,
+    analytics,
+    control,
+    customers,
+    databases,
+    routes,
+    script_settings,
+    scripts,
+    tokens,
+    zones,
+)
+from .faults import API_KINDS
+from .wire import ApiError, envelope, no_route
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Awaitable, Callable
+
+    from quart import Response
+
+    from .faults import Fault
+
+API = "/client/v4"
+MAX_BODY_BYTES = 100 * 1024 * 1024
+Pages = dict[tuple[str, str], tuple[int, str, bytes]]  # (host, path) → status, content type, body
+
+
+def make_app(platform: access.Platform, pages: Pages, changed: Callable[[], None]) -> Door:
+    """The application of the API's port; ``changed`` is called after each call that may have changed the world."""
+    app = QuartTrio("emulator")
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY_BYTES
+    app.extensions["platform"] = platform
+    app.extensions["pages"] = pages
+    for area in (tokens, zones, routes, databases, scripts, script_settings, analytics):
+        app.register_blueprint(area.routes, url_prefix=API)
+    app.register_blueprint(control.routes)
+    app.register_blueprint(customers.routes)
+    app.register_blueprint(control.edge_side)
+
+    @app.errorhandler(ApiError)
+    async def refused(error: ApiError) -> Response:
+        return error.response()
+
+    @app.errorhandler(HTTPException)
+    async def unknown(error: HTTPException) -> Response:
+        if error.code in (404, 405):
+            return no_route().response()
+        text = {"code": 10000, "message": error.description or "bad request"}
+        return envelope(None, errors=[text], status=error.code or 500)
+
+    return Door(app, platform, changed)
+
+
+# The connection that the running request came by; each has a context of its own, which its requests' tasks inherit.
+CONNECTION: ContextVar[trio.SocketStream] = ContextVar("connection")
+
+
+async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+    """Waits for the whole body and returns what plays it back. hypercorn 0.18 leaves a connection hanging when the
+    answer is out before the body is in, as happens when a call is refused by its header alone."""
+    messages = [await receive()]
+    while messages[-1]["type"] == "http.request" and messages[-1].get("more_body"):
+        messages.append(await receive())
+    waiting = iter(messages)
+
+    async def replay() -> Any:
+        for message in waiting:
+            return message
+        return await receive()
+
+    return replay
+
+
+class Door:
+    """In front of the API: the log, the manners and the faults. An ASGI application around the real one."""
+
+    def __init__(self, app: Any, platform: access.Platform, changed: Callable[[], None]) -> None:
+        self._app, self._platform, self._changed = app, platform, changed
+        self._dice = random.Random(20261121)  # noqa: S311 (which answer is slow is no secret)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Runs one request."""
+        scope["emulator"] = {"token_id": None}
+        receive = await _whole_body(receive)
+        if scope["path"].startswith(f"{API}/"):
+            await self._api_call(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+        if scope["method"] != "GET" and not scope["path"].startswith("/_emulator"):
+            self._changed()
+
+    async def _api_call(self, scope: Any, receive: Any, send: Any) -> None:
+        platform = self._platform
+        path = scope["path"].removeprefix(API)
+        query = scope["query_string"].decode()
+        note = {"method": scope["method"], "path": path, "query": query, "status": None, "fault": None}
+        note["at"] = platform.now()
+        platform.note_request(note)
+        if platform.slow_one_in and self._dice.randrange(platform.slow_one_in) == 0:
+            await trio.sleep(platform.slow_ms / 1000)
+        fault = platform.faults.take(API_KINDS, scope["method"], path, scope["path"])
+        note["fault"] = fault.kind if fault else None
+
+        async def watched(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                note["status"] = message["status"]
+                note["token_id"] = scope["emulator"]["token_id"]
+            if fault is None or fault.kind != "drop_after":
+                await send(message)
+
+        if fault is not None and fault.kind not in ("slow", "drop_after"):
+            await self._fail(fault, watched)
+            return
+        if fault is not None and fault.kind == "slow":
+            await trio.sleep(fault.delay_s)
+        await self._app(scope, receive, watched)
+        if fault is not None and fault.kind == "drop_after":
+            await CONNECTION.get().aclose()
+
+    async def _fail(self, fault: Fault, send: Callable[[Any], Awaitable[None]]) -> None:
+        """Answers in the API's place, having done nothing."""
+        if fault.kind == "drop_before":
+            await CONNECTION.get().aclose()
+            return
+        headers = [(b"content-type", b"application/json")]
+        if fault.kind == "html":
+            status, body = fault.status or 502, fault.body or "<html><body><h1>502 Bad Gateway</h1></body></html>"
+            headers = [(b"content-type", b"text/html; charset=UTF-8")]
+        else:
+            status = fault.status or (429 if fault.kind == "throttle" else 403)
+            code = fault.code if fault.code is not None else (971 if fault.kind == "throttle" else 10000)
+            default = (
+                "Please wait and consider throttling your request speed" if status == 429 else "Authentication error"
+            )
+            error = {"code": code, "message": fault.message or default}
+            body = json.dumps({"success": False, "errors": [error], "messages": [], "result": None})
+            if fault.kind == "throttle":
+                headers.append((b"retry-after", str(max(1, round(fault.delay_s))).encode()))
+        data = body.encode()
+        headers.append((b"content-length", str(len(data)).encode()))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": data})
+
+
+class Origin:
+    """The customers' own servers: every page that control has registered, else a plain 404."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answers one request."""
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect" or not message.get("more_body"):
+                break
+        host = dict(scope["headers"]).get(b"host", b"").decode().split(":")[0].lower()
+        missing = (404, "text/html; charset=utf-8", f"<h1>404</h1><p>origin of {host}</p>".encode())
+        status, content_type, body = self._pages.get((host, scope["path"]), missing)
+        headers = [
+            (b"content-type", content_type.encode()),
+            (b"content-length", str(len(body)).encode()),
+            (b"x-origin", b"emulator"),
+        ]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+
+async def serve_on(listener: socket.socket, app: Any) -> None:
+    """Serves an ASGI application on a listening socket until cancelled.
+
+    hypercorn's own `serve` does not tell an application its connection, which a dropped answer needs: so we accept
+    connections ourselves and hand each to hypercorn's TCPServer (0.18; the version is pinned).
+    """
+    config = Config()
+    config.keep_alive_timeout = 30
+    config.h11_max_incomplete_size = 64 * 1024
+    wrapped = wrap_app(app, config.wsgi_max_body_size, "asgi")
+    context = WorkerContext(None)
+
+    async def connection(stream: trio.SocketStream) -> None:
+        CONNECTION.set(stream)
+        await TCPServer(wrapped, config, context, ConnectionState(LifespanState()), stream).run()  # type: ignore[arg-type]
+
+    await trio.serve_listeners(connection, [trio.SocketListener(trio.socket.from_stdlib_socket(listener))])

@@ -1,0 +1,265 @@
+"""What the emulated platform holds. Plain data, kept as one JSON file when a state folder is given."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, Field
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY_MS = 86_400_000
+
+
+def new_hex() -> str:
+    """A platform id: 32 hex digits (accounts, zones, tokens, records, routes, script tags)."""
+    return secrets.token_hex(16)
+
+
+def new_uuid() -> str:
+    """A UUID (databases, versions, deployments)."""
+    return str(uuid.uuid4())
+
+
+def iso(at: int) -> str:
+    """Epoch ms as the platform writes times: UTC, seconds, ``Z``."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def iso_micro(at: int) -> str:
+    """Epoch ms with six digits of a second, as scripts, zones and records carry their times."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def epoch_ms(text: str) -> int:
+    """An ISO 8601 time with a zone as epoch ms. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time needs its zone")
+    return int(moment.timestamp() * 1000)
+
+
+class Limits(BaseModel):
+    """An account's limits; None: none. Platform docs: workers/platform/limits, d1/platform/limits, both of 2026."""
+
+    requests: int | None = 100_000
+    rows_read: int | None = 5_000_000
+    rows_written: int | None = 100_000
+    db_bytes: int | None = 500_000_000
+    databases: int = 10
+    crons: int = 5
+    scripts: int = 100
+    tokens: int = 500
+    d1_queries: int = 50
+
+
+FREE = Limits()
+PAID = Limits(
+    requests=None, rows_read=None, rows_written=None, db_bytes=10_000_000_000,
+    databases=50_000, crons=250, scripts=500, d1_queries=1000,
+)  # fmt: skip
+
+
+class Usage(BaseModel):
+    """What one account used on one UTC day of the emulated clock."""
+
+    requests: int = 0
+    rows_read: int = 0
+    rows_written: int = 0
+    read_queries: int = 0
+    write_queries: int = 0
+    size: int | None = None  # storage in bytes, when set by control
+    measured_size: int | None = None  # the databases' real size in bytes, when last looked at
+    scripts: dict[str, dict[str, int]] = Field(default_factory=dict)  # name → requests, errors, subrequests
+
+
+class Token(BaseModel):
+    """An account-owned API token. ``value`` is the secret: in no answer but create's and roll's, and in no log."""
+
+    id: str
+    name: str
+    value: str = Field(repr=False)
+    status: str = "active"
+    policies: list[dict[str, Any]]
+    condition: dict[str, Any] | None = None
+    issued_at: int
+    modified_at: int
+    last_used_at: int | None = None
+    expires_at: int | None = None
+    not_before_at: int | None = None
+    live_at: int = 0  # real epoch ms from which the platform's edges know the value
+    bootstrap: bool = False  # made by control, not by the API
+
+
+class DnsRecord(BaseModel):
+    """A zone's DNS record."""
+
+    id: str
+    type: str
+    name: str
+    content: str
+    proxied: bool
+    ttl: int = 1
+    created_at: int = 0
+
+
+class Route(BaseModel):
+    """A worker route of a zone; script None: the pattern passes workers by."""
+
+    id: str
+    pattern: str
+    script: str | None = None
+    request_limit_fail_open: bool = False
+
+
+class Zone(BaseModel):
+    """A zone (domain) of an account."""
+
+    id: str
+    name: str
+    status: str = "active"
+    paused: bool = False
+    type: str = "full"
+    created_at: int
+    dns: list[DnsRecord] = Field(default_factory=list)
+    routes: list[Route] = Field(default_factory=list)
+
+
+class Module(BaseModel):
+    """One uploaded module; ``body`` is base64."""
+
+    name: str
+    content_type: str
+    body: str
+
+
+class Version(BaseModel):
+    """One upload of a script: code, bindings (secrets with their text) and compatibility."""
+
+    id: str
+    number: int
+    created_at: int
+    etag: str
+    main_module: str
+    modules: list[Module]
+    bindings: list[dict[str, Any]] = Field(repr=False)
+    compatibility_date: str
+    compatibility_flags: list[str] = Field(default_factory=list)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    source: str = "api"
+    handlers: list[str] = Field(default_factory=list)
+    usage_model: str = "standard"
+
+
+class Deployment(BaseModel):
+    """Which version a script runs since when."""
+
+    id: str
+    created_at: int
+    version_id: str
+    source: str = "api"
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class Schedule(BaseModel):
+    """One cron trigger of a script."""
+
+    cron: str
+    created_at: int
+    modified_at: int
+
+
+class Script(BaseModel):
+    """A worker: its versions, what is deployed, and what is kept outside versions."""
+
+    name: str
+    tag: str
+    created_at: int
+    modified_at: int
+    versions: list[Version] = Field(default_factory=list)
+    deployments: list[Deployment] = Field(default_factory=list)  # newest first; the first is the active one
+    schedules: list[Schedule] = Field(default_factory=list)
+    subdomain_enabled: bool = True  # an upload over the API may leave it open: whoever wants it closed must say so
+    previews_enabled: bool = True
+    tags: list[str] = Field(default_factory=list)
+    logpush: bool = False
+    observability: dict[str, Any] | None = None
+    tail_consumers: list[dict[str, Any]] = Field(default_factory=list)
+
+    def version(self, version_id: str) -> Version | None:
+        """The version of that id, or None."""
+        return next((version for version in self.versions if version.id == version_id), None)
+
+    @property
+    def active(self) -> Version | None:
+        """The deployed version, or None."""
+        return self.version(self.deployments[0].version_id) if self.deployments else None
+
+
+class Database(BaseModel):
+    """A D1 database; its rows are in workerd's files."""
+
+    uuid: str
+    name: str
+    created_at: int
+    jurisdiction: str | None = None
+    location_hint: str | None = None
+
+
+class Account(BaseModel):
+    """A customer's account with all that is in it."""
+
+    id: str
+    name: str
+    plan: str = "free"
+    created_at: int
+    limits: Limits
+    subdomain: str
+    tokens: dict[str, Token] = Field(default_factory=dict)
+    zones: dict[str, Zone] = Field(default_factory=dict)
+    scripts: dict[str, Script] = Field(default_factory=dict)
+    databases: dict[str, Database] = Field(default_factory=dict)
+    usage: dict[int, Usage] = Field(default_factory=dict)  # epoch day → what was used
+
+    def day(self, day: int) -> Usage:
+        """The usage of an epoch day, made when missing."""
+        return self.usage.setdefault(day, Usage())
+
+
+class World(BaseModel):
+    """Everything. ``offset_s`` is how far the emulated clock is ahead of the real one."""
+
+    offset_s: float = 0
+    accounts: dict[str, Account] = Field(default_factory=dict)
+
+    def zone(self, zone_id: str) -> tuple[Account, Zone] | None:
+        """The zone of that id with its account, or None."""
+        for account in self.accounts.values():
+            if zone_id in account.zones:
+                return account, account.zones[zone_id]
+        return None
+
+    def zone_named(self, name: str) -> tuple[Account, Zone] | None:
+        """The zone of that name with its account, or None."""
+        for account in self.accounts.values():
+            for zone in account.zones.values():
+                if zone.name == name:
+                    return account, zone
+        return None
+
+
+def load(path: Path) -> World:
+    """The world kept in ``path``, or an empty one when there is no such file."""
+    return World.model_validate_json(path.read_text()) if path.exists() else World()
+
+
+def save(world: World, path: Path) -> None:
+    """Writes the world to ``path``: whole or not at all."""
+    fresh = path.with_suffix(".new")
+    fresh.touch(mode=0o600)  # it holds the tokens' values
+    fresh.write_text(world.model_dump_json())
+    fresh.replace(path)

@@ -1,0 +1,157 @@
+"""One workerd process: found, started with a listening socket of ours, watched, ended."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# The names of the npm packages that carry the binary, one for each platform.
+SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
+MACHINES = {"x86_64": "64", "AMD64": "64", "aarch64": "arm64", "arm64": "arm64"}
+START_S = 20
+STOP_S = 3
+KEPT_LINES = 500
+
+
+class StartFailed(Exception):
+    """workerd ended before it listened: its configuration or a script's start is wrong. Text: what it said."""
+
+
+def binary() -> Path:
+    """The installed workerd of this machine. Raises FileNotFoundError saying how to get it."""
+    name = f"workerd-{SYSTEMS[platform.system()]}-{MACHINES[platform.machine()]}"
+    path = Path(__file__).parents[1] / "node_modules" / "@cloudflare" / name / "bin" / "workerd"
+    if not path.exists():
+        raise FileNotFoundError(f"no workerd of package @cloudflare/{name}: run `npm ci` in edge_worker")
+    return path
+
+
+def listening_socket(port: int = 0) -> socket.socket:
+    """A listening socket on the loopback; it outlives the processes that take requests from it."""
+    listener = socket.create_server(("127.0.0.1", port), backlog=1024)
+    listener.setblocking(False)
+    if sys.platform == "linux":
+        # A connection is handed out with its request, so that a process which is told to end has none in hand unread.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
+    return listener
+
+
+def port_of(listener: socket.socket) -> int:
+    """The port that a socket listens on."""
+    return int(listener.getsockname()[1])
+
+
+def _end_with_parent() -> Callable[[], None] | None:
+    """On Linux, a call for the child that makes the kernel end it when we are gone, even by SIGKILL."""
+    if sys.platform != "linux":
+        return None
+    prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
+    return lambda: prctl(set_death_signal, signal.SIGKILL)
+
+
+class Workerd:
+    """A running workerd. Made by `start`; `run` must be running for its output to be read."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: trio.lowlevel.FdStream) -> None:
+        self._process, self._control = process, control
+        self.ended = trio.Event()
+        self.lines: list[str] = []
+        self._told_to_end = False
+
+    @classmethod
+    async def start(
+        cls, config: Path, sockets: dict[str, socket.socket], nursery: trio.Nursery, say: Callable[[str], None]
+    ) -> Workerd:
+        """Starts workerd and returns once it listens on all sockets.
+
+        ``say`` gets each line that it prints. Raises StartFailed with its output when it ends instead.
+        """
+        read_end, write_end = os.pipe()
+        arguments = [str(binary()), "serve", "--experimental", f"--control-fd={write_end}"]
+        arguments += [f"--socket-fd={name}={listener.fileno()}" for name, listener in sockets.items()]
+        # From this thread, not trio's: the death signal of the child is bound to the thread that made it.
+        process = subprocess.Popen(  # noqa: S603, ASYNC220 (a fixed binary; it takes a millisecond)
+            [*arguments, str(config)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            pass_fds=[write_end, *(listener.fileno() for listener in sockets.values())],
+            start_new_session=True,  # a Ctrl-C is for us; we end it in order
+            preexec_fn=_end_with_parent(),
+        )  # fmt: skip
+        os.close(write_end)
+        workerd = cls(process, trio.lowlevel.FdStream(read_end))
+        started = trio.Event()
+        nursery.start_soon(workerd._read_output, say, started)
+        try:
+            with trio.fail_after(START_S):
+                await workerd._until_listening(set(sockets))
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            started.set()
+        nursery.start_soon(workerd._watch)
+        return workerd
+
+    async def _until_listening(self, wanted: set[str]) -> None:
+        text = b""
+        while wanted:
+            chunk = await self._control.receive_some()
+            if not chunk:
+                self._process.wait()
+                await self.ended.wait()
+                raise StartFailed("\n".join(self.lines))
+            *lines, text = (text + chunk).split(b"\n")
+            for line in lines:
+                event = json.loads(line)
+                if event.get("event") == "listen":
+                    wanted.discard(event["socket"])
+
+    async def _read_output(self, say: Callable[[str], None], started: trio.Event) -> None:
+        """Reads what workerd prints until it ends."""
+        assert self._process.stdout is not None
+        text = b""
+        async with trio.lowlevel.FdStream(os.dup(self._process.stdout.fileno())) as output:
+            self._process.stdout.close()
+            async for chunk in output:
+                *lines, text = (text + chunk).split(b"\n")
+                for line in lines:
+                    self.lines.append(line.decode(errors="replace"))
+                    del self.lines[:-KEPT_LINES]
+                    if started.is_set():
+                        say(self.lines[-1])
+        self.ended.set()
+
+    async def _watch(self) -> None:
+        """Reaps the process once its end of the control pipe is closed. Raises RuntimeError when nobody ended it."""
+        async for _ in self._control:
+            pass
+        status = self._process.wait()
+        if not self._told_to_end:
+            raise RuntimeError(f"workerd ended by itself, with status {status}")
+
+    def terminate(self) -> None:
+        """Asks it to take no more connections and to end when the open requests have been answered."""
+        self._told_to_end = True
+        self._process.terminate()
+
+    async def stop(self) -> None:
+        """Ends it: politely, and after 3 s by force."""
+        self.terminate()
+        with trio.move_on_after(STOP_S):
+            await trio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
+        if self._process.poll() is None:
+            self._process.kill()
+            await trio.to_thread.run_sync(self._process.wait)

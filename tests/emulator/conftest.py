@@ -1,0 +1,43 @@
+"""The emulator as a process, a customer in it, and an API client with the working token's rights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from edge_worker.emulator.process import open_emulator
+from tests.emulator.clients import WORKING_RIGHTS, Api
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from edge_worker.emulator.process import Customer, Emulator
+
+
+@pytest.fixture
+async def emulator() -> AsyncIterator[Emulator]:
+    """A polite one: no delays but those that a test asks for."""
+    async with open_emulator(token_delay_ms=0, slow_one_in=0) as running:
+        yield running
+
+
+@pytest.fixture
+async def customer(emulator: Emulator) -> Customer:
+    """An account on the free plan with one zone."""
+    return await emulator.create_account(["shop.example"])
+
+
+@pytest.fixture
+async def client(emulator: Emulator) -> AsyncIterator[httpx.AsyncClient]:
+    """For the API."""
+    async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, timeout=30) as open_client:
+        yield open_client
+
+
+@pytest.fixture
+async def api(emulator: Emulator, customer: Customer, client: httpx.AsyncClient) -> Api:
+    """The customer's account with all rights of the product's working token."""
+    _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS, expires_in_s=None)
+    return Api(client, customer, value)

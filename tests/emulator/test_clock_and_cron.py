@@ -1,0 +1,115 @@
+"""The emulated clock, and crons fired by control."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from edge_worker.emulator.crons import Cron
+from edge_worker.emulator.state import epoch_ms
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.process import Emulator
+    from tests.emulator.clients import Api
+
+DAY_S = 86_400
+
+
+async def test_the_clock_moves_for_scripts_at_once_and_after_an_upload(emulator: Emulator, api: Api) -> None:
+    database = await api.probe()
+    real_now = time.time() * 1000
+    await emulator.clock(3 * DAY_S)
+    moved = json.loads((await emulator.visit("shop.example", "/now")).body)["now"]
+    assert 0 <= moved - 3 * DAY_S * 1000 - real_now < 20_000
+    await api.upload("probe", bindings=[{"type": "d1", "name": "DB", "id": database}])
+    later = json.loads((await emulator.visit("shop.example", "/now")).body)
+    assert 0 <= later["now"] - moved < 20_000
+    assert epoch_ms(later["iso"]) == pytest.approx(later["now"], abs=20_000)
+    await emulator.clock(0)
+    back = json.loads((await emulator.visit("shop.example", "/now")).body)["now"]
+    assert 0 <= back - real_now < 20_000
+
+
+async def test_date_keeps_its_ways(emulator: Emulator, api: Api) -> None:
+    code = """export default { fetch() {
+      class Mine extends Date {}
+      return Response.json([
+        new Date(5).getTime(), new Date(2026, 0).getFullYear(), Date.UTC(1970, 0, 1),
+        Date.parse("1970-01-01T00:00:01Z"),
+        typeof Date(), new Date() instanceof Date, new Mine(7) instanceof Mine, new Date().constructor === Date,
+        Date.name, Date.length, Math.abs(new Date() - Date.now()) < 50,
+      ]); } };"""
+    await api.upload("dates", code)
+    await api.route("shop.example", "shop.example/*", "dates")
+    await emulator.clock(DAY_S)
+    answer = json.loads((await emulator.visit("shop.example", "/")).body)
+    assert answer == [5, 2026, 0, 1000, "string", True, True, True, "Date", 7, True]
+
+
+async def test_usage_counts_by_the_emulated_day(emulator: Emulator, api: Api) -> None:
+    await api.probe()
+    await emulator.visit("shop.example", "/")
+    await emulator.clock(DAY_S)
+    await emulator.visit("shop.example", "/")
+    await emulator.visit("shop.example", "/insert")
+    state = await emulator.state()
+    usage, today = state["accounts"][api.customer.account_id]["usage"], state["today"]
+    assert usage[str(today - 1)]["requests"] == 1
+    assert usage[str(today)]["requests"] == 2
+    assert usage[str(today)]["rows_written"] == 1
+
+
+async def test_a_cron_answers_when_its_late_work_is_done(emulator: Emulator, api: Api) -> None:
+    database = await api.probe()
+    await api.result("PUT", f"{api.account}/workers/scripts/probe/schedules", json=[{"cron": "*/5 * * * *"}])
+    run = await emulator.cron(api.customer.account_id, "probe", at=1_795_000_000_000)
+    assert (run["outcome"], run["error"], run["d1_queries"]) == ("ok", None, 1)
+    assert await api.query(database, "select what from hit") == [{"what": "*/5 * * * * at 1795000000000"}]
+
+
+@pytest.mark.parametrize(("at", "text"), [(1, "no cron today"), (2, "late trouble")])
+async def test_a_failing_cron_says_why(emulator: Emulator, api: Api, at: int, text: str) -> None:
+    await api.probe()
+    await api.result("PUT", f"{api.account}/workers/scripts/probe/schedules", json=[{"cron": "* * * * *"}])
+    run = await emulator.cron(api.customer.account_id, "probe", at=at)
+    assert run["outcome"] == "exception"
+    assert text in run["error"]
+
+
+async def test_a_cron_needs_a_schedule(emulator: Emulator, api: Api) -> None:
+    await api.probe()
+    with pytest.raises(httpx.HTTPStatusError, match="no such cron trigger"):
+        await emulator.cron(api.customer.account_id, "probe")
+
+
+@pytest.mark.parametrize(
+    ("cron", "at", "fires"),
+    [
+        ("* * * * *", "2026-11-21T10:07:00Z", True),
+        ("*/5 * * * *", "2026-11-21T10:07:00Z", False),
+        ("2-58/5 9,10 * * *", "2026-11-21T10:07:00Z", True),
+        ("0 0 1 JAN *", "2027-01-01T00:00:00Z", True),
+        ("0 0 * * 1", "2026-11-22T00:00:00Z", True),  # 1 is Sunday
+        ("0 0 * * 7", "2026-11-22T00:00:00Z", False),
+        ("0 0 * * MON-FRI", "2026-11-20T00:00:00Z", True),
+        ("0 0 L * *", "2026-02-28T00:00:00Z", True),
+        ("0 0 15W * *", "2026-11-16T00:00:00Z", True),  # the 15th is a Sunday
+        ("0 0 * * 6L", "2026-11-27T00:00:00Z", True),  # the last Friday
+        ("0 0 * * 6#3", "2026-11-20T00:00:00Z", True),
+        ("0 0 * * 6#3", "2026-11-27T00:00:00Z", False),
+    ],
+)
+def test_cron_expressions_fire_when_they_say(cron: str, at: str, fires: bool) -> None:
+    assert Cron.parse(cron).fits(epoch_ms(at)) is fires
+
+
+@pytest.mark.parametrize(
+    "cron", ["", "* * * *", "60 * * * *", "* * 0 * *", "* * * * 0", "* * * * 8", "a * * * *", "5-1 * * * *"]
+)
+async def test_a_wrong_cron_is_refused(cron: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        Cron.parse(cron)

@@ -1,0 +1,158 @@
+"""The edge: which request reaches which script, what the script sees of it, and what happens after its answer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import trio
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.process import Emulator
+    from tests.emulator.clients import Api
+
+NAMED = [{"type": "plain_text", "name": "NAME", "text": "{}"}]
+
+
+async def named_scripts(api: Api, *names: str) -> None:
+    for name in names:
+        await api.upload(name, bindings=[{"type": "plain_text", "name": "NAME", "text": name}])
+
+
+async def test_the_most_specific_pattern_wins(emulator: Emulator, api: Api) -> None:
+    await named_scripts(api, "all", "below", "host", "path")
+    await api.route("shop.example", "*shop.example/*", "all")
+    await api.route("shop.example", "*.shop.example/*", "below")
+    await api.route("shop.example", "go.shop.example/*", "host")
+    await api.route("shop.example", "go.shop.example/go*", "path")
+    targets = [
+        ("shop.example", "/a"),
+        ("www.shop.example", "/a"),
+        ("go.shop.example", "/a"),
+        ("go.shop.example", "/go/1?q"),
+    ]
+    seen = {host + path: (await emulator.visit(host, path)).body for host, path in targets}
+    assert seen == {
+        "shop.example/a": "probe all /a",
+        "www.shop.example/a": "probe below /a",
+        "go.shop.example/a": "probe host /a",
+        "go.shop.example/go/1?q": "probe path /go/1?q",
+    }
+
+
+async def test_a_route_without_script_passes_the_workers_by(emulator: Emulator, api: Api) -> None:
+    await named_scripts(api, "all")
+    await api.route("shop.example", "shop.example/*", "all")
+    await api.route("shop.example", "shop.example/plain/*", None)
+    await emulator.add_page("shop.example", "/plain/page", "from the shop", content_type="text/plain")
+    assert (await emulator.visit("shop.example", "/other")).body == "probe all /other"
+    page = await emulator.visit("shop.example", "/plain/page")
+    assert (page.status, page.body, page.headers["content-type"]) == (200, "from the shop", "text/plain")
+
+
+async def test_a_pattern_without_star_matches_no_query_and_paths_keep_their_case(emulator: Emulator, api: Api) -> None:
+    await named_scripts(api, "exact")
+    await api.route("shop.example", "shop.example/Go", "exact")
+    bodies = [(await emulator.visit("SHOP.example", path)).body for path in ("/Go", "/Go?x=1", "/go", "/Go/")]
+    assert bodies[0] == "probe exact /Go"
+    assert all("origin of shop.example" in body for body in bodies[1:])
+
+
+@pytest.mark.parametrize(
+    ("dns", "host", "reached"),
+    [
+        ([{"name": "*"}], "a.shop.example", True),
+        ([{"name": "*"}, {"name": "a", "proxied": False}], "a.shop.example", False),
+        ([{"name": "*", "proxied": False}, {"name": "*.a"}], "x.a.shop.example", True),
+        ([{"name": "a"}], "b.shop.example", False),
+        ([{"name": "a", "type": "TXT"}], "a.shop.example", False),
+    ],
+)
+async def test_only_a_proxied_host_reaches_a_script(
+    emulator: Emulator, api: Api, dns: list[dict[str, Any]], host: str, reached: bool
+) -> None:
+    await emulator.set_zone(api.customer.account_id, "shop.example", dns=dns)
+    await named_scripts(api, "all")
+    await api.route("shop.example", "*shop.example/*", "all")
+    assert ((await emulator.visit(host, "/")).body == "probe all /") is reached
+
+
+@pytest.mark.parametrize("change", [{"status": "pending"}, {"paused": True}])
+async def test_a_zone_that_is_not_active_runs_no_script(emulator: Emulator, api: Api, change: dict[str, Any]) -> None:
+    await named_scripts(api, "all")
+    await api.route("shop.example", "shop.example/*", "all")
+    await emulator.set_zone(api.customer.account_id, "shop.example", **change)
+    assert "origin" in (await emulator.visit("shop.example", "/")).body
+
+
+async def test_a_script_sees_place_and_address_and_nothing_of_the_emulator(emulator: Emulator, api: Api) -> None:
+    await api.probe()
+    seen = json.loads((await emulator.visit("shop.example", "/seen", cf={"country": "DE"}, ip="2001:db8::7")).body)
+    assert seen["cf"] == {"country": "DE"}
+    assert seen["headers"]["cf-connecting-ip"] == "2001:db8::7"
+    assert seen["headers"]["cf-ipcountry"] == "DE"
+    assert not [name for name in seen["headers"] if "emulator" in name]
+    async with httpx.AsyncClient(trust_env=False) as visitor:
+        headers = {"Host": "shop.example", "X-Emulator-Cf": "null", "CF-Connecting-IP": "6.6.6.6"}
+        plain = (await visitor.get(emulator.edge + "/seen", headers=headers)).json()
+    assert plain["cf"] == {}
+    assert plain["headers"]["cf-connecting-ip"] == "127.0.0.1"  # what a visitor claims is overwritten
+
+
+async def test_settled_waits_for_the_work_after_the_answer(emulator: Emulator, api: Api) -> None:
+    database = await api.probe()
+    assert (await emulator.visit("shop.example", "/write?a")).body == "written later"
+    await emulator.settled()
+    assert await api.query(database, "select what from hit") == [{"what": "?a"}]
+
+
+async def test_an_exception_is_error_1101_and_counted(emulator: Emulator, api: Api) -> None:
+    await api.probe()
+    answer = await emulator.visit("shop.example", "/throw")
+    assert answer.status == 500
+    assert "1101" in answer.body
+    state = await emulator.state()
+    usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
+    assert usage["scripts"]["probe"] == {"requests": 1, "errors": 1, "subrequests": 0}
+    assert any("on purpose" in line for line in state["logs"])
+
+
+async def test_the_cache_keeps_what_a_script_puts(emulator: Emulator, api: Api) -> None:
+    await api.probe()
+    assert [(await emulator.visit("shop.example", "/cache")).body for _ in range(2)] == ["made", "kept page"]
+    await emulator.clock(61)
+    assert (await emulator.visit("shop.example", "/cache")).body == "made"
+
+
+async def test_a_fetch_to_the_own_zone_goes_to_the_origin(emulator: Emulator, api: Api) -> None:
+    await api.probe()
+    await emulator.add_page("www.shop.example", "/page", "the shop")
+    assert (await emulator.visit("shop.example", "/fetch?url=http://www.shop.example/page")).body == "200 the shop"
+
+
+async def test_uploads_lose_no_work_that_runs(emulator: Emulator, api: Api) -> None:
+    database = await api.probe()
+    binding = [{"type": "d1", "name": "DB", "id": database}]
+    sent = 0
+
+    async def visit_until(done: trio.Event) -> None:
+        nonlocal sent
+        while not done.is_set():
+            answer = await emulator.visit("shop.example", f"/write?{sent}")
+            assert answer.status == 200
+            sent += 1
+
+    async with trio.open_nursery() as nursery:
+        done = trio.Event()
+        nursery.start_soon(visit_until, done)
+        for _ in range(5):
+            await api.upload("probe", bindings=binding)
+        done.set()
+    await emulator.settled()
+    [row] = await api.query(database, "select count(distinct what) as n from hit")
+    assert row["n"] == sent > 0
+    state = await emulator.state()
+    usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
+    assert usage["requests"] == sent  # counted once each, by whichever process answered

@@ -1,0 +1,95 @@
+"""Faults on demand: on the API, on the workers' own fetches, on database bindings."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.process import Emulator
+    from tests.emulator.clients import Api
+
+
+async def count(api: Api, database: str) -> int:
+    rows = await api.query(database, "select count(*) as n from hit")
+    return int(rows[0]["n"])
+
+
+@pytest.mark.parametrize(("kind", "done"), [("drop_before", 0), ("drop_after", 1)])
+async def test_a_dropped_call_is_done_or_not(emulator: Emulator, api: Api, kind: str, done: int) -> None:
+    database = await api.database()
+    await emulator.fault(kind, "/accounts/*/query", method="POST")
+    path, body = f"{api.account}/d1/database/{database}/query", {"sql": "insert into hit values ('x')"}
+    with pytest.raises(httpx.RemoteProtocolError):
+        await api.call("POST", path, json=body)
+    assert await count(api, database) == done
+    await api.result("POST", path, json=body)
+    logged = [entry for entry in await emulator.requests() if entry["fault"]]
+    assert [(entry["method"], entry["fault"]) for entry in logged] == [("POST", kind)]
+
+
+async def test_a_fault_says_what_it_was_told(emulator: Emulator, api: Api) -> None:
+    await emulator.fault("refuse", "/accounts/*", method="GET", status=500, code=10013, message="internal")
+    response = await api.call("GET", api.account)
+    assert (response.status_code, response.json()["errors"]) == (500, [{"code": 10013, "message": "internal"}])
+    await emulator.fault("throttle", delay_s=7)
+    response = await api.call("GET", api.account)
+    assert (response.status_code, response.headers["retry-after"]) == (429, "7")
+    await emulator.fault("html", status=504)
+    response = await api.call("GET", api.account)
+    assert (response.status_code, response.headers["content-type"]) == (504, "text/html; charset=UTF-8")
+    await emulator.fault("slow", delay_s=0.3)
+    started = time.monotonic()
+    await api.result("GET", api.account)
+    assert time.monotonic() - started >= 0.3
+
+
+async def test_a_fault_fits_method_path_and_times(emulator: Emulator, api: Api) -> None:
+    await emulator.fault("refuse", "/zones*", times=2)
+    await emulator.fault("refuse", "*", method="DELETE", times=None)
+    statuses = [(await api.call("GET", path)).status_code for path in (api.account, "/zones", "/zones", "/zones")]
+    assert statuses == [200, 403, 403, 200]
+    refused = [(await api.call("DELETE", f"{api.account}/d1/database/{'x' * 5}")).status_code for _ in range(3)]
+    assert refused == [403, 403, 403]
+    await emulator.clear_faults()
+    assert (await api.call("DELETE", f"{api.account}/d1/database/xxxxx")).status_code == 404
+
+
+async def test_a_fault_that_is_not_known_is_refused(emulator: Emulator) -> None:
+    with pytest.raises(httpx.HTTPStatusError):
+        await emulator.fault("explode")
+
+
+async def test_a_workers_fetch_is_lost_before_or_after(emulator: Emulator, api: Api) -> None:
+    await api.probe()
+    target = f"{emulator.control}/settled-not-a-path"
+    visit = f"/fetch?url={target}"
+    answers = []
+    for kind in ("egress_drop_before", "egress_drop_after", "egress_status"):
+        await emulator.fault(kind, target, status=503)
+        answers.append((await emulator.visit("shop.example", visit)).body)
+    assert answers[:2] == ["lost: Network connection lost."] * 2
+    assert answers[2] == "503 "
+    assert (await emulator.visit("shop.example", visit)).body.startswith("404 ")
+    sent = await emulator.egress()
+    assert [call["fault"] for call in sent] == ["egress_drop_before", "egress_drop_after", "egress_status", None]
+    assert {(call["script"], call["method"], call["target"]) for call in sent} == {("probe", "POST", target)}
+
+
+@pytest.mark.parametrize(("kind", "done"), [("d1_drop_before", 0), ("d1_drop_after", 1)])
+async def test_a_binding_is_lost_before_or_after(emulator: Emulator, api: Api, kind: str, done: int) -> None:
+    database = await api.probe()
+    await emulator.fault(kind, database)
+    assert (await emulator.visit("shop.example", "/insert")).body == "D1_ERROR: Network connection lost."
+    assert await count(api, database) == done
+    assert (await emulator.visit("shop.example", "/insert")).body == "ok"
+
+
+async def test_answers_are_slow_now_and_then(emulator: Emulator, api: Api) -> None:
+    await emulator.manners(slow_one_in=1, slow_ms=200)
+    started = time.monotonic()
+    await api.result("GET", api.account)
+    assert time.monotonic() - started >= 0.2

@@ -1,0 +1,147 @@
+"""The limits of the free plan that the platform enforces and the runtime alone does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.emulator.clients import PROBE
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.process import Emulator
+    from tests.emulator.clients import Api
+
+WRITE_TEXT = "Your account has exceeded D1's free tier daily row write limit."
+READ_TEXT = "Your account has exceeded D1's free tier daily row read limit."
+DAY_S = 86_400
+
+
+async def refused_query(api: Api, database: str, sql: str, *params: object) -> str:
+    path = f"{api.account}/d1/database/{database}/query"
+    response = await api.call("POST", path, json={"sql": sql, "params": list(params)})
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["code"] == 7500
+    return str(response.json()["errors"][0]["message"])
+
+
+async def test_rows_written_are_limited_by_day_on_binding_and_api(emulator: Emulator, api: Api) -> None:
+    database = await api.probe()
+    await emulator.set_usage(api.customer.account_id, rows_written=99_999)
+    assert (await emulator.visit("shop.example", "/insert")).body == "ok"
+    assert (await emulator.visit("shop.example", "/insert")).body.startswith(f"D1_ERROR: {WRITE_TEXT}")
+    assert (await refused_query(api, database, "insert into hit values ('x')")).startswith(WRITE_TEXT)
+    assert await api.query(database, "select count(*) as n from hit") == [{"n": 1}]  # reads go on, nothing was written
+    await emulator.clock(DAY_S)
+    assert (await emulator.visit("shop.example", "/insert")).body == "ok"
+
+
+async def test_the_limit_is_the_accounts_not_the_databases(emulator: Emulator, api: Api) -> None:
+    first, second = await api.database("first"), await api.database("second")
+    await emulator.set_limits(api.customer.account_id, rows_written=12)
+    for number in range(4):
+        await api.query(first, "insert into hit values (?)", number)
+    state = await emulator.state()
+    used = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]["rows_written"]
+    for number in range(12 - used):
+        await api.query(first, "insert into hit values (?)", number)
+    assert (await refused_query(api, second, "insert into hit values (1)")).startswith(WRITE_TEXT)
+
+
+async def test_rows_read_are_limited_by_day(emulator: Emulator, api: Api) -> None:
+    database = await api.database()
+    await api.query(database, "insert into hit values ('x')")
+    await emulator.set_usage(api.customer.account_id, rows_read=5_000_000)
+    assert (await refused_query(api, database, "select * from hit")).startswith(READ_TEXT)
+    assert await api.query(database, "select 1 as one") == [{"one": 1}]  # reads no row
+
+
+async def test_a_refused_batch_leaves_nothing(emulator: Emulator, api: Api) -> None:
+    database = await api.database()
+    path = f"{api.account}/d1/database/{database}/query"
+    batch = [{"sql": "insert into hit values ('x')"}, {"sql": "insert into missing values (1)"}]
+    assert await api.refusal("POST", path, json={"batch": batch}) == (400, 7500)
+    assert await api.query(database, "select * from hit") == []
+
+
+@pytest.mark.parametrize(("path", "text"), [("/queries", "50 D1_ERROR"), ("/batch", "D1_ERROR")])
+async def test_an_invocation_makes_50_queries(emulator: Emulator, api: Api, path: str, text: str) -> None:
+    await api.probe()
+    answer = (await emulator.visit("shop.example", path)).body
+    assert answer == f"{text}: Too many API requests by single worker invocation."
+    assert (await emulator.visit("shop.example", "/insert")).body == "ok"  # the next invocation starts anew
+    script = (await emulator.state())["accounts"][api.customer.account_id]["scripts"]["probe"]
+    assert script["max_d1_queries"] == 51
+
+
+async def test_values_and_statements_have_a_size(api: Api) -> None:
+    database = await api.database()
+    big = "x" * 2_000_001
+    assert "TOOBIG" in await refused_query(api, database, "insert into hit values (?)", big)
+    await api.query(database, "insert into hit values (?)", big[:1_500_000])
+    grown = "update hit set what = what || ?"
+    assert "TOOBIG" in await refused_query(api, database, grown, big[:600_000])
+    assert await api.query(database, "select length(what) as n from hit") == [{"n": 1_500_000}]
+    many = "select " + ", ".join("?" for _ in range(101))
+    assert "too many SQL variables" in await refused_query(api, database, many, *range(101))
+    assert "statement too long" in await refused_query(api, database, f"select '{'x' * 100_000}'")
+
+
+async def test_a_full_database_takes_no_more(emulator: Emulator, api: Api) -> None:
+    database = await api.database()
+    await emulator.set_limits(api.customer.account_id, db_bytes=20_000)
+    refused = await refused_query(api, database, "insert into hit values (?)", "x" * 30_000)
+    assert refused == "Exceeded maximum DB size"
+
+
+async def test_requests_past_the_day_fail_closed_or_open(emulator: Emulator, api: Api) -> None:
+    await api.upload("probe", PROBE)
+    await api.route("shop.example", "shop.example/closed*", "probe")
+    await api.route("shop.example", "shop.example/open*", "probe", request_limit_fail_open=True)
+    await emulator.set_usage(api.customer.account_id, requests=99_999)
+    assert (await emulator.visit("shop.example", "/closed")).body == "probe  /closed"
+    closed, opened = [await emulator.visit("shop.example", path) for path in ("/closed", "/open")]
+    assert closed.status == 429
+    assert "1027" in closed.body
+    assert "origin of shop.example" in opened.body
+    await emulator.clock(DAY_S)
+    assert (await emulator.visit("shop.example", "/closed")).body == "probe  /closed"
+
+
+async def test_the_limit_of_requests_holds_over_an_upload(emulator: Emulator, api: Api) -> None:
+    await emulator.set_limits(api.customer.account_id, requests=3)
+    await api.upload("probe", PROBE)
+    await api.route("shop.example", "shop.example/*", "probe")
+    assert [(await emulator.visit("shop.example", "/")).status for _ in range(2)] == [200, 200]
+    await api.upload("probe", PROBE)
+    assert [(await emulator.visit("shop.example", "/")).status for _ in range(2)] == [200, 429]
+
+
+async def test_crons_are_limited_by_account(api: Api) -> None:
+    for name in ("one", "two"):
+        await api.upload(name)
+    crons = [{"cron": f"{minute} * * * *"} for minute in range(6)]
+    one, two = (f"{api.account}/workers/scripts/{name}/schedules" for name in ("one", "two"))
+    await api.result("PUT", one, json=crons[:3])
+    assert await api.refusal("PUT", two, json=crons[:3]) == (400, 10072)
+    await api.result("PUT", two, json=crons[:2])
+    await api.result("PUT", one, json=crons[:3])  # its own are not counted twice
+    await api.result("PUT", one, json=[])
+    assert len((await api.result("PUT", two, json=crons[:5]))["schedules"]) == 5
+
+
+async def test_databases_are_limited_and_named_once(api: Api) -> None:
+    for number in range(10):
+        await api.database(f"db-{number}")
+    path = f"{api.account}/d1/database"
+    assert await api.refusal("POST", path, json={"name": "db-3"}) == (400, 7502)
+    assert await api.refusal("POST", path, json={"name": "one-more"}) == (400, 7406)
+
+
+async def test_a_paid_account_has_no_daily_limits(emulator: Emulator, api: Api) -> None:
+    rich = await emulator.create_account(["rich.example"], plan="paid")
+    await emulator.set_usage(rich.account_id, rows_written=10_000_000, rows_read=10**9)
+    _, value = await emulator.create_token(rich.account_id, rights=["D1 Write"])
+    rich_api = type(api)(api.client, rich, value)
+    database = await rich_api.database()
+    await rich_api.query(database, "insert into hit values ('x')")

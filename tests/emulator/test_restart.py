@@ -1,0 +1,102 @@
+"""What is kept over a restart, and how the process begins and ends."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+import trio
+
+from edge_worker.emulator.process import open_emulator
+from tests.emulator.clients import WORKING_RIGHTS, Api
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edge_worker.emulator.process import Customer
+
+
+async def test_everything_is_kept_over_a_restart(tmp_path: Path) -> None:
+    async with open_emulator(tmp_path, token_delay_ms=0) as emulator:
+        customer = await emulator.create_account(["shop.example"])
+        _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS, expires_in_s=None)
+        await emulator.clock(3600)
+        async with httpx.AsyncClient(base_url=emulator.api, trust_env=False) as client:
+            api = Api(client, customer, value)
+            database = await api.probe()
+            await api.result("PUT", f"{api.account}/workers/scripts/probe/schedules", json=[{"cron": "* * * * *"}])
+        await emulator.visit("shop.example", "/insert")
+        before = await emulator.state()
+    async with open_emulator(tmp_path, token_delay_ms=0) as emulator:
+        after = await emulator.state()
+        assert after["offset_s"] == 3600
+        kept, was = (state["accounts"][customer.account_id] for state in (after, before))
+        for part in ("tokens", "zones", "databases", "usage", "limits"):
+            assert kept[part] == was[part]
+        assert kept["scripts"]["probe"]["active_version_id"] == was["scripts"]["probe"]["active_version_id"]
+        async with httpx.AsyncClient(base_url=emulator.api, trust_env=False) as client:
+            api = Api(client, customer, value)
+            assert await api.query(database, "select what from hit") == [{"what": "x"}]
+        assert (await emulator.visit("shop.example", "/insert")).body == "ok"
+        assert (await emulator.cron(customer.account_id, "probe"))["outcome"] == "ok"
+        state = await emulator.state()
+        assert state["accounts"][customer.account_id]["usage"][str(state["today"])]["requests"] == 2
+
+
+def children_of(pid: int) -> set[int]:
+    """The processes that a process has started."""
+    with open(f"/proc/{pid}/task/{pid}/children") as listed:  # noqa: PTH123 (no file, a view of the kernel's)
+        return {int(child) for child in listed.read().split()}
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="reads /proc")  # noqa: PTH110
+async def test_its_runtimes_end_with_it() -> None:
+    async with open_emulator(token_delay_ms=0) as emulator:
+        runtimes = children_of(emulator.pid)
+        assert len(runtimes) == 2
+    assert not [pid for pid in runtimes if lives(pid)]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="reads /proc")  # noqa: PTH110
+async def test_its_runtimes_end_when_it_is_killed() -> None:
+    async with open_emulator(token_delay_ms=0) as emulator:
+        runtimes = children_of(emulator.pid)
+        os.kill(emulator.pid, 9)
+        with trio.fail_after(10):
+            while any(lives(pid) for pid in runtimes):
+                await trio.lowlevel.checkpoint()
+    assert runtimes
+
+
+async def test_two_customers_share_nothing(tmp_path: Path) -> None:
+    async with open_emulator(token_delay_ms=0, slow_one_in=0) as emulator:
+        customers: list[Customer] = [await emulator.create_account([f"{name}.example"]) for name in ("one", "two")]
+        async with httpx.AsyncClient(base_url=emulator.api, trust_env=False) as client:
+            apis = []
+            for customer in customers:
+                _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS)
+                apis.append(Api(client, customer, value))
+            databases = [await api.probe(next(iter(api.customer.zones))) for api in apis]
+            await emulator.visit("one.example", "/insert")
+            rows = [
+                await api.query(database, "select * from hit") for api, database in zip(apis, databases, strict=True)
+            ]
+            assert [len(part) for part in rows] == [1, 0]
+            assert await apis[1].refusal(
+                "POST", f"{apis[1].account}/d1/database/{databases[0]}/query", json={"sql": "select 1"}
+            ) == (
+                404,
+                7404,
+            )
+            with pytest.raises(httpx.HTTPStatusError, match="already exists"):
+                await emulator.set_zone(customers[1].account_id, "one.example")
