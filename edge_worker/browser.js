@@ -1,0 +1,110 @@
+/**
+ * Drives a real headless Chromium: `node browser.js`, with JSON on stdin and on stdout.
+ *
+ * In:  {"host_rules": "MAP * 127.0.0.1:8787", "user_agent": "…", "driven": false, "steps": [
+ *        {"goto": "http://shop.test/"}, {"push_state": "/a"}, {"replace_state": "/b"}, {"back": true},
+ *        {"forward": true}, {"click": "#id"}, {"evaluate": "expression"}, {"until": "expression"}, {"idle": true},
+ *        {"before_load": "script that each later page runs first"}]}
+ * Out: {"steps": [the value of each step, null for most], "console": ["error: …"], "requests": ["POST http://…"]}
+ *
+ * The browser is the one named by CHROMIUM, else `chromium` on the path, else the one that @sparticuz/chromium carries.
+ * Without "driven" it does not say that a program drives it (navigator.webdriver), like a person's browser.
+ */
+
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { text } from "node:stream/consumers";
+
+import chromium from "@sparticuz/chromium";
+import { launch } from "puppeteer-core";
+
+const STEP_MS = 20_000;
+const IDLE_MS = 300;
+
+/** @returns {Promise<{executablePath: string, args: string[]}>} */
+async function findBrowser() {
+  const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"];
+  if (process.env.CHROMIUM) return { executablePath: process.env.CHROMIUM, args };
+  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
+    for (const name of ["chromium", "chromium-browser"]) {
+      try {
+        accessSync(join(folder, name), constants.X_OK);
+        return { executablePath: join(folder, name), args };
+      } catch {
+        // not in this folder
+      }
+    }
+  }
+  return { executablePath: await chromium.executablePath(), args: [...chromium.args, ...args] };
+}
+
+/**
+ * @param {import("puppeteer-core").Page} page
+ * @param {Record<string, any>} step
+ * @returns {Promise<unknown>}
+ */
+async function take(page, step) {
+  const [name, value] = Object.entries(step)[0] ?? [];
+  switch (name) {
+    case "goto":
+      await page.goto(value, { waitUntil: "load" });
+      return null;
+    case "back":
+      await page.goBack({ waitUntil: "load" });
+      return null;
+    case "forward":
+      await page.goForward({ waitUntil: "load" });
+      return null;
+    case "push_state":
+      return page.evaluate((path) => history.pushState(null, "", path), value);
+    case "replace_state":
+      return page.evaluate((path) => history.replaceState(null, "", path), value);
+    case "click":
+      await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click(value)]);
+      return null;
+    case "evaluate":
+      return (await page.evaluate(value)) ?? null;
+    case "until":
+      await page.waitForFunction(value, { timeout: STEP_MS });
+      return null;
+    case "before_load":
+      await page.evaluateOnNewDocument(value);
+      return null;
+    case "idle":
+      await page.waitForNetworkIdle({ idleTime: IDLE_MS, timeout: STEP_MS });
+      return null;
+    default:
+      throw new Error(`no such step: ${JSON.stringify(step)}`);
+  }
+}
+
+/**
+ * @param {{host_rules?: string, user_agent?: string, driven?: boolean, steps: Record<string, any>[]}} order
+ * @returns {Promise<{steps: unknown[], console: string[], requests: string[]}>}
+ */
+async function drive(order) {
+  const { executablePath, args } = await findBrowser();
+  if (order.host_rules) args.push(`--host-resolver-rules=${order.host_rules}`);
+  if (order.user_agent) args.push(`--user-agent=${order.user_agent}`);
+  if (!order.driven) args.push("--disable-blink-features=AutomationControlled");
+  const ignoreDefaultArgs = ["--disable-back-forward-cache", ...(order.driven ? [] : ["--enable-automation"])];
+  const browser = await launch({ executablePath, args, ignoreDefaultArgs, headless: "shell" });
+  try {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(STEP_MS);
+    /** @type {string[]} */
+    const said = [];
+    /** @type {string[]} */
+    const requests = [];
+    page.on("console", (message) => said.push(`${message.type()}: ${message.text()}`));
+    page.on("pageerror", (error) => said.push(`error: ${String(error)}`));
+    page.on("request", (request) => requests.push(`${request.method()} ${request.url()}`));
+    const steps = [];
+    for (const step of order.steps) steps.push(await take(page, step));
+    return { steps, console: said, requests };
+  } finally {
+    await browser.close();
+  }
+}
+
+process.stdout.write(`${JSON.stringify(await drive(JSON.parse(await text(process.stdin))))}\n`);

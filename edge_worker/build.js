@@ -1,0 +1,69 @@
+/**
+ * Builds the worker: `node build.js FOLDER` writes svc-edge.js, schema.sql, snippet.js and manifest.json there. The
+ * same input gives the same bytes on every machine.
+ */
+
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { build, transform } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const TARGET = "es2022";
+
+/** @returns {Promise<string>} the snippet's code, with __PATH__ for the site's path */
+export async function buildSnippet() {
+  const source = readFileSync(join(here, "src/page/snippet.js"), "utf8");
+  const { code } = await transform(source, { minify: true, target: "es2020", legalComments: "none" });
+  return code.trim().replace(/;$/, "");
+}
+
+/**
+ * @param {string} snippet
+ * @returns {Promise<string>} the worker: one ES module
+ */
+export async function buildWorker(snippet) {
+  const { outputFiles } = await build({
+    entryPoints: [join(here, "src/worker.js")],
+    absWorkingDir: here,
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: TARGET,
+    minify: true,
+    legalComments: "none",
+    charset: "utf8",
+    define: { SNIPPET: JSON.stringify(snippet) },
+  });
+  return outputFiles.map(({ text }) => text).join("");
+}
+
+/** @param {string} folder */
+export async function writeBundle(folder) {
+  const snippet = await buildSnippet();
+  const worker = await buildWorker(snippet);
+  const manifest = {
+    sha256: createHash("sha256").update(worker).digest("hex"),
+    schema: 1,
+    main_module: "svc-edge.js",
+    compatibility_date: "2026-04-01",
+    compatibility_flags: [],
+    cron: "* * * * *",
+  };
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "svc-edge.js"), worker);
+  writeFileSync(join(folder, "snippet.js"), snippet);
+  writeFileSync(join(folder, "schema.sql"), readFileSync(join(here, "src/schema.sql")));
+  writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [, , folder] = process.argv;
+  if (folder === undefined) {
+    console.error("usage: node build.js FOLDER");
+    process.exit(2);
+  }
+  await writeBundle(resolve(folder));
+}

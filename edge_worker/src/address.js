@@ -1,0 +1,23 @@
+/** The parts of a request's address; the runtime has normalised it, so that a search for its marks is enough. */
+
+/** @typedef {{hostname: string, pathname: string, search: string}} Address */
+
+/**
+ * @param {string} url absolute, as in Request.url
+ * @returns {Address} hostname without port; search with its "?", "" for none
+ */
+export function readAddress(url) {
+  const host = url.indexOf("://") + 3;
+  const path = url.indexOf("/", host);
+  const query = url.indexOf("?", path);
+  const hash = url.indexOf("#", path);
+  const end = hash < 0 ? url.length : hash;
+  const from = query < 0 || query > end ? end : query;
+  // An IPv6 address holds colons itself; no link host or site is one.
+  const port = url.indexOf(":", host);
+  return {
+    hostname: url.slice(host, port < 0 || port > path ? path : port),
+    pathname: url.slice(path, from),
+    search: url.slice(from, end),
+  };
+}

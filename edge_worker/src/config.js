@@ -1,0 +1,309 @@
+/**
+ * The configuration, as this isolate knows it: the link host, every site path, and links. The service writes it to the
+ * table `cfg`; a request reads it from here. Older than FRESH_MS: served, and refreshed in the background with one
+ * read. Older than STALE_MS: the request waits for that read. When the database fails the last known one is served,
+ * from the isolate or, in a new isolate, from the Cache API.
+ */
+
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
+
+/** Configuration up to this age is served as it is. */
+export const FRESH_MS = 10 * SECOND_MS;
+
+/** The freshness limit: nothing older is served while the database answers. */
+export const STALE_MS = MINUTE_MS;
+
+/** After this long the service may have removed tombstones: read all again. */
+const RELOAD_MS = HOUR_MS;
+
+/** A database that takes longer does not keep a visitor waiting: the last known configuration is served. */
+const WAIT_MS = 2 * SECOND_MS;
+
+/** After a failed read the next one is tried this much later. */
+const RETRY_MS = 5 * SECOND_MS;
+
+/** Links read at the start, newest first; an account with more has the others read one by one when they are used. */
+const FIRST_LINKS = 500;
+const MOST_LINKS = 5_000;
+const MOST_MISSING = 1_000;
+
+/** Reads of single links: so many at once, and so many a second on average; random codes get no further. */
+const READS_BURST = 20;
+const READS_PER_S = 2;
+
+/** A copy for other isolates of this place is put in the Cache API at most so often, and kept so long. */
+const COPY_EVERY_MS = MINUTE_MS;
+const COPY_MAX_AGE_S = 30 * 86_400;
+
+/**
+ * @typedef {import("./links.js").Link} Link
+ * @typedef {{t: string, x?: string[], n: string, until?: number}} Site
+ * @typedef {{k: string, ver: number, j: string | null}} Row
+ */
+
+export class Config {
+  ver = -1;
+  level = 0;
+  /** every link is in `rows`: what is not, does not exist */
+  complete = false;
+  /** epoch ms of the last good read; 0 before the first */
+  readAt = 0;
+  loadedAt = 0;
+  retryAt = 0;
+  copiedAt = 0;
+  copiedVer = -1;
+  /** @type {Map<string, unknown>} */
+  rows = new Map();
+  /** @type {Set<string>} links that are known not to exist, oldest first */
+  missing = new Set();
+  tokens = READS_BURST;
+  tokensAt = 0;
+  /** @type {Promise<boolean> | null} */
+  reading = null;
+
+  /** @returns {string | undefined} */
+  get host() {
+    return /** @type {{host?: string} | undefined} */ (this.rows.get("host"))?.host;
+  }
+
+  /** @param {string} key host and path @returns {Site | undefined} */
+  site(key) {
+    return /** @type {Site | undefined} */ (this.rows.get(`p:${key}`));
+  }
+
+  /** @param {string} code @returns {Link | undefined} */
+  link(code) {
+    return /** @type {Link | undefined} */ (this.rows.get(`l:${code}`));
+  }
+
+  /** @param {Row[]} changed */
+  apply(changed) {
+    for (const { k, j } of changed) {
+      this.missing.delete(k);
+      if (j === null) this.rows.delete(k);
+      else this.rows.set(k, JSON.parse(j));
+    }
+  }
+
+  /**
+   * @param {string} key
+   * @param {string | null} j null: there is none
+   */
+  keepLink(key, j) {
+    if (j === null) {
+      this.missing.add(key);
+      if (this.missing.size > MOST_MISSING) this.missing.delete(/** @type {string} */ (first(this.missing)));
+      return;
+    }
+    this.rows.set(key, JSON.parse(j));
+    if (this.rows.size > MOST_LINKS) {
+      for (const k of this.rows.keys()) {
+        if (!k.startsWith("l:")) continue;
+        this.rows.delete(k);
+        break;
+      }
+    }
+  }
+
+  /** @param {number} now @returns {boolean} whether a read of a single link may be made */
+  takeToken(now) {
+    this.tokens = Math.min(READS_BURST, this.tokens + ((now - this.tokensAt) / SECOND_MS) * READS_PER_S);
+    this.tokensAt = now;
+    if (this.tokens < 1) return false;
+    this.tokens -= 1;
+    return true;
+  }
+}
+
+/** @template T @param {Iterable<T>} items @returns {T | undefined} */
+function first(items) {
+  for (const item of items) return item;
+  return undefined;
+}
+
+const META = "select v, (select v ->> 'level' from meta where k = 'state') as level from meta where k = 'cfg_ver'";
+
+/**
+ * @param {Config} config
+ * @param {D1Database} db
+ * @param {number} now
+ */
+async function load(config, db, now) {
+  const [meta, fixed, links] = await db.batch([
+    db.prepare(META),
+    db.prepare("select k, ver, j from cfg where (k = 'host' or (k >= 'p:' and k < 'p;')) and j is not null"),
+    db
+      .prepare(
+        "select k, ver, j from cfg indexed by cfg_by_ver where ver > -1 and k >= 'l:' and k < 'l;' and j is not null " +
+          "order by ver desc limit ?",
+      )
+      .bind(FIRST_LINKS + 1),
+  ]);
+  const rows = /** @type {Row[]} */ (links?.results ?? []);
+  config.rows.clear();
+  config.missing.clear();
+  config.complete = rows.length <= FIRST_LINKS;
+  config.apply(/** @type {Row[]} */ (fixed?.results ?? []));
+  config.apply(rows);
+  config.loadedAt = now;
+  noteMeta(config, meta?.results[0], now);
+}
+
+/**
+ * @param {Config} config
+ * @param {D1Database} db
+ * @param {number} now
+ */
+async function refresh(config, db, now) {
+  const [meta, changed] = await db.batch([
+    db.prepare(META),
+    db.prepare("select k, ver, j from cfg indexed by cfg_by_ver where ver > ?").bind(config.ver),
+  ]);
+  config.apply(/** @type {Row[]} */ (changed?.results ?? []));
+  noteMeta(config, meta?.results[0], now);
+}
+
+/** @param {Config} config @param {unknown} row @param {number} now */
+function noteMeta(config, row, now) {
+  const meta = /** @type {{v: number, level: number | null} | undefined} */ (row);
+  config.ver = Number(meta?.v ?? 0);
+  config.level = Number(meta?.level ?? 0);
+  config.readAt = now;
+}
+
+/**
+ * @param {Config} config @param {D1Database} db @param {number} now
+ * @returns {Promise<boolean>} whether it was read
+ */
+async function read(config, db, now) {
+  try {
+    if (config.ver < 0 || now - config.loadedAt >= RELOAD_MS) await load(config, db, now);
+    else await refresh(config, db, now);
+    return true;
+  } catch (error) {
+    config.retryAt = now + RETRY_MS;
+    console.warn(`configuration not read: ${String(error)}`);
+    return false;
+  }
+}
+
+/**
+ * Reads once for all requests that want it now. A request that is cancelled takes its read with it (a promise of
+ * another request may then never settle), so nobody waits longer than WAIT_MS.
+ * @param {Config} config @param {D1Database} db @param {number} now
+ * @returns {Promise<boolean>}
+ */
+function readShared(config, db, now) {
+  if (config.reading === null) {
+    const reading = read(config, db, now).finally(() => {
+      if (config.reading === reading) config.reading = null;
+    });
+    config.reading = reading;
+  }
+  const shared = config.reading;
+  return Promise.race([
+    shared,
+    scheduler.wait(WAIT_MS).then(() => {
+      if (config.reading === shared) config.reading = null;
+      return false;
+    }),
+  ]);
+}
+
+/**
+ * @param {Config} config
+ * @param {D1Database} db
+ * @param {ExecutionContext} ctx
+ * @param {import("./address.js").Address} url of the request
+ * @param {number} now
+ * @returns {Promise<void> | undefined} to be awaited before `config` is used; undefined when it may be used at once
+ */
+export function ensure(config, db, ctx, url, now) {
+  const age = now - config.readAt;
+  if (age < FRESH_MS) return undefined;
+  if (now < config.retryAt && config.readAt > 0) return undefined;
+  if (age < STALE_MS) {
+    if (config.reading === null) ctx.waitUntil(readShared(config, db, now));
+    return undefined;
+  }
+  return catchUp(config, db, url, now);
+}
+
+/** @param {Config} config @param {D1Database} db @param {import("./address.js").Address} url @param {number} now */
+async function catchUp(config, db, url, now) {
+  if (now < config.retryAt || (await readShared(config, db, now)) || config.readAt > 0) return;
+  await readCopy(config, url);
+}
+
+/**
+ * Where copies are put: below the link host's or the site path's own route, where this worker answers and the cache
+ * itself never does.
+ * @param {import("./address.js").Address} url @returns {string[]}
+ */
+function copyPlaces(url) {
+  const [, one = "", two = ""] = url.pathname.split("/");
+  return ["", `/${one}`, `/${one}/${two}`].map((path) => `https://${url.hostname}${path}/~config`);
+}
+
+/** @param {Config} config @param {import("./address.js").Address} url */
+async function readCopy(config, url) {
+  try {
+    for (const place of copyPlaces(url)) {
+      const answer = await caches.default.match(place);
+      if (answer === undefined) continue;
+      const copy = /** @type {{ver: number, complete: boolean, rows: [string, unknown][]}} */ (await answer.json());
+      config.rows = new Map(copy.rows);
+      config.complete = copy.complete;
+      // The version stays unknown: the next good read reads all.
+      config.readAt = 1;
+      return;
+    }
+  } catch (error) {
+    console.warn(`no copy of the configuration: ${String(error)}`);
+  }
+}
+
+/**
+ * Puts a copy where other isolates of this place find it when the database does not answer.
+ * @param {Config} config
+ * @param {string} place hostname and path of the route, e.g. "shop.example.com/ab3"
+ * @param {number} now
+ * @returns {Promise<void> | undefined} undefined when there is nothing to do
+ */
+export function copyWhenDue(config, place, now) {
+  if (config.ver < 0 || config.ver === config.copiedVer || now - config.copiedAt < COPY_EVERY_MS) return undefined;
+  config.copiedAt = now;
+  config.copiedVer = config.ver;
+  const body = JSON.stringify({ ver: config.ver, complete: config.complete, rows: [...config.rows] });
+  const headers = { "content-type": "application/json", "cache-control": `max-age=${COPY_MAX_AGE_S}` };
+  return caches.default.put(`https://${place}/~config`, new Response(body, { headers })).catch((/** @type {unknown} */ error) => {
+    console.warn(`no copy kept of the configuration: ${String(error)}`);
+  });
+}
+
+/**
+ * @param {Config} config
+ * @param {D1Database} db
+ * @param {string} code
+ * @param {number} now
+ * @returns {Promise<Link | undefined | "busy">} busy: not known, and not to be read now
+ */
+export async function findLink(config, db, code, now) {
+  const key = `l:${code}`;
+  const known = config.link(code);
+  if (known !== undefined || config.complete || config.missing.has(key)) return known;
+  if (!config.takeToken(now)) return "busy";
+  const ver = config.ver;
+  try {
+    const row = /** @type {{j: string | null} | null} */ (
+      await db.prepare("select j from cfg where k = ?").bind(key).first()
+    );
+    const j = row?.j ?? null;
+    // A refresh meanwhile may have brought a newer one: then this one is used once and not kept.
+    if (config.ver === ver) config.keepLink(key, j);
+    return config.link(code) ?? (j === null ? undefined : JSON.parse(j));
+  } catch (error) {
+    console.warn(`link not read: ${String(error)}`);
+    return "busy";
+  }
+}

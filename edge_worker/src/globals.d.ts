@@ -1,0 +1,2 @@
+/** The page's snippet, put in by the build. */
+declare const SNIPPET: string;

@@ -1,0 +1,158 @@
+/** The push: what is sent to the service, and what its answer means for the queue. Pure, but for `send`. */
+
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
+
+/** Limits of one push (the service takes 1 MiB). */
+export const MOST_PARTS = 20;
+export const PUSH_CHARS = 480_000;
+
+const TIMEOUT_MS = 15 * SECOND_MS;
+const ERROR_CHARS = 200;
+const SCHEMA = 1;
+
+/** With nothing to send the hourly push waits so long for the hour to be closed, then goes all the same. */
+export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
+
+/**
+ * @typedef {import("./state.js").State} State
+ * @typedef {{id: number, body: string}} OutRow
+ * @typedef {{PUSH_URL: string, WORKER_KEY: string, BUNDLE: string, INSTALL: string, PUSH_MINUTE: string}} PushEnv
+ * @typedef {{ok: boolean, accepted: number[], refused: {id: number, code: string}[], unknown_targets: string[]}} Answer
+ * @typedef {{status: number, retryAfterS: number, answer: Answer | null, error: string}} Outcome status 0: no answer
+ */
+
+/**
+ * @param {number} now @param {number} minute of each hour
+ * @returns {number} epoch ms of the next such minute after now
+ */
+export function nextSlot(now, minute) {
+  const slot = now - (now % HOUR_MS) + minute * MINUTE_MS;
+  return slot > now ? slot : slot + HOUR_MS;
+}
+
+/**
+ * @param {State} state @param {string} install @param {number} now
+ * @returns {"no" | "now" | "if_queued"}
+ */
+export function pushDue({ push }, install, now) {
+  // A new upload confirms itself at once, whatever the old one was waiting for.
+  if (push.tried !== install) return "now";
+  if (now < push.next_at) return "no";
+  return push.install !== install || push.fails > 0 || now >= push.next_at + EMPTY_WAIT_MS ? "now" : "if_queued";
+}
+
+/**
+ * @param {PushEnv} env @param {State} state @param {OutRow[]} rows @param {number} queue @param {string | null} error
+ * @param {number} now
+ * @returns {string} the body, JSON
+ */
+export function pushBody(env, state, rows, queue, error, now) {
+  const head = {
+    v: 1,
+    install: env.INSTALL,
+    bundle: env.BUNDLE,
+    schema: SCHEMA,
+    sent_at: now,
+    queue,
+    error: error === null ? null : error.slice(0, ERROR_CHARS),
+    dropped: state.dropped,
+  };
+  // The parts are JSON already, and never parsed here.
+  const parts = rows.map(({ id, body }) => `{"id":${id},${body.slice(1)}`);
+  return `${JSON.stringify(head).slice(0, -1)},"parts":[${parts.join(",")}]}`;
+}
+
+/**
+ * @param {PushEnv} env @param {string} body
+ * @returns {Promise<Outcome>}
+ */
+export async function send(env, body) {
+  try {
+    const response = await fetch(env.PUSH_URL, {
+      method: "POST",
+      headers: { authorization: `Bearer ${env.WORKER_KEY}`, "content-type": "application/json" },
+      body,
+      // A redirect is not followed: the key goes to the service and to nobody else.
+      redirect: "manual",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const retryAfterS = Number(response.headers.get("retry-after") ?? 0) || 0;
+    const text = await response.text();
+    const answer = response.status === 200 ? readAnswer(text) : null;
+    const error = answer === null ? `push: the service answered ${response.status}` : "";
+    return { status: answer === null && response.status === 200 ? 0 : response.status, retryAfterS, answer, error };
+  } catch (error) {
+    return { status: 0, retryAfterS: 0, answer: null, error: `push: no answer (${/** @type {Error} */ (error).name})` };
+  }
+}
+
+/** @param {unknown} value @returns {value is number[]} */
+const areIds = (value) => Array.isArray(value) && value.every((id) => Number.isSafeInteger(id));
+
+/**
+ * @param {string} text
+ * @returns {Answer | null} null: not an answer of the service
+ */
+export function readAnswer(text) {
+  try {
+    const said = JSON.parse(text);
+    if (said.ok !== true || !areIds(said.accepted) || !Array.isArray(said.refused)) return null;
+    if (!areIds(said.refused.map((/** @type {{id: unknown}} */ { id }) => id))) return null;
+    const unknown = Array.isArray(said.unknown_targets) ? said.unknown_targets.map(String) : [];
+    return { ok: true, accepted: said.accepted, refused: said.refused, unknown_targets: unknown };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {State} state @param {PushEnv} env @param {OutRow[]} rows what was sent @param {number} queue
+ * @param {Outcome} outcome @param {number} now
+ * @returns {{state: State, gone: number[]}} the next state, and the parts that leave the queue
+ */
+export function afterPush(state, env, rows, queue, outcome, now) {
+  const { answer, status } = outcome;
+  const dropped = { ...state.dropped };
+  const push = { ...state.push, tried: env.INSTALL };
+  if (answer === null) {
+    const only = status === 413 && rows.length === 1;
+    if (only) dropped.invalid += 1;
+    push.fails += 1;
+    push.error = outcome.error;
+    if (status === 413 && rows.length > 0) {
+      push.most_parts = Math.max(1, Math.floor(rows.length / 2));
+      push.next_at = now;
+    } else if (status === 401) {
+      push.next_at = now + HOUR_MS;
+    } else {
+      push.next_at = now + Math.max(outcome.retryAfterS * SECOND_MS, Math.min(60, 2 ** push.fails) * MINUTE_MS);
+    }
+    return { state: { ...state, dropped, push }, gone: only ? rows.map(({ id }) => id) : [] };
+  }
+  const sent = new Map(rows.map((row) => [row.id, row]));
+  const refused = answer.refused.filter(({ id }) => sent.has(id));
+  for (const { code } of refused) dropped[code === "too_old" ? "too_old" : "invalid"] += 1;
+  const gone = [...new Set([...answer.accepted, ...refused.map(({ id }) => id)])].filter((id) => sent.has(id));
+  if (answer.unknown_targets.length > 0) {
+    dropped.unknown_target += countRows(gone.map((id) => sent.get(id)?.body ?? "{}"), new Set(answer.unknown_targets));
+  }
+  push.install = env.INSTALL;
+  push.most_parts = Math.min(MOST_PARTS, push.most_parts * 2);
+  const stuck = rows.length > 0 && gone.length === 0;
+  push.fails = stuck ? push.fails + 1 : 0;
+  push.error = stuck ? "push: the service named none of the parts sent" : null;
+  const more = queue > gone.length && !stuck;
+  push.next_at = more ? now : nextSlot(now, Number(env.PUSH_MINUTE) || 0);
+  return { state: { ...state, dropped, push }, gone };
+}
+
+/**
+ * @param {string[]} bodies of parts @param {Set<string>} targets
+ * @returns {number} day rows of these targets
+ */
+function countRows(bodies, targets) {
+  return bodies.reduce((sum, body) => {
+    const { days = [] } = /** @type {{days?: [string][]}} */ (JSON.parse(body));
+    return sum + days.filter(([t]) => targets.has(t)).length;
+  }, 0);
+}

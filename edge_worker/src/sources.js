@@ -1,0 +1,68 @@
+/** Where a visit came from, as one short key. "" is a direct visit. */
+
+import { clean } from "./text.js";
+
+/** Most characters of a source key. */
+export const SOURCE_CHARS = 100;
+
+/** The key of a view that followed another one on the same site. */
+export const INTERNAL = "(internal)";
+
+/** The key of a scan of a link's QR code. */
+export const QR = "qr";
+
+/**
+ * The host of a referrer: lower case, without `www.`, without port. "" when there is none to be made out.
+ * @param {string} referrer
+ * @returns {string}
+ */
+export function referrerHost(referrer) {
+  // The first 300 characters hold any host name (253 at most): a long path costs nothing.
+  const match = /^(?:https?|android-app|ios-app):\/\/(?:[^/?#@]*@)?([^/?#:\s]+)/i.exec(referrer.slice(0, 300));
+  return match?.[1] === undefined ? "" : clean(match[1].toLowerCase().replace(/^www\./, ""), SOURCE_CHARS);
+}
+
+/**
+ * A campaign's name (`utm_source`, `ref`): trimmed, lower case; an address becomes its host. A value that could name
+ * a person (an e-mail address) is not kept.
+ * @param {string} value decoded or not
+ * @returns {string}
+ */
+export function campaign(value) {
+  let text = value;
+  try {
+    text = decodeURIComponent(value.replaceAll("+", " "));
+  } catch {
+    // a broken escape: kept as it was sent
+  }
+  text = clean(text, SOURCE_CHARS).trim().toLowerCase();
+  if (text.includes("@")) return "";
+  return referrerHost(text) || text.replace(/^www\./, "");
+}
+
+/**
+ * @param {string} referrer the address of the page before, "" for none, or a path of the same site
+ * @param {string} named value of utm_source or ref, "" for none
+ * @param {string} ownHost host of the site or of the link
+ * @returns {string}
+ */
+export function sourceKey(referrer, named, ownHost) {
+  if (referrer.startsWith("/")) return INTERNAL;
+  const said = named === "" ? "" : campaign(named);
+  if (said !== "") return said;
+  if (referrer === "") return "";
+  const host = referrerHost(referrer);
+  return host !== "" && host === ownHost.replace(/^www\./, "") ? INTERNAL : host;
+}
+
+/**
+ * utm_source or ref in a query.
+ * @param {string} search with its "?"
+ * @returns {string} as sent (still encoded), "" for none
+ */
+export function namedSource(search) {
+  return search === "" ? "" : (/[?&](?:utm_source|ref)=([^&#]*)/.exec(search)?.[1] ?? "");
+}
+
+/** @param {string} search @returns {boolean} whether the query carries the marker `q` */
+export const hasMarker = (search) => search !== "" && /[?&]q(?:[=&]|$)/.test(search);

@@ -1,0 +1,108 @@
+/**
+ * What the crons know, as one JSON row of `meta` (k = 'state'). Every change of folded data is one D1 batch (one
+ * transaction; platform docs: D1 binding, batch) that first compares this row with what its cron read and fails as a
+ * whole when another cron was faster. So a run that dies and two runs at once count nothing twice.
+ */
+
+import { HOUR_MS, dayOf, hourOf } from "./time.js";
+
+/**
+ * @typedef {"budget" | "invalid" | "unknown_target" | "too_old" | "busy" | "expired"} DropReason
+ * @typedef {Record<DropReason, number>} Dropped
+ *
+ * @typedef {object} PushState
+ * @property {string} install the INSTALL that last confirmed itself
+ * @property {number} next_at epoch ms of the next push
+ * @property {number} fails pushes that failed in a row
+ * @property {number} most_parts parts in a push (less after a 413)
+ * @property {string | null} error
+ * @property {string} tried the INSTALL that last pushed, with whatever outcome
+ *
+ * @typedef {object} State
+ * @property {number} folded parts with an id up to this one are folded and gone; none is written there any more
+ * @property {number} hour hours before this epoch hour are closed
+ * @property {number} day days up to this epoch day are closed
+ * @property {number} as_of epoch ms: the end of the latest hour that was closed with its counts
+ * @property {number[]} dirty epoch hours that changed since they were put in the queue
+ * @property {{d: number, rows: number}} written rows written on day d (UTC), as far as folded
+ * @property {number} level of the write budget
+ * @property {number} next_out id of the next part of the queue
+ * @property {Dropped} dropped
+ * @property {PushState} push
+ */
+
+/** @returns {Dropped} */
+export const noneDropped = () => ({ budget: 0, invalid: 0, unknown_target: 0, too_old: 0, busy: 0, expired: 0 });
+
+/**
+ * @param {string} text the row as stored; '{}' in a new database
+ * @param {number} now epoch ms
+ * @param {number} [since] epoch ms: when the first event may have been received; default: now
+ * @returns {State}
+ */
+export function readState(text, now, since = now) {
+  /** @type {State} */
+  const fresh = {
+    folded: 0,
+    hour: hourOf(since),
+    day: dayOf(since) - 1,
+    as_of: hourOf(since) * HOUR_MS,
+    dirty: [],
+    written: { d: dayOf(now), rows: 0 },
+    level: 0,
+    next_out: 1,
+    dropped: noneDropped(),
+    push: { install: "", next_at: 0, fails: 0, most_parts: 20, error: null, tried: "" },
+  };
+  return { ...fresh, .../** @type {Partial<State>} */ (JSON.parse(text)) };
+}
+
+/**
+ * @param {State} state
+ * @param {number} rows rows written (counted or estimated from above)
+ * @param {number} now epoch ms
+ * @returns {State["written"]}
+ */
+export function addWritten(state, rows, now) {
+  const d = dayOf(now);
+  return { d, rows: (state.written.d === d ? state.written.rows : 0) + rows };
+}
+
+/** @param {D1Database} db @param {string} seen the state's text as read */
+function guard(db, seen) {
+  // Violates the primary key, and so rolls the batch back, when the row is not what this cron read.
+  return db
+    .prepare("insert into meta(k, v) select 'state', '' where (select v from meta where k = 'state') <> ?")
+    .bind(seen);
+}
+
+/**
+ * Statement that fails the batch when `condition` holds.
+ * @param {D1Database} db @param {string} condition SQL @param {unknown[]} values
+ */
+export function failWhen(db, condition, values) {
+  return db.prepare(`insert into meta(k, v) select 'state', '' where ${condition}`).bind(...values);
+}
+
+/**
+ * One transaction: `statements` and the new state, or nothing when the state is no longer `seen`.
+ * @param {D1Database} db
+ * @param {string} seen
+ * @param {State} next
+ * @param {D1PreparedStatement[]} statements
+ * @returns {Promise<string | null>} the new state's text, null when another cron (or a late flush) was faster
+ */
+export async function commit(db, seen, next, statements) {
+  const text = JSON.stringify(next);
+  try {
+    await db.batch([
+      guard(db, seen),
+      ...statements,
+      db.prepare("update meta set v = ? where k = 'state'").bind(text),
+    ]);
+  } catch (error) {
+    if (String(error).includes("UNIQUE constraint failed: meta")) return null;
+    throw error;
+  }
+  return text;
+}

@@ -1,0 +1,13 @@
+/** What a visitor sends, made harmless: well-formed, without control characters, of bounded length. */
+
+// eslint-disable-next-line no-control-regex -- control characters are what is removed here
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+/**
+ * @param {string} text
+ * @param {number} limit most characters (UTF-16 units) kept
+ * @returns {string}
+ */
+export function clean(text, limit) {
+  return text.slice(0, limit * 2).replace(CONTROL, "").slice(0, limit).toWellFormed();
+}

@@ -1,0 +1,14 @@
+/** Lengths of time in ms, and the epoch's hours and days (UTC). */
+export const SECOND_MS = 1000;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 86_400_000;
+
+/** @param {number} at epoch ms @returns {number} epoch hour */
+export const hourOf = (at) => Math.floor(at / HOUR_MS);
+
+/** @param {number} at epoch ms @returns {number} epoch day */
+export const dayOf = (at) => Math.floor(at / DAY_MS);
+
+/** @param {number} day epoch day @returns {string} YYYY-MM-DD */
+export const dateText = (day) => new Date(day * DAY_MS).toISOString().slice(0, 10);

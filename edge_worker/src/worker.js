@@ -1,0 +1,174 @@
+/** svc-edge: answers a request first, and counts it afterwards. */
+
+import { readAddress } from "./address.js";
+import { agentOf } from "./agents.js";
+import { BEACON_CHARS, isExcluded, parseBeacon } from "./beacon.js";
+import { botReason } from "./bots.js";
+import { Config, copyWhenDue, ensure, findLink } from "./config.js";
+import { tick } from "./cron.js";
+import { Gather, record, recordDrop } from "./gather.js";
+import { CODE, targetOf } from "./links.js";
+import { snippetCode } from "./snippet.js";
+import { QR, hasMarker, namedSource, sourceKey } from "./sources.js";
+import { hourOf } from "./time.js";
+
+/**
+ * @typedef {import("./push.js").PushEnv & {DB: D1Database}} Env
+ * @typedef {import("./address.js").Address} Address
+ */
+
+// What an isolate knows; it lives as long as the isolate and is shared by its requests.
+const config = new Config();
+const gather = new Gather();
+
+const NO_STORE = { "cache-control": "no-store" };
+
+/** @param {Request} request @returns {string} ISO code, "T1" for Tor, "XX" when the platform does not know */
+function countryOf(request) {
+  const country = /** @type {{country?: unknown} | undefined} */ (request.cf)?.country;
+  return typeof country === "string" && /^[A-Z][A-Z0-9]$/.test(country) ? country : "XX";
+}
+
+/** @param {Headers} headers @returns {string} what browsers say of a fetch that nobody has seen yet, "" for nothing */
+const purposeOf = (headers) =>
+  headers.get("sec-purpose") ?? headers.get("purpose") ?? headers.get("x-purpose") ?? headers.get("x-moz") ?? "";
+
+/**
+ * Counts one request: after its answer is given.
+ * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
+ * @param {{t: string, page: string, driven: boolean, source: () => string}} seen
+ */
+function count(env, ctx, request, { t, page, driven, source }) {
+  const { headers, method } = request;
+  const ua = headers.get("user-agent") ?? "";
+  const { reason: byAgent, device, browser, os } = agentOf(ua);
+  // A beacon is sent by a page that is shown: only a link can be fetched ahead.
+  const purpose = method === "GET" ? purposeOf(headers) : "";
+  const reason = botReason({ method, purpose, driven, byAgent });
+  const event = {
+    t,
+    hour: hourOf(Date.now()),
+    reason,
+    page,
+    source: reason === "" ? source() : "",
+    country: countryOf(request),
+    device,
+    browser,
+    os,
+    ip: headers.get("cf-connecting-ip") ?? "",
+    ua,
+  };
+  const written = record(gather, event, { db: env.DB, level: config.level });
+  if (written !== undefined) ctx.waitUntil(written);
+}
+
+/** @param {Env} env @param {ExecutionContext} ctx @param {import("./state.js").DropReason} reason */
+function drop(env, ctx, reason) {
+  const written = recordDrop(gather, reason, { db: env.DB, level: config.level });
+  if (written !== undefined) ctx.waitUntil(written);
+}
+
+/** @param {ExecutionContext} ctx @param {string} place */
+function keepCopy(ctx, place) {
+  const copied = copyWhenDue(config, place, Date.now());
+  if (copied !== undefined) ctx.waitUntil(copied);
+}
+
+/** @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url */
+async function answerLink(request, env, ctx, url) {
+  const { method } = request;
+  const code = url.pathname.slice(1);
+  if (!CODE.test(code)) return new Response(null, { status: 404, headers: NO_STORE });
+  if (method !== "GET" && method !== "HEAD") {
+    return new Response(null, { status: 405, headers: { allow: "GET, HEAD", ...NO_STORE } });
+  }
+  const link = config.link(code) ?? (await findLink(config, env.DB, code, Date.now()));
+  if (link === "busy") return new Response(null, { status: 503, headers: { "retry-after": "2", ...NO_STORE } });
+  if (link === undefined) return new Response(null, { status: 404, headers: NO_STORE });
+  const { headers } = request;
+  const location = targetOf(link, countryOf(request), headers.get("user-agent") ?? "");
+  const source = () =>
+    hasMarker(url.search) ? QR : sourceKey(headers.get("referer") ?? "", namedSource(url.search), url.hostname);
+  count(env, ctx, request, { t: link.t, page: "", driven: false, source });
+  keepCopy(ctx, url.hostname);
+  return new Response(null, { status: 302, headers: { location, ...NO_STORE } });
+}
+
+/**
+ * @param {Request} request @param {Env} env @param {ExecutionContext} ctx
+ * @param {Address} url @param {import("./config.js").Site} site
+ */
+async function answerBeacon(request, env, ctx, url, site) {
+  if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow: "POST, OPTIONS" } });
+  if (request.method !== "POST") return new Response(null, { status: 404, headers: NO_STORE });
+  // A body longer than a beacon is not read at all.
+  const tooLong = Number(request.headers.get("content-length") ?? 0) > BEACON_CHARS * 3;
+  const beacon = tooLong || isForeign(request, url) ? null : parseBeacon(await request.text());
+  if (beacon === null) drop(env, ctx, "invalid");
+  else if (!isExcluded(beacon.page, site.x ?? [])) {
+    const { page, referrer, named, driven } = beacon;
+    count(env, ctx, request, { t: site.t, page, driven, source: () => sourceKey(referrer, named, url.hostname) });
+  }
+  keepCopy(ctx, url.hostname + url.pathname);
+  return new Response(null, { status: 204, headers: NO_STORE });
+}
+
+/** @param {Request} request @param {Address} url @returns {boolean} sent by a page of another host */
+function isForeign({ headers }, url) {
+  const origin = headers.get("origin");
+  if (origin === null || origin === "null") return headers.get("sec-fetch-site") === "cross-site";
+  return readAddress(`${origin}/`).hostname !== url.hostname;
+}
+
+/** @param {Request} request @param {string} path */
+function answerScript(request, path) {
+  if (request.method !== "GET" && request.method !== "HEAD") return new Response(null, { status: 404 });
+  const headers = { "content-type": "text/javascript; charset=utf-8", "cache-control": "public, max-age=86400" };
+  return new Response(request.method === "HEAD" ? null : snippetCode(path), { headers });
+}
+
+/**
+ * The site whose path the request names, if any: exactly its path, its script, or something below that is nothing.
+ * @param {Address} url @param {number} now
+ * @returns {{site: import("./config.js").Site, path: string, rest: string} | null}
+ */
+function findSite({ hostname, pathname }, now) {
+  const ends = [pathname.length, pathname.indexOf("/", 1)];
+  if (/** @type {number} */ (ends[1]) > 0) ends.push(pathname.indexOf("/", /** @type {number} */ (ends[1]) + 1));
+  for (const end of ends) {
+    if (end < 2) continue;
+    const path = pathname.slice(0, end);
+    const site = config.site(hostname + path);
+    if (site !== undefined && (site.until === undefined || now < site.until)) {
+      return { site, path, rest: pathname.slice(end) };
+    }
+  }
+  return null;
+}
+
+/** @type {ExportedHandler<Env>} */
+export default {
+  async fetch(request, env, ctx) {
+    const now = Date.now();
+    const url = readAddress(request.url);
+    const wait = ensure(config, env.DB, ctx, url, now);
+    if (wait !== undefined) await wait;
+    const found = findSite(url, now);
+    if (found !== null) {
+      if (found.rest === "") return answerBeacon(request, env, ctx, url, found.site);
+      if (found.rest === `/${found.site.n}.js`) return answerScript(request, found.path);
+      return new Response(null, { status: 404, headers: NO_STORE });
+    }
+    if (url.hostname === config.host) return answerLink(request, env, ctx, url);
+    // A new isolate that knows nothing: a link's visitor may come again; anything else belongs to the site.
+    if (config.readAt === 0 && CODE.test(url.pathname.slice(1))) {
+      return new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
+    }
+    return fetch(request);
+  },
+
+  async scheduled(event, env) {
+    // A late cron does the work of its own time; the clock is never behind it.
+    await tick(env.DB, env, Math.max(Date.now(), event.scheduledTime));
+  },
+};

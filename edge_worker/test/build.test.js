@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+
+import { buildSnippet, buildWorker, writeBundle } from "../build.js";
+
+// rule S2
+test("the inline snippet has at most 400 bytes, and stores nothing", async () => {
+  const snippet = await buildSnippet();
+  const inline = `<script>${snippet.replaceAll("__PATH__", "/abcd1/efgh2x")}</script>`;
+  assert.ok(Buffer.byteLength(inline) <= 400, `${Buffer.byteLength(inline)} bytes`);
+  assert.doesNotMatch(snippet, /cookie|localStorage|sessionStorage|indexedDB|<\//);
+});
+
+test("the worker stays under 40 KB gzip, is one module without a source map, and is built the same every time", async () => {
+  const snippet = await buildSnippet();
+  const [one, two] = await Promise.all([buildWorker(snippet), buildWorker(snippet)]);
+  assert.equal(one, two);
+  assert.ok(gzipSync(one).length < 40_000, `${gzipSync(one).length} bytes`);
+  assert.doesNotMatch(one, /sourceMappingURL|^import /m);
+});
+
+test("the manifest names what is in the bundle", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "bundle-"));
+  try {
+    await writeBundle(folder);
+    const { createHash } = await import("node:crypto");
+    const manifest = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
+    const worker = readFileSync(join(folder, manifest.main_module));
+    assert.equal(manifest.sha256, createHash("sha256").update(worker).digest("hex"));
+    assert.equal(manifest.schema, 1);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,239 @@
+"""The worker installed in an account of the emulated platform, and the service's end of its push."""
+
+from __future__ import annotations
+
+import functools
+import json
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import jsonschema
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve
+from quart import Response, request
+from quart_trio import QuartTrio
+
+from edge_worker.emulator.process import Customer, Emulator, Visit, open_emulator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+HERE = Path(__file__).parent
+SCHEMA = json.loads((HERE.parents[1] / "docs/push.schema.json").read_text())
+RIGHTS = ("Workers Scripts Write", "D1 Write", "Workers Routes Write", "Account API Tokens Write")
+SCRIPT = "svc-edge"
+SITE_HOST, LINK_HOST = "shop.example.com", "go.example.com"
+SITE_PATH = "/ab3/x9k"
+CHROME = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
+)
+HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
+LONGEST_RUN_OF_CRONS = 2_000
+
+
+class Receiver:
+    """The service's end of the push: applies what the contract says, so that its totals can be compared."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.pushes: list[dict[str, Any]] = []
+        self.hours: dict[tuple[str, int], tuple[int, int, int]] = {}
+        self.days: dict[tuple[str, str], tuple[int, int, int]] = {}
+        self.as_of: dict[tuple[str, str], int] = {}
+        self.refused_hours: list[int] = []
+        self.finals: list[str] = []
+        self.answers: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = []
+
+    def apply(self, body: dict[str, Any]) -> None:
+        """Takes a push over: numbers are absolute, a day's only when they are not older than what is there."""
+        jsonschema.validate(body, {"$ref": "#/$defs/push", "$defs": SCHEMA["$defs"]})
+        for part in body["parts"]:
+            for hour in part["hours"]:
+                for target, *counts in hour["rows"]:
+                    self.hours[target, hour["at"]] = (counts[0], counts[1], counts[2])
+            self.refused_hours += part["refused_hours"]
+            for target, views, bots, visitors in part["days"]:
+                key = (target, part["day"])
+                if part["as_of"] >= self.as_of.get(key, 0):
+                    self.as_of[key] = part["as_of"]
+                    self.days[key] = (views, bots, visitors)
+            if part["final"]:
+                self.finals.append(part["day"])
+
+    def answer(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        """The answer to a push: the next one that a test has put there, or that all is taken."""
+        if self.answers:
+            return self.answers.pop(0)(body)
+        self.apply(body)
+        return 200, accepted(body), {}
+
+
+def accepted(body: dict[str, Any]) -> dict[str, Any]:
+    """The answer that takes every part."""
+    return {"ok": True, "accepted": [part["id"] for part in body["parts"]], "refused": [], "unknown_targets": []}
+
+
+@asynccontextmanager
+async def open_receiver() -> AsyncIterator[Receiver]:
+    """A receiver on a free port of the loopback."""
+    receiver = Receiver()
+    app = QuartTrio("receiver")
+
+    @app.post("/edge/push")
+    async def push() -> Response:
+        body = json.loads(await request.get_data())
+        assert request.headers["authorization"] == "Bearer key-of-the-worker"
+        assert len(await request.get_data()) <= 500_000
+        receiver.pushes.append(body)
+        status, answer, headers = receiver.answer(body)
+        return Response(json.dumps(answer), status=status, headers=headers, content_type="application/json")
+
+    config = Config()
+    config.bind = ["127.0.0.1:0"]
+    config.accesslog = config.errorlog = None
+    stop = trio.Event()
+    async with trio.open_nursery() as nursery:
+        bound: list[str] = await nursery.start(functools.partial(serve, app, config, shutdown_trigger=stop.wait))
+        receiver.url = f"{bound[0]}/edge/push"
+        yield receiver
+        stop.set()
+
+
+class Field:
+    """One installed worker. Times are epoch ms of the platform's clock."""
+
+    def __init__(self, emulator: Emulator, receiver: Receiver, customer: Customer, client: httpx.AsyncClient) -> None:
+        self.emulator, self.receiver, self.customer, self._client = emulator, receiver, customer, client
+        self.database = ""
+        self.version = 0
+
+    async def api(self, method: str, path: str, **more: Any) -> Any:
+        """A call of the platform's API: its result."""
+        response = await self._client.request(method, f"/accounts/{self.customer.account_id}{path}", **more)
+        assert response.is_success, response.text
+        return response.json()["result"]
+
+    async def sql(self, sql: str, *params: Any) -> list[dict[str, Any]]:
+        """The rows of one statement."""
+        answer = await self.api(
+            "POST", f"/d1/database/{self.database}/query", json={"sql": sql, "params": list(params)}
+        )
+        rows: list[dict[str, Any]] = answer[0]["results"]
+        return rows
+
+    async def install(self, bundle: Path) -> None:
+        """Database, schema, script, cron and routes, as the service makes them."""
+        manifest = json.loads((bundle / "manifest.json").read_text())
+        self.database = (await self.api("POST", "/d1/database", json={"name": SCRIPT}))["uuid"]
+        statements = [text.strip() for text in (bundle / "schema.sql").read_text().split("\n--\n")]
+        batch = [{"sql": text, "params": []} for text in statements]
+        await self.api("POST", f"/d1/database/{self.database}/query", json={"batch": batch})
+        await self.upload(bundle, manifest, "install-1")
+        await self.api("PUT", f"/workers/scripts/{SCRIPT}/schedules", json=[{"cron": manifest["cron"]}])
+        zone = self.customer.zones["example.com"]
+        for pattern in (f"{LINK_HOST}/*", f"{SITE_HOST}{SITE_PATH}*"):
+            answer = await self._client.post(
+                f"/zones/{zone}/workers/routes", json={"pattern": pattern, "script": SCRIPT}
+            )
+            assert answer.is_success, answer.text
+        site = {"t": "site_a", "n": "k3f", "x": ["/admin"]}
+        await self.configure({"host": {"host": LINK_HOST}, f"p:{SITE_HOST}{SITE_PATH}": site})
+
+    async def upload(self, bundle: Path, manifest: dict[str, Any], install: str) -> None:
+        """The script with its bindings."""
+        texts = {"PUSH_URL": self.receiver.url, "BUNDLE": manifest["sha256"], "INSTALL": install, "PUSH_MINUTE": "17"}
+        bindings = [{"type": "plain_text", "name": name, "text": text} for name, text in texts.items()]
+        bindings.append({"type": "secret_text", "name": "WORKER_KEY", "text": "key-of-the-worker"})
+        bindings.append({"type": "d1", "name": "DB", "id": self.database})
+        metadata = {
+            "main_module": manifest["main_module"], "bindings": bindings,
+            "compatibility_date": manifest["compatibility_date"],
+            "compatibility_flags": manifest["compatibility_flags"],
+        }  # fmt: skip
+        module = (bundle / manifest["main_module"]).read_bytes()
+        files = {
+            "metadata": (None, json.dumps(metadata), "application/json"),
+            manifest["main_module"]: (manifest["main_module"], module, "application/javascript+module"),
+        }
+        await self.api("PUT", f"/workers/scripts/{SCRIPT}", files=files)
+
+    async def configure(self, rows: dict[str, Any]) -> None:
+        """Writes configuration as the service does; None removes."""
+        self.version += 1
+        upsert = (
+            "insert into cfg(k, ver, j) values (?, ?, ?) "
+            "on conflict(k) do update set ver = excluded.ver, j = excluded.j"
+        )
+        batch: list[dict[str, Any]] = [
+            {"sql": upsert, "params": [key, self.version, None if row is None else json.dumps(row)]}
+            for key, row in rows.items()
+        ]
+        batch.append({"sql": "update meta set v = ? where k = 'cfg_ver'", "params": [self.version]})
+        await self.api("POST", f"/d1/database/{self.database}/query", json={"batch": batch})
+
+    async def view(
+        self, page: str = "/", *, ip: str = "192.0.2.1", ua: str = CHROME, referrer: str = "", **more: Any
+    ) -> Visit:
+        """A beacon of the site's page."""
+        headers = {"user-agent": ua, "content-type": "text/plain;charset=UTF-8"}
+        body = f"{page}\n{referrer}"
+        return await self.emulator.visit(SITE_HOST, SITE_PATH, method="POST", headers=headers, body=body, ip=ip, **more)
+
+    async def click(
+        self, code: str, *, ip: str = "192.0.2.1", ua: str = CHROME, method: str = "GET", **more: Any
+    ) -> Visit:
+        """A click on a link."""
+        headers = {"user-agent": ua, **more.pop("headers", {})}
+        return await self.emulator.visit(LINK_HOST, f"/{code}", method=method, headers=headers, ip=ip, **more)
+
+    async def cron(self, at: int) -> dict[str, Any]:
+        """One cron as of `at`, which must not fail."""
+        run = await self.emulator.cron(self.customer.account_id, SCRIPT, at=at)
+        assert run["outcome"] == "ok", run
+        assert run["d1_queries"] <= 50, run
+        return run
+
+    async def state(self) -> dict[str, Any]:
+        """What the worker's crons know."""
+        state: dict[str, Any] = json.loads((await self.sql("select v from meta where k = 'state'"))[0]["v"])
+        return state
+
+    async def crons_until_quiet(self, at: int) -> int:
+        """Crons, a minute apart, until all that is due is folded, closed and sent. Returns the time after."""
+        for _ in range(LONGEST_RUN_OF_CRONS):
+            await self.cron(at)
+            rows = await self.sql(
+                "select (select count(*) from part where id / 256 * 60000 < ?) as parts, "
+                "(select count(*) from out) as out",
+                at - 120_000,
+            )
+            state = await self.state()
+            at += MINUTE_MS
+            closed = state["hour"] >= (at - 240_000) // HOUR_MS
+            if rows[0]["parts"] == 0 and rows[0]["out"] == 0 and closed:
+                return at
+        raise AssertionError(f"not quiet after {LONGEST_RUN_OF_CRONS} crons: {rows}, {await self.state()}")
+
+
+async def now_of(emulator: Emulator, offset_s: float = 0) -> int:
+    """Sets the platform's clock and returns its time."""
+    return await emulator.clock(offset_s)
+
+
+@asynccontextmanager
+async def open_field(bundle: Path, **limits: int | None) -> AsyncIterator[Field]:
+    """An emulator with one account, in which the worker is installed."""
+    async with (
+        open_receiver() as receiver,
+        open_emulator(token_delay_ms=0, slow_one_in=0) as emulator,
+    ):
+        customer = await emulator.create_account(["example.com"], limits=limits)
+        _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)
+        headers = {"authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(base_url=emulator.api, headers=headers, trust_env=False, timeout=60) as client:
+            field = Field(emulator, receiver, customer, client)
+            await field.install(bundle)
+            yield field

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { levelOf, windowMs } from "../src/budget.js";
+import { DIMENSIONS, OTHER, addBody, emptySums, encodeEvent, mergeCapped, mergeDay } from "../src/fold.js";
+
+const HOUR = 500_001;
+const DAY = Math.floor(HOUR / 24);
+const EVENT = { t: "site_a", hour: HOUR, reason: "", page: "/", source: "", country: "DE", device: "mobile", browser: "Safari", os: "iOS" };
+
+/** @param {string[]} lines */
+function fold(...lines) {
+  const sums = emptySums();
+  addBody(sums, lines.join(""), 0);
+  return sums;
+}
+
+// rule W2
+test("views, bots and visitors are added up by target and hour", () => {
+  const sums = fold(
+    encodeEvent(EVENT, "AAAAAAAA", true),
+    encodeEvent(EVENT, "AAAAAAAA", true),
+    encodeEvent({ ...EVENT, hour: HOUR + 1 }, "BBBBBBBB", true),
+    encodeEvent({ ...EVENT, reason: "head" }, "", true),
+  );
+  const hours = [...sums.hours.values()].map(({ t, d, h, v, b, u }) => ({ t, d, h, v, b, u: [...u] }));
+  assert.deepEqual(hours, [
+    { t: "site_a", d: DAY, h: HOUR % 24, v: 2, b: 1, u: ["AAAAAAAA"] },
+    { t: "site_a", d: DAY, h: (HOUR % 24) + 1, v: 1, b: 0, u: ["BBBBBBBB"] },
+  ]);
+});
+
+test("detail counts people only, bots count by reason", () => {
+  const sums = fold(encodeEvent(EVENT, "A", true), encodeEvent({ ...EVENT, reason: "list" }, "", true));
+  const day = mergeDay(undefined, /** @type {any} */ (sums.days.get(`site_a ${DAY}`)));
+  assert.deepEqual(day, {
+    v: 1, b: 1, u: 0, pages: { "/": 1 }, sources: { "": 1 }, countries: { DE: 1 }, devices: { mobile: 1 },
+    browsers: { Safari: 1 }, os: { iOS: 1 }, bots: { list: 1 },
+  });
+});
+
+// rule W6
+test("keys past the cap are counted under (other), and nothing is lost", () => {
+  const lines = Array.from({ length: DIMENSIONS.pages + 50 }, (_, i) => encodeEvent({ ...EVENT, page: `/p${i}` }, "A", true));
+  let stored;
+  for (let i = 0; i < 3; i += 1) {
+    const sums = fold(...lines);
+    stored = mergeDay(stored && JSON.stringify(stored), /** @type {any} */ (sums.days.get(`site_a ${DAY}`)));
+  }
+  const pages = /** @type {Record<string, number>} */ (stored?.pages);
+  assert.equal(Object.keys(pages).length, DIMENSIONS.pages + 1);
+  assert.equal(pages[OTHER], 150);
+  assert.equal(Object.values(pages).reduce((sum, n) => sum + n, 0), stored?.v);
+});
+
+test("folding in two steps gives what one step gives", () => {
+  const lines = Array.from({ length: 900 }, (_, i) =>
+    encodeEvent({ ...EVENT, page: `/p${(i * 7) % 311}`, source: `s${(i * 3) % 131}` }, String(i % 50), true),
+  );
+  const key = `site_a ${DAY}`;
+  const whole = mergeDay(undefined, /** @type {any} */ (fold(...lines).days.get(key)));
+  const half = mergeDay(undefined, /** @type {any} */ (fold(...lines.slice(0, 400)).days.get(key)));
+  const both = mergeDay(JSON.stringify(half), /** @type {any} */ (fold(...lines.slice(400)).days.get(key)));
+  assert.deepEqual(both, whole);
+});
+
+test("detail that the budget refused counts as (other)", () => {
+  const line = encodeEvent(EVENT, "A", false);
+  assert.deepEqual(JSON.parse(line), ["site_a", HOUR, "", "A"]);
+  const day = mergeDay(undefined, /** @type {any} */ (fold(line).days.get(`site_a ${DAY}`)));
+  assert.deepEqual(day.pages, { [OTHER]: 1 });
+  assert.equal(day.v, 1);
+});
+
+test("keys that mean something to JavaScript are keys like others", () => {
+  const merged = mergeCapped(JSON.parse('{"__proto__": 2}'), new Map([["__proto__", 1], ["constructor", 1]]), 10);
+  assert.equal(JSON.stringify(merged), '{"__proto__":3,"constructor":1}');
+});
+
+// rule W4
+test("events of a closed day are too late, and said so", () => {
+  const sums = emptySums();
+  addBody(sums, encodeEvent(EVENT, "A", true), DAY);
+  assert.equal(sums.tooOld, 1);
+  assert.equal(sums.days.size, 0);
+});
+
+test("a broken line loses itself only", () => {
+  const sums = emptySums();
+  addBody(sums, `${encodeEvent(EVENT, "A", true)}["site_a",\n${encodeEvent(EVENT, "B", true)}`, 0);
+  assert.equal(sums.invalid, 1);
+  assert.equal([...sums.hours.values()][0]?.v, 2);
+});
+
+// rule W5
+test("the less is left of the budget, the longer events are gathered", () => {
+  assert.deepEqual([0, 59_999, 60_000, 80_000, 90_000, 200_000].map(levelOf), [0, 0, 1, 2, 3, 3]);
+  const windows = [0, 1, 2, 3].map(windowMs);
+  assert.deepEqual(windows, [...windows].sort((a, b) => a - b));
+  // The platform ends waitUntil 30 s after the answer; the write needs some of it.
+  assert.ok(/** @type {number} */ (windows[3]) <= 25_000);
+});

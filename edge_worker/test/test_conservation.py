@@ -1,0 +1,152 @@
+"""Many events over three days: what the service has in the end is what an independent count says."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from .field import CHROME, DAY_MS, HOUR_MS, LINK_HOST, MINUTE_MS, SITE_HOST, SITE_PATH, Field, accepted, now_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EVENTS = int(os.environ.get("SVC_TEST_EVENTS", "100000"))
+PEOPLE = 20_000
+LINKS = 8
+DAYS = 3
+# Three bursts a day, in hours of their own: crons between them, and a lost answer now and then.
+BURST_HOURS = (1, 9, 23)
+CONNECTIONS = 16
+CURL = "curl/8.5.0"
+ROWS_A_DAY, ROWS_READ_A_DAY = 100_000, 5_000_000
+
+
+class Expected:
+    """The test's own count."""
+
+    def __init__(self) -> None:
+        self.views: Counter[tuple[str, int]] = Counter()
+        self.bots: Counter[tuple[str, int]] = Counter()
+        self.hour_people: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+        self.day_people: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+
+    def add(self, target: str, person: int, at: int, *, bot: bool) -> None:
+        """Counts one event."""
+        hour = at // HOUR_MS
+        if bot:
+            self.bots[target, hour] += 1
+            return
+        self.views[target, hour] += 1
+        self.hour_people[target, hour].add(person)
+        self.day_people[target, hour // 24].add(person)
+
+    def hours(self) -> dict[tuple[str, int], tuple[int, int, int]]:
+        """By target and start of the hour, as the receiver keeps them."""
+        return {
+            (target, hour * HOUR_MS): (
+                self.views[target, hour], self.bots[target, hour], len(self.hour_people[target, hour]),
+            )
+            for target, hour in {*self.views, *self.bots}
+        }  # fmt: skip
+
+
+async def burst(field: Field, expected: Expected, chance: random.Random, events: int, at: int) -> None:
+    """So many events at once, over several connections to the edge, all within the hour of `at`."""
+
+    def requests() -> Iterator[tuple[str, str, str, int, bool]]:
+        for _ in range(events):
+            person, bot = chance.randrange(PEOPLE), chance.random() < 0.1
+            if chance.random() < 0.5:
+                yield ("POST", SITE_HOST, SITE_PATH, person, bot)
+            else:
+                yield ("GET", LINK_HOST, f"/code{chance.randrange(LINKS)}", person, bot)
+
+    todo = requests()
+
+    port = int(field.emulator.edge.rsplit(":", 1)[1])
+
+    async def connection() -> None:
+        # By hand, because a client library takes longer than the worker. These answers have no body.
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        async with stream:
+            for method, host, path, person, bot in todo:
+                body = f"/p{person % 7}\n" if method == "POST" else ""
+                await stream.send_all(
+                    f"{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {CURL if bot else CHROME}\r\n"
+                    f"x-emulator-ip: 10.{person // 65_536}.{person // 256 % 256}.{person % 256}\r\n"
+                    f"content-length: {len(body)}\r\n\r\n{body}".encode()
+                )
+                answer = b""
+                while not answer.endswith(b"\r\n\r\n"):
+                    answer += await stream.receive_some()
+                assert answer.startswith(b"HTTP/1.1 204" if body else b"HTTP/1.1 302"), answer
+                target = "site_a" if body else f"lnk_{path[-1]}"
+                expected.add(target, person, at, bot=bot)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(CONNECTIONS):
+            nursery.start_soon(connection)
+    await field.emulator.settled()
+
+
+@pytest.mark.rule("W2")
+@pytest.mark.rule("W3")
+@pytest.mark.rule("W5")
+@pytest.mark.timeout(1_800)
+async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(field: Field) -> None:
+    chance = random.Random(20261121)
+    expected = Expected()
+    receiver = field.receiver
+    await field.configure({f"l:code{i}": {"t": f"lnk_{i}", "u": f"https://example.net/{i}"} for i in range(LINKS)})
+    real = await now_of(field.emulator)
+    midnight = real - real % DAY_MS + DAY_MS
+    await field.emulator.clock((midnight - real) / 1000)
+    await field.cron(midnight)
+
+    def done_but_lost(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        receiver.apply(body)
+        return 502, {}, {}
+
+    def done_twice(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        receiver.apply(body)
+        receiver.apply(body)
+        return 200, accepted(body), {}
+
+    for day in range(DAYS):
+        for hour in BURST_HOURS:
+            at = midnight + day * DAY_MS + hour * HOUR_MS + 2 * MINUTE_MS
+            await field.emulator.clock((at - real) / 1000 - 30)
+            await burst(field, expected, chance, EVENTS // (DAYS * len(BURST_HOURS)), at)
+            receiver.answers += [done_but_lost, done_twice]
+            next_at = at + HOUR_MS + 2 * MINUTE_MS
+            await field.emulator.clock((next_at - real) / 1000)
+            await field.crons_until_quiet(next_at)
+    at = midnight + DAYS * DAY_MS + 20 * MINUTE_MS
+    await field.emulator.clock((at - real) / 1000)
+    await field.crons_until_quiet(at)
+
+    assert sum(expected.views.values()) + sum(expected.bots.values()) == EVENTS // 9 * 9
+    assert receiver.hours == expected.hours()
+    days = {(target, receiver_day(day)): counts for (target, day), counts in receiver.days.items()}
+    assert {key: counts[2] for key, counts in days.items()} == {
+        key: len(people) for key, people in expected.day_people.items()
+    }
+    assert sum(counts[0] + counts[1] for counts in days.values()) == EVENTS // 9 * 9
+    assert (await field.state())["dropped"] == dict.fromkeys(
+        ("budget", "invalid", "unknown_target", "too_old", "busy", "expired"), 0
+    )
+    account = (await field.emulator.state())["accounts"][field.customer.account_id]
+    assert max(usage["rows_written"] for usage in account["usage"].values()) < ROWS_A_DAY
+    assert max(usage["rows_read"] for usage in account["usage"].values()) < ROWS_READ_A_DAY
+    assert account["scripts"]["svc-edge"]["max_d1_queries"] <= 50
+
+
+def receiver_day(day: str) -> int:
+    """The epoch day of a date."""
+    return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000) // DAY_MS

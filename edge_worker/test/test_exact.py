@@ -1,0 +1,230 @@
+"""Nothing is counted twice and nothing is lost: crons at once, lost answers, restarts, refusals, the end of a day."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from .field import DAY_MS, HOUR_MS, MINUTE_MS, SCRIPT, Field, accepted, now_of
+from .test_count import next_hour
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VIEWS, PEOPLE = 60, 12
+
+
+async def send_views(field: Field, views: int = VIEWS, people: int = PEOPLE) -> None:
+    """Views of so many people."""
+    for i in range(views):
+        await field.view(f"/p{i % 5}", ip=f"192.0.2.{i % people}")
+    await field.emulator.settled()
+
+
+async def stored_views(field: Field) -> int:
+    """Views in the database: folded and not."""
+    rows = await field.sql(
+        "select (select coalesce(sum(j ->> 'v'), 0) from day) as folded, "
+        "(select coalesce(sum(length(body) - length(replace(body, char(10), ''))), 0) from part) as waiting"
+    )
+    return int(rows[0]["folded"]) + int(rows[0]["waiting"])
+
+
+@pytest.mark.rule("W3")
+async def test_two_crons_at_once_fold_and_close_once(field: Field) -> None:
+    now = await now_of(field.emulator)
+    await send_views(field)
+    at = next_hour(now)
+    async with trio.open_nursery() as nursery:
+        for _ in range(6):
+            nursery.start_soon(field.cron, at)
+    assert await stored_views(field) == VIEWS
+    await field.crons_until_quiet(at)
+    assert list(field.receiver.days.values()) == [(VIEWS, 0, PEOPLE)]
+
+
+async def test_events_of_a_minute_that_is_folded_already_are_counted_too(field: Field) -> None:
+    now = await now_of(field.emulator)
+    await send_views(field, 10, 5)
+    await field.cron(next_hour(now))
+    assert await field.sql("select * from part") == []
+    # A place whose clock is an hour slow.
+    await now_of(field.emulator, -3600)
+    await send_views(field, 10, 5)
+    await now_of(field.emulator, 3600)
+    await field.crons_until_quiet(next_hour(now) + HOUR_MS)
+    assert await stored_views(field) == 20
+    assert sum(counts[0] for counts in field.receiver.hours.values()) == 20
+
+
+@pytest.mark.rule("W3")
+@pytest.mark.parametrize("kind", ["d1_drop_before", "d1_drop_after"])
+async def test_a_database_that_loses_calls_loses_and_doubles_nothing(field: Field, kind: str) -> None:
+    now = await now_of(field.emulator)
+    await field.view()
+    await field.emulator.settled()
+    for i in range(8):
+        await field.emulator.fault(kind, times=1)
+        await send_views(field, 5)
+        await field.emulator.clear_faults()
+        assert await stored_views(field) <= 1 + 5 * (i + 1)
+    await send_views(field, 20)
+    assert await stored_views(field) == 61
+    at = next_hour(now)
+    for _ in range(6):
+        await field.emulator.fault(kind, times=1)
+        await field.emulator.cron(field.customer.account_id, SCRIPT, at=at)
+        await field.emulator.clear_faults()
+        at += MINUTE_MS
+    await field.crons_until_quiet(at)
+    assert list(field.receiver.days.values()) == [(61, 0, PEOPLE)]
+
+
+@pytest.mark.rule("W2")
+async def test_a_visitor_is_the_same_after_the_isolate_is_gone_and_another_the_next_day(
+    field: Field, bundle: Path
+) -> None:
+    now = await now_of(field.emulator)
+    await send_views(field, 10, 5)
+    await field.upload(bundle, json.loads((bundle / "manifest.json").read_text()), "install-2")
+    await send_views(field, 10, 5)
+    tomorrow = now - now % DAY_MS + DAY_MS + 2 * HOUR_MS
+    await field.emulator.clock((tomorrow - now) / 1000)
+    await send_views(field, 10, 5)
+    await field.crons_until_quiet(next_hour(tomorrow))
+    assert sorted(field.receiver.days.values()) == [(10, 0, 5), (20, 0, 5)]
+
+
+@pytest.mark.rule("W2")
+async def test_the_salt_and_the_hashes_are_gone_when_the_day_is_closed(field: Field) -> None:
+    now = await now_of(field.emulator)
+    await send_views(field, 10, 5)
+    body = (await field.sql("select body from part"))[0]["body"]
+    hashes = {json.loads(line)[3] for line in body.splitlines()}
+    assert len(hashes) == 5
+    tomorrow = now - now % DAY_MS + DAY_MS
+    await field.emulator.clock((tomorrow + 12 * MINUTE_MS - now) / 1000)
+    await field.crons_until_quiet(tomorrow + 12 * MINUTE_MS)
+    assert await field.sql("select * from salt") == []
+    assert await field.sql("select * from hr") == []
+    for table in ("meta", "cfg", "part", "day", "out"):
+        text = json.dumps(await field.sql(f"select * from {table}"))
+        assert not [known for known in hashes if known in text]
+    # The same people again: yesterday's hashes cannot be made a second time.
+    await send_views(field, 10, 5)
+    body = (await field.sql("select body from part"))[0]["body"]
+    assert hashes.isdisjoint(json.loads(line)[3] for line in body.splitlines())
+
+
+@pytest.mark.rule("W2")
+async def test_no_address_and_no_user_agent_is_stored(field: Field) -> None:
+    now = await now_of(field.emulator)
+    await field.view(
+        "/p",
+        ip="198.51.100.77",
+        ua="Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0",
+        referrer="https://mail.example.org/inbox?user=ada",
+    )
+    await field.emulator.settled()
+
+    async def stored() -> str:
+        return "".join(
+            [json.dumps(await field.sql(f"select * from {t}")) for t in ("meta", "part", "day", "hr", "out")]
+        )
+
+    before = await stored()
+    await field.cron(next_hour(now))
+    for text in (before, await stored()):
+        assert "mail.example.org" in text
+        for secret in ("198.51.100", "Gecko", "inbox", "ada"):
+            assert secret not in text
+
+
+@pytest.mark.rule("W3")
+async def test_lost_answers_and_refusals_of_the_service_change_no_total(field: Field) -> None:
+    receiver = field.receiver
+    now = await now_of(field.emulator)
+    await field.cron(now)
+    await send_views(field)
+    at = next_hour(now)
+
+    def done_but_lost(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        receiver.apply(body)
+        return 502, {}, {}
+
+    def half(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        receiver.apply(body)
+        return 200, {**accepted(body), "accepted": [part["id"] for part in body["parts"]][:1]}, {}
+
+    # Three hours wait in the queue before the service takes any.
+    receiver.answers += [done_but_lost] * 20
+    for hour in range(3):
+        await field.cron(at + hour * HOUR_MS)
+    receiver.answers = [
+        lambda _: (503, {}, {"retry-after": "600"}),
+        lambda _: (413, {}, {}),
+        half,
+        lambda _: (200, [], {}),
+        done_but_lost,
+    ]
+    await field.crons_until_quiet(at + 3 * HOUR_MS)
+    assert receiver.answers == []
+    assert list(receiver.days.values()) == [(VIEWS, 0, PEOPLE)]
+    assert sum(counts[0] for counts in receiver.hours.values()) == VIEWS
+
+
+@pytest.mark.rule("W7")
+async def test_a_refused_key_stops_the_push_until_the_next_upload(field: Field, bundle: Path) -> None:
+    now = await now_of(field.emulator)
+    field.receiver.answers.append(lambda _: (401, {}, {}))
+    await field.cron(now)
+    for minute in range(1, 50):
+        await field.cron(now + minute * MINUTE_MS)
+    assert len(field.receiver.pushes) == 1
+    assert "401" in (await field.state())["push"]["error"]
+    await field.upload(bundle, json.loads((bundle / "manifest.json").read_text()), "install-2")
+    await field.cron(now + 50 * MINUTE_MS)
+    assert [push["install"] for push in field.receiver.pushes] == ["install-1", "install-2"]
+    assert "401" in field.receiver.pushes[1]["error"]
+
+
+@pytest.mark.rule("W4")
+async def test_refused_parts_leave_the_queue_and_are_counted(field: Field) -> None:
+    now = await now_of(field.emulator)
+    await field.cron(now)
+    await send_views(field, 3)
+
+    def refuse(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        refused = [{"id": part["id"], "code": "too_old"} for part in body["parts"]]
+        return 200, {**accepted(body), "accepted": [], "refused": refused}, {}
+
+    field.receiver.answers.append(refuse)
+    await field.crons_until_quiet(next_hour(now))
+    assert (await field.state())["dropped"]["too_old"] == 1
+    assert field.receiver.days == {}
+
+
+@pytest.mark.rule("W3")
+async def test_a_backlog_of_thirty_days_is_worked_off_inside_every_limit(field: Field) -> None:
+    now = await now_of(field.emulator)
+    await field.cron(now)
+    midnight = now - now % DAY_MS
+    field.receiver.answers += [lambda _: (503, {}, {})] * 10_000
+    days = 30
+    for day in range(days):
+        start = midnight + day * DAY_MS + 2 * HOUR_MS if day else now
+        await field.emulator.clock((start - now) / 1000)
+        await send_views(field, 4, 2)
+        for hour in range(3, 25):
+            at = midnight + day * DAY_MS + hour * HOUR_MS + 12 * MINUTE_MS
+            if at > start:
+                await field.cron(at)
+    queue = (await field.sql("select count(*) as n from out"))[0]["n"]
+    assert queue > 20 * days
+    field.receiver.answers.clear()
+    await field.crons_until_quiet(midnight + days * DAY_MS + HOUR_MS + 4 * MINUTE_MS)
+    assert list(field.receiver.days.values()) == [(4, 0, 2)] * days
+    assert len(field.receiver.finals) == days

