@@ -1,0 +1,1 @@
+"""One actor per edge account; it owns that account's operations, timers and budget of reads."""

@@ -1,0 +1,160 @@
+"""The actor of one edge account: it serves what was asked, one call after the other, then does what is due.
+
+It holds nothing that the store does not: a new one goes on from the store, so a crash or a kill loses no work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import outcome
+import trio
+
+from svc.actors import connect, health, install, link_host, routes, sync, zones
+from svc.actors.mailbox import Call, Mailbox
+from svc.errors import ServiceError, Stopping
+from svc.store import accounts
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from svc.actors.budget import ReadBudget
+    from svc.actors.context import Context, Remember
+    from svc.actors.live import Live, LiveReads
+    from svc.edge.zones import Zone
+    from svc.model import Account, LinkHost
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Timers:
+    """What an account's task remembers between two lives: when to try again (monotonic seconds), how often it failed.
+
+    Losing it costs an early look, nothing else.
+    """
+
+    health_at: float
+    operation_at: float = 0
+    routes_at: float = 0
+    sync_at: float = 0
+    sync_failures: int = 0
+    crashes: int = 0
+    crashed_at: float = -math.inf
+
+
+# Everything that an account does by itself, in this order. A duty does what is due of it and returns when to look
+# again (monotonic seconds; math.inf: only when something changes).
+Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
+DUTIES: tuple[Duty, ...] = (
+    connect.expire_when_due,
+    install.resume_when_due,
+    routes.make_when_due,
+    sync.sync_when_due,
+    health.note_silence,
+    health.check_when_due,
+)
+
+
+class AccountActor:
+    """Ask it, and wait for the answer. Reads run in the caller's task, so that a closed tab stops them."""
+
+    def __init__(
+        self,
+        edge_account_id: str,
+        context: Context,
+        budget: ReadBudget,
+        live: LiveReads,
+        timers: Timers,
+        start: Callable[[AccountActor], None],
+    ) -> None:
+        self.edge_account_id = edge_account_id
+        self.mailbox = Mailbox(context.config.limits.mailbox_depth)
+        self.timers = timers
+        self._context = context
+        self._budget = budget
+        self._live = live
+        self._start = start
+        self._woken = False
+
+    async def connect(self, user_id: int, bootstrap_token: SecretStr, remember: Remember[Account]) -> Account:
+        """Connect this edge account for a user; see `actors.connect`."""
+        return await self._ask(
+            lambda: connect.connect(self._context, self.edge_account_id, user_id, bootstrap_token, remember)
+        )
+
+    async def install(self, account_id: str, remember: Remember[Account]) -> Account:
+        """Install or reinstall the worker; the work itself goes on after the answer."""
+        return await self._ask(lambda: install.begin(self._context, account_id, remember))
+
+    async def put_link_host(self, account_id: str, host: str, remember: Remember[LinkHost]) -> LinkHost:
+        """Set the account's link host; its route is made right after the answer."""
+        return await self._ask(lambda: link_host.put(self._context, account_id, host, remember))
+
+    async def zones(self, account_id: str) -> tuple[list[Zone], bool]:
+        """The account's zones, live, sorted by name, and whether the list was cut. Runs in the caller's task."""
+        return await zones.list_zones(self._context, account_id)
+
+    async def zone_of(self, account_id: str, host: str) -> Zone:
+        """The zone that `host` lies in, live. Runs in the caller's task.
+
+        Raises ServiceError zone_not_found, Conflict account_not_ready, EdgeUnavailable.
+        """
+        return await zones.zone_of(self._context, account_id, host)
+
+    async def live(self, user_id: int, account: Account, target_id: str, first_day: int, last_day: int) -> Live:
+        """What the account's own database holds of a target. Runs in the caller's task and spends the user's budget.
+
+        Raises LiveUnavailable.
+        """
+        return await self._live.read(self._budget, user_id, account, target_id, first_day, last_day)
+
+    def wake(self) -> None:
+        """Something of this account changed in the store: do now what is due of it."""
+        self._woken = True
+        self._start(self)
+
+    async def run(self) -> float:
+        """One life: until nothing waits and nothing is due. Returns when it is due next (monotonic seconds)."""
+        while True:
+            while call := self.mailbox.take():
+                self._woken = True
+                await self._serve(call)
+            if self._woken:
+                # Cleared before the store is read: a change that comes while the duties run is not missed.
+                self._woken = False
+                self.timers.routes_at = self.timers.sync_at = 0
+            next_due = await self._do_duties()
+            if not len(self.mailbox) and not self._woken and next_due > trio.current_time():
+                return next_due
+
+    async def _do_duties(self) -> float:
+        next_due = math.inf
+        for duty in DUTIES:
+            account = await self._context.store.read(accounts.account_by_edge_id(self.edge_account_id))
+            if account is None:
+                return math.inf
+            next_due = min(next_due, await duty(self._context, account, self.timers))
+            if len(self.mailbox):
+                return trio.current_time()  # somebody waits: the rest of the duties come after them
+        return next_due
+
+    async def _ask(self, work: Callable[[], Awaitable[T]]) -> T:
+        call = Call(work)
+        self.mailbox.put(call)
+        self._start(self)
+        return await call.answer()
+
+    async def _serve(self, call: Call[object]) -> None:
+        try:
+            call.resolve(outcome.Value(await call.work()))
+        except ServiceError as error:
+            call.resolve(outcome.Error(error))
+        except Exception:
+            call.resolve(outcome.Error(ServiceError("internal")))
+            raise
+        finally:
+            call.resolve(outcome.Error(Stopping()))  # cancelled: nobody waits for ever

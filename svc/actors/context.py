@@ -1,0 +1,45 @@
+"""What every actor is given: the rooms below it, the clock, the configuration, the worker to install."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from svc.errors import ServiceError
+
+if TYPE_CHECKING:
+    from svc.clock import Clock
+    from svc.config import Config
+    from svc.edge.client import Access, Edge
+    from svc.model import Account
+    from svc.store.tx import Store, Tx
+    from svc.vault import Vault
+    from svc.worker import WorkerBundle
+
+T = TypeVar("T")
+
+# Wraps the transaction of an effect so that the answer to the request commits with it.
+Remember = Callable[["Tx[T]"], "Tx[T]"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Shared by all actors; nothing in it changes."""
+
+    store: Store
+    edge: Edge
+    vault: Vault
+    config: Config
+    clock: Clock
+    bundle: WorkerBundle
+    push_url: str
+
+    def access(self, account: Account) -> Access:
+        """The edge account with its working token.
+
+        Raises ServiceError: credentials_missing, credentials_unreadable.
+        """
+        if account.sealed_token is None:
+            raise ServiceError("credentials_missing", "The account has no working token.")
+        return self.edge.access(account.edge_account_id, self.vault.open(account.sealed_token, account.id))

@@ -1,0 +1,34 @@
+"""The link host of an account: the host on which its short links live."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.actors.zones import zone_of
+from svc.edge import zones
+from svc.errors import Conflict, NotFound, ServiceError
+from svc.store import accounts, link_hosts
+
+if TYPE_CHECKING:
+    from svc.actors.context import Context, Remember
+    from svc.model import LinkHost
+
+
+async def put(context: Context, account_id: str, host: str, remember: Remember[LinkHost]) -> LinkHost:
+    """Set or replace the link host; links keep their codes. The route is made by the duty after this.
+
+    Raises Conflict account_not_ready; ServiceError zone_not_found (no zone, or no proxied DNS record); EdgeError.
+    """
+    account = await context.store.read(accounts.account_by_id(account_id))
+    if account is None:
+        raise NotFound
+    if account.state != "ready":
+        raise Conflict("account_not_ready", f"The account is {account.state}; a link host needs it to be ready.")
+    zone = await zone_of(context, account_id, host)
+    if not await zones.has_proxied_record(context.access(account), zone.id, host):
+        raise ServiceError(
+            "zone_not_found",
+            f"{host} has no proxied DNS record; add one (for example AAAA 100::, proxied) in zone {zone.name}.",
+            {"host": host, "zone": zone.name},
+        )
+    return await context.store.run(remember(link_hosts.put_link_host(account_id, host, zone.id)))

@@ -1,0 +1,103 @@
+"""Routes: what the platform sends to the worker. Made, retried, and removed here; never taken from another worker."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.actors import health
+from svc.edge import routes
+from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
+from svc.model import SERVING
+from svc.store import link_hosts, sites
+from svc.worker import SCRIPT_NAME
+
+if TYPE_CHECKING:
+    from svc.actors.account import Timers
+    from svc.actors.context import Context
+    from svc.edge.client import Access
+    from svc.edge.routes import Route
+    from svc.model import Account, JsonObject, RouteState
+
+log = logging.getLogger(__name__)
+
+
+def site_pattern(host: str, path: str) -> str:
+    """The route of a site's counter: its path, with and without what follows it (query, script name)."""
+    return f"{host}{path}*"
+
+
+def link_pattern(host: str) -> str:
+    """The route of a link host: all of it."""
+    return f"{host}/*"
+
+
+async def make_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """Make every route that is pending, remove those of replaced link hosts; again after route_retry_s."""
+    if account.state not in SERVING:
+        return math.inf
+    if trio.current_time() < timers.routes_at:
+        return timers.routes_at
+    open_sites = await context.store.read(sites.unrouted_sites(account.id))
+    gone_hosts = await context.store.read(link_hosts.replaced_link_hosts(account.id))
+    host = account.link_host if account.link_host and account.link_host.state != "active" else None
+    if not open_sites and not gone_hosts and host is None:
+        timers.routes_at = math.inf
+        return math.inf
+    again = False
+    try:
+        at = context.access(account)
+        for gone in gone_hosts:
+            if gone.route_id is not None:
+                await _remove(at, gone.zone_id, gone.route_id, link_pattern(gone.host))
+            await context.store.run(link_hosts.forget_link_host(account.id, gone.host))
+        if host is not None:
+            state, route_id, error = await _make(at, host.zone_id, link_pattern(host.host))
+            await context.store.run(link_hosts.set_link_host_route(account.id, host.host, state, route_id, error))
+            again |= state != "active"
+        for site in open_sites:
+            state, route_id, error = await _make(at, site.zone_id, site_pattern(site.host, site.path))
+            await context.store.run(sites.set_site_route(site.id, state, route_id, error))
+            again |= state != "active"
+    except EdgeUnavailable as error:
+        log.info("routes wait", extra={"account": account.id, "why": error.message})
+        again = True
+    except EdgeRefused as error:
+        await health.note_refusal(context, account, error)
+        again = True
+    timers.routes_at = trio.current_time() + context.config.timing.route_retry_s if again else math.inf
+    return timers.routes_at
+
+
+async def _make(at: Access, zone_id: str, pattern: str) -> tuple[RouteState, str | None, JsonObject | None]:
+    """The route of `pattern`, looked up first and after a lost answer, so that it is made once."""
+    found = await _find(at, zone_id, pattern)
+    if found is None:
+        try:
+            found = await routes.create(at, zone_id, pattern, SCRIPT_NAME)
+        except EdgeUnknown:
+            found = await _find(at, zone_id, pattern)
+            if found is None:
+                raise
+        except EdgeRefused as error:
+            if error.code != "route_conflict":
+                raise
+            return "route_conflict", None, error.noted()
+    if found.script != SCRIPT_NAME:
+        holder = f"the worker {found.script}" if found.script else "a route without a worker"
+        return "route_conflict", None, {"code": "route_conflict", "message": f"{pattern} is held by {holder}."}
+    return "active", found.id, None
+
+
+async def _find(at: Access, zone_id: str, pattern: str) -> Route | None:
+    return next((route for route in await routes.list_routes(at, zone_id) if route.pattern == pattern), None)
+
+
+async def _remove(at: Access, zone_id: str, route_id: str, pattern: str) -> None:
+    """Delete a route if it is still as we made it; one that was changed outside is left in place."""
+    found = next((route for route in await routes.list_routes(at, zone_id) if route.id == route_id), None)
+    if found is not None and found.pattern == pattern and found.script == SCRIPT_NAME:
+        await routes.delete(at, zone_id, route_id)

@@ -1,0 +1,179 @@
+"""One actor per edge account, on demand: a task exists only while the account has mail or something due.
+
+The supervisor holds one heap of due times for all accounts, starts a bounded number of tasks a pass, restarts what
+crashed with a growing wait, and drains at shutdown. It is a sibling of the HTTP server, never its child: a crash here
+ends the process, a crash in one account does not touch the others.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import math
+import zlib
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+import trio
+
+from svc.actors.account import AccountActor, Timers
+from svc.actors.budget import ReadBudget
+from svc.actors.live import LiveReads
+from svc.store import accounts
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from svc.actors.context import Context
+    from svc.model import JsonObject
+
+log = logging.getLogger(__name__)
+
+# Starts a pass: enough for thousands of accounts a minute, few enough that requests between passes do not wait.
+_STARTS_PER_PASS = 50
+_PASS_PAUSE_S = 0.02
+# A crash this long after the last one is a new story: the wait starts again at its first value.
+_HEALTHY_S = 600.0
+_LONGEST_BACKOFF_S = 300.0
+# From the nth crash in a row on, the account itself shows it.
+_CRASHES_SHOWN = 3
+
+
+class Supervisor:
+    """Keeps the actors. Open one with `open_supervisor`."""
+
+    def __init__(self, context: Context, nursery: trio.Nursery) -> None:
+        self._context = context
+        self._nursery = nursery
+        self._budget = ReadBudget(context.config.limits.report_reads_per_minute)
+        self._live = LiveReads(context)
+        # An actor lives as long as somebody holds it: a caller who asks, or its task.
+        self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
+        self._timers: dict[str, Timers] = {}
+        self._running: set[str] = set()
+        self._due: list[tuple[float, str]] = []  # a heap; an entry counts only while it equals _due_at
+        self._due_at: dict[str, float] = {}
+        self._earlier = trio.Event()
+        self._closed = False
+
+    def account(self, edge_account_id: str) -> AccountActor:
+        """The actor of an edge account; it exists before there is a record of the account."""
+        actor = self._actors.get(edge_account_id)
+        if actor is None:
+            timers = self._timers.setdefault(edge_account_id, Timers(trio.current_time()))
+            actor = AccountActor(edge_account_id, self._context, self._budget, self._live, timers, self._start)
+            self._actors[edge_account_id] = actor
+            if self._closed:
+                actor.mailbox.close()
+        return actor
+
+    def stats(self) -> dict[str, int]:
+        """How many accounts are known, run, and have a due time."""
+        return {"known": len(self._timers), "running": len(self._running), "scheduled": len(self._due_at)}
+
+    async def load(self) -> None:
+        """Read from the store what every account has due: unfinished work at once, the rest spread over a period."""
+        now = trio.current_time()
+        period_s = self._context.config.timing.health_every_s
+        for edge_account_id, urgent in await self._context.store.read(accounts.all_edge_accounts()):
+            spread_s = zlib.crc32(edge_account_id.encode()) / 2**32 * period_s
+            self._timers[edge_account_id] = Timers(health_at=now + spread_s)
+            self._schedule(edge_account_id, now if urgent else now + spread_s)
+
+    async def run(self) -> None:
+        """Start what is due, for ever."""
+        while True:
+            started = 0
+            while self._due and self._due[0][0] <= trio.current_time() and started < _STARTS_PER_PASS:
+                at, edge_account_id = heapq.heappop(self._due)
+                if self._due_at.get(edge_account_id) == at:
+                    del self._due_at[edge_account_id]
+                    self._start(self.account(edge_account_id))
+                    started += 1
+            if started == _STARTS_PER_PASS:
+                await trio.sleep(_PASS_PAUSE_S)
+                continue
+            self._earlier = trio.Event()
+            with trio.move_on_at(self._due[0][0] if self._due else math.inf):
+                await self._earlier.wait()
+
+    def close(self) -> None:
+        """Take no new calls; what is queued is still served."""
+        self._closed = True
+        for actor in self._actors.values():
+            actor.mailbox.close()
+
+    def refuse_rest(self) -> None:
+        """Tell everyone who still waits that the service stops."""
+        for actor in self._actors.values():
+            actor.mailbox.refuse_rest()
+
+    def busy(self) -> bool:
+        """Whether any account's task runs."""
+        return bool(self._running)
+
+    def _schedule(self, edge_account_id: str, at: float) -> None:
+        if at == math.inf:
+            return
+        self._due_at[edge_account_id] = at
+        heapq.heappush(self._due, (at, edge_account_id))
+        if self._due[0][1] == edge_account_id:
+            self._earlier.set()
+
+    def _start(self, actor: AccountActor) -> None:
+        if actor.edge_account_id not in self._running and not (self._closed and not len(actor.mailbox)):
+            self._running.add(actor.edge_account_id)
+            self._nursery.start_soon(self._keep, actor, name=f"account {actor.edge_account_id}")
+
+    async def _keep(self, actor: AccountActor) -> None:
+        """One life of the account's task: until nothing waits and nothing is due."""
+        edge_account_id = actor.edge_account_id
+        try:
+            next_due = await actor.run()
+        except Exception:  # any crash of one account: logged, waited, restarted from the store
+            next_due = trio.current_time() + self._backoff_s(actor)
+            log.exception("actor crashed", extra={"edge_account": edge_account_id, "crashes": actor.timers.crashes})
+            if actor.timers.crashes == _CRASHES_SHOWN:
+                error: JsonObject = {
+                    "code": "internal",
+                    "message": "The service fails on this account; the operator's log has why.",
+                }
+                await self._context.store.run(accounts.set_error(edge_account_id, error))
+        finally:
+            self._running.discard(edge_account_id)
+        if len(actor.mailbox):
+            self._start(actor)
+        elif next_due == math.inf:
+            self._timers.pop(edge_account_id, None)
+        if next_due != math.inf:
+            self._schedule(edge_account_id, next_due)
+
+    def _backoff_s(self, actor: AccountActor) -> float:
+        now = trio.current_time()
+        if now - actor.timers.crashed_at > _HEALTHY_S:
+            actor.timers.crashes = 0
+        actor.timers.crashes += 1
+        actor.timers.crashed_at = now
+        wait_s: float = self._context.config.timing.crash_backoff_s * 2 ** (actor.timers.crashes - 1)
+        return min(_LONGEST_BACKOFF_S, wait_s)
+
+
+@asynccontextmanager
+async def open_supervisor(context: Context) -> AsyncIterator[Supervisor]:
+    """A running supervisor. At exit: mailboxes close, running work has `drain_s`, then it is cancelled; what was
+    cancelled is a `running` row in the store, which the next start goes on with."""
+    supervisor: Supervisor | None = None
+    try:
+        async with trio.open_nursery() as nursery:
+            supervisor = Supervisor(context, nursery)
+            await supervisor.load()
+            async with trio.open_nursery() as loop:
+                loop.start_soon(supervisor.run)
+                yield supervisor
+                loop.cancel_scope.cancel()
+            supervisor.close()
+            nursery.cancel_scope.deadline = trio.current_time() + context.config.timing.drain_s
+    finally:
+        if supervisor is not None:
+            supervisor.refuse_rest()

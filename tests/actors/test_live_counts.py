@@ -1,0 +1,128 @@
+"""Adding up the worker's rows for a live report: folded days, today's hours, parts that are not folded yet."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.actors.live import add_up
+from svc.clock import DAY_MS, HOUR_MS
+from svc.model import Counts
+
+DAY = 20_000
+AT = DAY * DAY_MS + 10 * HOUR_MS
+TARGET = "lnk_a"
+# The worker's state: yesterday is closed.
+OPEN = [{"v": json.dumps({"day": DAY - 1})}]
+
+
+def event(visitor: str, *, hour: int = 10, day: int = DAY, reason: str = "", source: str = "", target: str = TARGET):
+    return [target, day * 24 + hour, reason, visitor, "", source, "DE", "mobile", "Firefox", "Android"]
+
+
+def part(*events: list[object]) -> dict[str, object]:
+    return {"id": 1, "body": "".join(json.dumps(line) + "\n" for line in events)}
+
+
+@pytest.mark.rule("R4")
+def test_folded_rows_and_unfolded_parts_are_counted_once_each():
+    day_row = {"d": DAY, "j": json.dumps({"v": 2, "b": 1, "u": 2, "sources": {"": 2}, "bots": {"list": 1}})}
+    hour_row = {"d": DAY, "h": 9, "v": 2, "b": 1, "n": 2, "u": json.dumps(["aaaaaaaa", "bbbbbbbb"])}
+    live = add_up(
+        AT, TARGET, DAY, DAY, [day_row], [hour_row], [part(event("aaaaaaaa"), event("cccccccc", source="qr"))], OPEN
+    )
+    assert live.days == {DAY: Counts(4, 1, 3)}
+    assert live.hours == {
+        DAY * DAY_MS + 9 * HOUR_MS: Counts(2, 1, 2),
+        DAY * DAY_MS + 10 * HOUR_MS: Counts(2, 0, 2),
+    }
+    assert live.breakdowns["sources"] == {"": 3, "qr": 1}
+    assert live.breakdowns["bots"] == {"list": 1}
+    assert live.breakdowns["countries"] == {"DE": 2}
+
+
+def test_a_bot_counts_by_its_reason_only():
+    live = add_up(AT, TARGET, DAY, DAY, [], [], [part(event("", reason="head"))], OPEN)
+    assert live.days == {DAY: Counts(0, 1, 0)}
+    assert live.breakdowns["bots"] == {"head": 1}
+    assert live.breakdowns["countries"] == {}
+
+
+def test_other_targets_and_other_days_are_left_out():
+    parts = [part(event("a" * 8, target="lnk_b"), event("a" * 8, day=DAY - 1), event("b" * 8))]
+    live = add_up(AT, TARGET, DAY, DAY, [], [], parts, OPEN)
+    assert live.days == {DAY: Counts(1, 0, 1)}
+
+
+def test_an_event_whose_detail_was_refused_counts_as_other_everywhere():
+    live = add_up(AT, TARGET, DAY, DAY, [], [], [part(event("a" * 8)[:4])], OPEN)
+    assert live.days == {DAY: Counts(1, 0, 1)}
+    assert {name: dict(live.breakdowns[name]) for name in ("pages", "os")} == {
+        "pages": {"(other)": 1},
+        "os": {"(other)": 1},
+    }
+
+
+def test_an_event_that_came_after_its_day_was_closed_is_not_counted():
+    closed = [{"v": json.dumps({"day": DAY})}]
+    day_row = {"d": DAY, "j": json.dumps({"v": 2, "b": 0, "u": 2})}
+    live = add_up(AT, TARGET, DAY, DAY, [day_row], [], [part(event("a" * 8))], closed)
+    assert live.days == {DAY: Counts(2, 0, 2)}
+
+
+@pytest.mark.rule("W6")
+def test_keys_beyond_the_cap_of_a_day_are_other():
+    events = []
+    for number in range(103):
+        line = event("a" * 8)
+        line[5] = f"host{number}.example"
+        events.append(line)
+    live = add_up(AT, TARGET, DAY, DAY, [], [], [part(*events, events[0])], OPEN)
+    assert len(live.breakdowns["sources"]) == 101
+    assert live.breakdowns["sources"]["(other)"] == 3
+    assert live.breakdowns["sources"]["host0.example"] == 2
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["", "list"]), st.sampled_from("abcde"), st.integers(0, 10)), max_size=60),
+    st.integers(0, 60),
+)
+def test_where_the_fold_has_come_to_does_not_change_the_answer(events, folded):
+    """The same events, folded up to any one of them, give the same counts as all of them unfolded."""
+    lines = [
+        event("" if reason else name * 8, hour=hour, reason=reason)
+        for reason, name, hour in sorted(events, key=lambda e: e[2])
+    ]
+    whole = add_up(AT, TARGET, DAY, DAY, [], [], [part(*lines)], OPEN)
+    done, rest = lines[:folded], lines[folded:]
+    days, hours = folded_rows(done)
+    again = add_up(AT, TARGET, DAY, DAY, days, hours, [part(*rest)], OPEN)
+    assert again.days == whole.days
+    assert again.hours == whole.hours
+
+
+def folded_rows(lines: list[list[object]]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """What the worker's tables hold of these events: counted in the plainest way."""
+    if not lines:
+        return [], []
+    people = [line for line in lines if not line[2]]
+    totals = {"v": len(people), "b": len(lines) - len(people), "u": len({line[3] for line in people})}
+    hours = []
+    for hour in sorted({int(str(line[1])) for line in lines}):
+        of_hour = [line for line in lines if line[1] == hour]
+        seen = sorted({str(line[3]) for line in of_hour if not line[2]})
+        views = sum(1 for line in of_hour if not line[2])
+        hours.append(
+            {
+                "d": DAY,
+                "h": hour - DAY * 24,
+                "v": views,
+                "b": len(of_hour) - views,
+                "n": len(seen),
+                "u": json.dumps(seen),
+            }
+        )
+    return [{"d": DAY, "j": json.dumps(totals)}], hours
