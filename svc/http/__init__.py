@@ -1,0 +1,1 @@
+"""The HTTP face: one file per resource; it parses, asks and answers."""

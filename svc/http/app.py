@@ -1,0 +1,146 @@
+"""The application: what it is given, its routes, and how anything that goes wrong is said."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from quart import Response, g, request
+from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException
+
+from svc.errors import Invalid, NotFound, ServiceError
+from svc.http.accounts import Accounts
+from svc.http.auth import Auth
+from svc.http.credentials import Credentials
+from svc.http.gate import Gate, respond
+from svc.http.guard import Guard
+from svc.http.idempotency import Answered, Idempotency, refusal
+from svc.http.keys import Keys
+from svc.http.links import Links
+from svc.http.me import Me
+from svc.http.ops import Ops
+from svc.http.push import Push
+from svc.http.reports import Reports
+from svc.http.sites import Sites
+from svc.ids import random_base32
+
+if TYPE_CHECKING:
+    from svc.actors.supervisor import Supervisor
+    from svc.clock import Clock
+    from svc.config import Config
+    from svc.mail import Mailer
+    from svc.store.tx import Store
+    from svc.worker import WorkerBundle
+
+log = logging.getLogger(__name__)
+
+# From the headers to the body's end; 1 MiB takes a second on a slow line.
+_BODY_TIMEOUT_S = 10
+_SENDING_TIMEOUT_S = 30
+
+_SAID_ON_ALL = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+
+
+@dataclass(frozen=True)
+class Deps:
+    """What the HTTP room is given. `base_url`: how users reach the service, without a slash at its end."""
+
+    store: Store
+    supervisor: Supervisor
+    config: Config
+    clock: Clock
+    mailer: Mailer
+    base_url: str
+    bundle: WorkerBundle
+
+
+def create_app(deps: Deps) -> QuartTrio:
+    """The whole HTTP face as an ASGI application."""
+    app = QuartTrio("svc", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = deps.config.http.max_body_bytes
+    app.config["BODY_TIMEOUT"] = _BODY_TIMEOUT_S
+    app.config["RESPONSE_TIMEOUT"] = _SENDING_TIMEOUT_S
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # OPTIONS is a 405 like any other method that is not there
+    app.url_map.strict_slashes = True
+    app.url_map.merge_slashes = False  # it would redirect with a page of HTML
+    gate = Gate(
+        Credentials(deps.store, deps.config, deps.clock),
+        Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s),
+    )
+    Ops(deps).add_routes(app)
+    Auth(deps, gate).add_routes(app)
+    Push(deps).add_routes(app)
+    for resource in (Me, Keys, Accounts, Sites, Links, Reports):
+        resource(deps, gate).add_routes(app)
+    app.before_request(_begin)
+    app.after_request(_finish)
+    app.register_error_handler(Answered, _answered)
+    app.register_error_handler(ServiceError, _refused)
+    app.register_error_handler(HTTPException, _refused_by_framework)
+    app.register_error_handler(Exception, _failed)
+    app.asgi_app = Guard(app.asgi_app)  # type: ignore[method-assign,assignment,arg-type]  # quart's own way to wrap it
+    return app
+
+
+async def _begin() -> None:
+    g.request_id = f"req_{random_base32(20)}"
+    g.headers = {}
+
+
+async def _finish(response: Response) -> Response:
+    """What every answer carries, also a refusal."""
+    response.headers["X-Request-Id"] = g.request_id
+    for name, value in {**_SAID_ON_ALL, **g.headers}.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+async def _answered(repeat: Answered) -> Response:
+    return respond(repeat.answer)
+
+
+async def _refused(error: ServiceError) -> Response:
+    response = respond(refusal(error))
+    if error.retry_after_s is not None:
+        response.headers["Retry-After"] = str(error.retry_after_s)
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+async def _refused_by_framework(error: HTTPException) -> Response:
+    """An unknown path, a wrong method, a body too large or too slow, in the same shape as every refusal."""
+    match error.code:
+        case 404:
+            refused: ServiceError = NotFound()
+        case 405:
+            refused = ServiceError("method_not_allowed")
+        case 413:
+            refused = ServiceError("payload_too_large")
+        case 408:
+            refused = Invalid([("", "the body did not arrive in time")])
+        case _:
+            refused = Invalid([("", error.name)])
+    response = await _refused(refused)
+    allowed = getattr(error, "valid_methods", None)
+    if allowed:
+        response.headers["Allow"] = ", ".join(sorted(allowed))
+    return response
+
+
+async def _failed(error: Exception) -> Response:
+    """A bug, or a store that is gone: the log has the traceback under the id that the client gets."""
+    log.error(
+        "request failed",
+        exc_info=error,
+        extra={"request": g.request_id, "method": request.method, "route": str(request.url_rule)},
+    )
+    return await _refused(ServiceError("internal", details={"id": g.request_id}))

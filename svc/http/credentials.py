@@ -1,0 +1,162 @@
+"""Who asks: a page session or an API key; what it may; from where; how often."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from svc.clock import day_of
+from svc.errors import Forbidden, ServiceError, Unauthorized
+from svc.http.limits import SlidingLimit, Verdict
+from svc.ids import digest
+from svc.store import keys, sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.clock import Clock
+    from svc.config import Config
+    from svc.model import Key, Scope, User
+    from svc.store.tx import Store
+
+KEY_PREFIX = "svc_"
+
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks, and with what. `key` None: the page session, which may everything its user may."""
+
+    user: User
+    key: Key | None = None
+
+    @property
+    def name(self) -> str:
+        """Under which its Idempotency-Keys are kept."""
+        return f"user:{self.user.id}" if self.key is None else f"key:{self.key.id}"
+
+    @property
+    def edge_accounts(self) -> tuple[str, ...] | None:
+        """The edge accounts that it is limited to; None: no limit."""
+        return None if self.key is None else self.key.allow_accounts
+
+    def sees(self, edge_account_id: str) -> bool:
+        """Whether this edge account exists for it (rule C4)."""
+        return self.edge_accounts is None or edge_account_id in self.edge_accounts
+
+    def may(self, *scopes: Scope) -> bool:
+        """Whether it carries any one of these scopes."""
+        return self.key is None or bool(set(scopes) & set(self.key.scopes))
+
+
+class Credentials:
+    """Checks what a request carries."""
+
+    def __init__(self, store: Store, config: Config, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._limit = SlidingLimit(config.limits.requests_per_minute)
+        self._trusted = [ipaddress.ip_network(network, strict=False) for network in config.http.trusted_proxies]
+
+    def client_address(self, peer: str | None, forwarded: Sequence[str]) -> IpAddress | None:
+        """The client's address behind the trusted proxies; see the function of this name."""
+        return client_address(peer, forwarded, self._trusted)
+
+    async def caller(self, authorization: str | None, client: IpAddress | None) -> tuple[Caller, dict[str, str]]:
+        """Who asks, and the headers that the answer is to carry for it.
+
+        Raises Unauthorized; ServiceError rate_limited (with `headers` in the same form as those returned).
+        """
+        token = bearer(authorization)
+        now = self._clock()
+        if not token.startswith(KEY_PREFIX):
+            user = await self._store.read(sessions.session_user(digest(token), now))
+            if user is None:
+                raise Unauthorized
+            return Caller(user), {}
+        found = await self._store.read(keys.key_by_digest(digest(token)))
+        if found is None:
+            raise Unauthorized
+        key, user = found
+        if not address_allowed(client, key.allow_ips):
+            raise Unauthorized("The key is not accepted from this address.")
+        verdict = self._limit.take(key.id, now)
+        headers = rate_headers(verdict, self._limit)
+        if not verdict.allowed:
+            raise RateLimited(verdict.reset_s, headers)
+        if key.last_used != day_of(now):
+            await self._store.run(keys.touch_key(key.id, day_of(now)))
+        return Caller(user, key), headers
+
+
+class RateLimited(ServiceError):
+    """Over the limit; `headers` say it in the way of the IETF draft."""
+
+    def __init__(self, retry_after_s: int, headers: dict[str, str] | None = None) -> None:
+        super().__init__("rate_limited", retry_after_s=retry_after_s)
+        self.headers = headers or {}
+
+
+def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> None:
+    """Raise Forbidden session_required or scope_required where the caller may not. No scopes: any credential."""
+    if session_only and caller.key is not None:
+        raise Forbidden("session_required")
+    if scopes and not caller.may(*scopes):
+        raise Forbidden("scope_required", details={"scopes": list(scopes)})
+
+
+def bearer(authorization: str | None) -> str:
+    """The token of an Authorization header. Raises Unauthorized."""
+    scheme, _, token = (authorization or "").strip().partition(" ")
+    token = token.strip()
+    if scheme.lower() != "bearer" or not token or len(token) > 200:
+        raise Unauthorized
+    return token
+
+
+def rate_headers(verdict: Verdict, limit: SlidingLimit) -> dict[str, str]:
+    """RateLimit headers (IETF draft-ietf-httpapi-ratelimit-headers, structured fields)."""
+    return {
+        "RateLimit-Policy": f'"key";q={limit.quota};w={limit.window_s}',
+        "RateLimit": f'"key";r={verdict.remaining};t={verdict.reset_s}',
+    }
+
+
+def client_address(
+    peer: str | None,
+    forwarded: Sequence[str],
+    trusted: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network],
+) -> IpAddress | None:
+    """The address of the client: of the peer, or, behind trusted proxies, the last untrusted one of X-Forwarded-For.
+
+    A header is believed only as far as trusted proxies wrote it, that is from the right. None: not an address
+    (a unix socket, or something that is no address where a trusted proxy put it).
+    """
+    address = _address(peer)
+    hops = [hop.strip() for header in forwarded for hop in header.split(",")]
+    while address is not None and hops and any(address in network for network in trusted):
+        address = _address(hops.pop())
+    return address
+
+
+def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -> bool:
+    """Whether a key with these `allow_ips` is accepted from `client` (rule C5)."""
+    if allow_ips is None:
+        return True
+    return client is not None and any(client in ipaddress.ip_network(network, strict=False) for network in allow_ips)
+
+
+def _address(text: str | None) -> IpAddress | None:
+    """An address as proxies write it: with or without a port or brackets; IPv4 inside IPv6 is IPv4."""
+    if text is None:
+        return None
+    bare = text[1:].partition("]")[0] if text.startswith("[") else text
+    if bare.count(":") == 1:
+        bare = bare.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(bare)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

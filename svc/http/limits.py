@@ -1,0 +1,52 @@
+"""How often somebody may: a sliding window, exact, for each name. Pure."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether it is allowed, how many more are, and in how many seconds the next place becomes free."""
+
+    allowed: bool
+    remaining: int
+    reset_s: int
+
+
+class SlidingLimit:
+    """At most `quota` in any `window_s` seconds for each name. What is refused does not count."""
+
+    def __init__(self, quota: int, window_s: int = 60) -> None:
+        self.quota = quota
+        self.window_s = window_s
+        self._taken: OrderedDict[str, deque[int]] = OrderedDict()  # least recently used first
+
+    def take(self, name: str, now: int) -> Verdict:
+        """Use one place of `name` at `now` (epoch ms), if there is one."""
+        self._forget_idle(now)
+        times = self._taken.setdefault(name, deque())
+        self._taken.move_to_end(name)
+        if times and times[-1] > now:  # the wall clock was set back: better a fresh window than an hour of refusals
+            times.clear()
+        while times and times[0] <= now - self.window_s * 1000:
+            times.popleft()
+        allowed = len(times) < self.quota
+        if allowed:
+            times.append(now)
+        wait_ms = times[0] + self.window_s * 1000 - now
+        return Verdict(allowed, self.quota - len(times), -(-wait_ms // 1000))
+
+    def __len__(self) -> int:
+        """How many names are remembered."""
+        return len(self._taken)
+
+    def _forget_idle(self, now: int) -> None:
+        """Two a call are enough: one call adds one name at the most."""
+        for name in list(self._first_two()):
+            if self._taken[name][-1] <= now - self.window_s * 1000:
+                del self._taken[name]
+
+    def _first_two(self) -> list[str]:
+        return [name for name, _ in zip(self._taken, range(2), strict=False)]

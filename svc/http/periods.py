@@ -1,0 +1,123 @@
+"""A report's numbers: what is stored and what was read live, made into totals and points. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
+from svc.http import wire
+from svc.model import DIMENSIONS, Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence, Set
+
+    from svc.actors.live import Live
+    from svc.http.wire import Json
+    from svc.model import Period
+
+DAYS: dict[Period, int] = {"today": 1, "7d": 7, "30d": 30}
+
+
+@dataclass(frozen=True)
+class Span:
+    """The days of a report, both included; `today` is the last."""
+
+    period: Period
+    first_day: int
+    today: int
+
+    @property
+    def days(self) -> range:
+        """All day numbers."""
+        return range(self.first_day, self.today + 1)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the service has of a target: days of the span and hours of today; how far the account's worker has sent
+    (`sent_until`, epoch ms), which days it has sent to their end, and whether hours of today were refused."""
+
+    days: Mapping[int, Counts]
+    hours: Mapping[int, Counts]
+    sent_until: int | None
+    sent_days: Set[int]
+    hours_refused: bool = False
+
+
+Point = tuple[int, Counts]
+
+
+def span_of(period: Period, now: int) -> Span:
+    """The days of a period that ends today."""
+    today = day_of(now)
+    return Span(period, today - DAYS[period] + 1, today)
+
+
+def site_report(span: Span, stored: Stored, live: Live | None, unavailable: str | None) -> Json:
+    """A site's report: stored totals only; `live` gives the breakdowns (rules R2, R3)."""
+    days = {day: stored.days.get(day, Counts()) for day in span.days}
+    if span.period == "today":
+        points = _hourly(span.today, stored.hours, stored.sent_until)
+    else:
+        points = [(day * DAY_MS, counts) for day, counts in days.items()]
+    return _report(span, stored.sent_until, days, points, stored.hours_refused, live, unavailable)
+
+
+def link_report(span: Span, stored: Stored, live: Live | None, *, breakdowns: bool, unavailable: str | None) -> Json:
+    """A link's report: final days as stored, today and all else from `live`; without it, what is known (R4, R5).
+
+    A day of which nothing is known has no point: a missing number is not a zero.
+    """
+    days: dict[int, Counts] = {}
+    for day in span.days:
+        known = _link_day(day, span.today, stored, live)
+        if known is not None:
+            days[day] = known
+    if span.period == "today":
+        points = _hourly(span.today, live.hours, live.at) if live is not None else []
+    else:
+        points = [(day * DAY_MS, counts) for day, counts in days.items()]
+    as_of = live.at if live is not None else None
+    return _report(span, as_of, days, points, False, live if breakdowns else None, unavailable)
+
+
+def _link_day(day: int, today: int, stored: Stored, live: Live | None) -> Counts | None:
+    kept = stored.days.get(day)
+    if day in stored.sent_days and day < today:
+        return kept or Counts()  # the worker names only targets that were counted
+    if live is not None:
+        # The database keeps its days longer than a report looks back; a day that it lacks had no click.
+        return live.days.get(day, kept or Counts())
+    return kept if day < today else None
+
+
+def _hourly(today: int, hours: Mapping[int, Counts], until: int | None) -> list[Point]:
+    """A point for each hour of today that began before `until`."""
+    start = today * DAY_MS
+    end = min(until if until is not None else start, start + DAY_MS)
+    return [(at, hours.get(at, Counts())) for at in range(start, end, HOUR_MS)]
+
+
+def _report(
+    span: Span,
+    as_of: int | None,
+    days: Mapping[int, Counts],
+    points: Sequence[Point],
+    incomplete: bool,  # only the two functions above call it
+    live: Live | None,
+    unavailable: str | None,
+) -> Json:
+    return {
+        "period": span.period,
+        "from": day_text(span.first_day),
+        "to": day_text(span.today),
+        "as_of": None if as_of is None else iso(as_of),
+        "totals": wire.counts(sum(days.values(), Counts())),
+        "series": [{"at": iso(at), **wire.counts(counts)} for at, counts in points],
+        "incomplete": incomplete,
+        "breakdowns": None
+        if live is None
+        else {dimension: wire.top(live.breakdowns.get(dimension, {})) for dimension in DIMENSIONS},
+        "unavailable": unavailable,
+    }

@@ -1,0 +1,129 @@
+"""/v1/sites: hosts whose pages are counted."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from svc.errors import Conflict, NotFound
+from svc.http import wire
+from svc.http.accounts import visible_account
+from svc.http.bodies import NewSite, PageQuery, known_id
+from svc.http.gate import answer, reply, route
+from svc.ids import new_id, random_base32
+from svc.model import SERVING, Site
+from svc.store import accounts, sites
+
+if TYPE_CHECKING:
+    from quart import Response
+    from quart_trio import QuartTrio
+
+    from svc.actors.context import Remember
+    from svc.http.app import Deps
+    from svc.http.credentials import Caller
+    from svc.http.gate import Gate
+    from svc.model import Account
+    from svc.store.tx import Store, Tx
+
+
+class Sites:
+    """The handlers of /v1/sites."""
+
+    def __init__(self, deps: Deps, gate: Gate) -> None:
+        self._store = deps.store
+        self._supervisor = deps.supervisor
+        self._bundle = deps.bundle
+        self._clock = deps.clock
+        self._limit = deps.config.limits.sites
+        self._gate = gate
+
+    def add_routes(self, app: QuartTrio) -> None:
+        """Put the handlers under their paths."""
+        route(app, "GET", "/v1/sites", self.show_all)
+        route(app, "POST", "/v1/sites", self.add)
+        route(app, "GET", "/v1/sites/<site_id>", self.show)
+
+    async def show_all(self) -> Response:
+        """The user's sites, of one account or of all."""
+        caller, page = await self._gate.read_query(PageQuery, "sites")
+        found, synced = await self._store.read(_page(caller, page))
+        shown = [wire.site(site, synced[site.account_id], self._bundle) for site in found]
+        return reply(wire.page("sites", shown, page.limit))
+
+    async def add(self) -> Response:
+        """A new site; its snippet is there at once, its route is made by the account's actor."""
+        call = await self._gate.write(NewSite, "sites")
+        account = await visible_account(self._store, call.caller, call.body.account_id)
+        actor = self._supervisor.account(account.edge_account_id)
+
+        async def work(remember: Remember[Site]) -> Site:
+            if account.state not in SERVING:
+                raise Conflict("account_not_ready", f"The account is {account.state}; a site needs it to be ready.")
+            zone = await actor.zone_of(account.id, call.body.host)
+            new = Site(
+                id=new_id("site"),
+                account_id=account.id,
+                user_id=account.user_id,
+                host=call.body.host,
+                zone_id=zone.id,
+                state="route_pending",
+                path=new_path(),
+                script_name=new_name(),
+                excluded_paths=call.body.excluded_paths,
+                route_id=None,
+                retiring=(),
+                error=None,
+                version=0,
+                created_at=self._clock(),
+            )
+            try:
+                return await self._store.run(remember(sites.add_site(new, self._limit)))
+            finally:
+                actor.wake()  # also when the client hung up after the commit
+
+        return await self._gate.once(
+            call, work, lambda site: answer({"site": wire.site(site, account.synced_version, self._bundle)}, 202)
+        )
+
+    async def show(self, site_id: str) -> Response:
+        """One site."""
+        caller = await self._gate.read("sites")
+        site, account = await visible_site(self._store, caller, site_id)
+        return reply({"site": wire.site(site, account.synced_version, self._bundle)})
+
+
+async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account]:
+    """The caller's site and its account. Raises NotFound."""
+    site, account = await store.read(_site_and_account(caller.user.id, known_id("site", site_id)))
+    if site is None or account is None or not caller.sees(account.edge_account_id):
+        raise NotFound
+    return site, account
+
+
+def new_path() -> str:
+    """A path of one or two random segments: long enough never to be a page of the site, short enough for the snippet.
+
+    The route covers all that begins with it, so a segment of a few letters could swallow real pages.
+    """
+    if secrets.randbelow(2):
+        return f"/{random_base32(8)}"
+    return f"/{random_base32(4)}/{random_base32(4)}"
+
+
+def new_name() -> str:
+    """A random name of the script, without `.js`."""
+    return random_base32(2 + secrets.randbelow(4))
+
+
+def _site_and_account(user_id: int, site_id: str) -> Tx[tuple[Site | None, Account | None]]:
+    site = yield from sites.get_site(user_id, site_id)
+    account = (yield from accounts.account_by_id(site.account_id)) if site is not None else None
+    return site, account
+
+
+def _page(caller: Caller, page: PageQuery) -> Tx[tuple[list[Site], dict[str, int]]]:
+    """A page of the caller's sites and one more, and for each account the version that its worker has."""
+    edge_accounts = caller.edge_accounts
+    found = yield from sites.list_sites(caller.user.id, page.account_id, edge_accounts, page.limit + 1, page.cursor)
+    own = yield from accounts.list_accounts(caller.user.id, edge_accounts)
+    return found, {account.id: account.synced_version for account in own}

@@ -1,0 +1,191 @@
+"""Mails: written in the background, sent by SMTP or put into a folder.
+
+A request only posts a job; composing (which may read and write the store) and sending happen in the mailer's own
+task, so the answer tells nothing about whether an address is known, and a client that hangs up stops nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import smtplib
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import trio
+
+from svc.clock import system_clock
+from svc.errors import Busy
+from svc.ids import new_id
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from svc.config import Mail
+
+log = logging.getLogger(__name__)
+
+# Waiting jobs; the limits on /auth let through far fewer than can be sent, so more means that the mail server hangs.
+_DEPTH = 1_000
+# Letters under way at once: one that is tried again must not hold up the others.
+_SENDERS = 4
+_ATTEMPTS = 4
+_FIRST_WAIT_S = 2.0
+_SMTP_TIMEOUT_S = 20
+# At shutdown: for the letters that are under way. What is lost can be asked for again on the page.
+_DRAIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class Letter:
+    """One mail, plain text."""
+
+    to: str
+    subject: str
+    text: str
+
+
+Compose = Callable[[], Awaitable[Letter | None]]
+Transport = Callable[["Mail", EmailMessage], None]
+
+
+class Mailer:
+    """Composes and sends what was posted. Open one with `open_mailer`."""
+
+    def __init__(self, config: Mail) -> None:
+        self._config = config
+        self._send, self._receive = trio.open_memory_channel[Compose](_DEPTH)
+        self._posted = 0
+        self._settled = trio.Event()
+        self._settled.set()
+
+    def post(self, compose: Compose) -> None:
+        """Have a letter composed and sent; None from `compose`: nothing is to be sent. Raises Busy."""
+        try:
+            self._send.send_nowait(compose)
+        except trio.WouldBlock:
+            raise Busy(retry_after_s=60) from None
+        self._posted += 1
+        self._settled = trio.Event() if self._settled.is_set() else self._settled
+
+    async def settled(self) -> None:
+        """Until everything that was posted has been sent or given up."""
+        await self._settled.wait()
+
+    async def run(self) -> None:
+        """Work, for ever."""
+        async for compose in self._receive:
+            await self._deliver(compose)
+            self._posted -= 1
+            if not self._posted:
+                self._settled.set()
+
+    async def _deliver(self, compose: Compose) -> None:
+        try:
+            letter = await compose()
+        except Exception:  # the mailer outlives a letter that cannot be composed, whatever the reason
+            log.exception("letter not composed")
+            return
+        if letter is None:
+            return
+        message = _message(self._config.sender, letter)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                await trio.to_thread.run_sync(_transport(self._config), self._config, message)
+                return
+            except (OSError, smtplib.SMTPException) as error:
+                # The error's text may quote the address; its type says what an operator needs.
+                log.warning("mail not sent", extra={"attempt": attempt, "reason": type(error).__name__})
+                if attempt < _ATTEMPTS:
+                    await trio.sleep(_FIRST_WAIT_S * 4 ** (attempt - 1))
+        log.error("mail given up; run: svc check")
+
+
+@asynccontextmanager
+async def open_mailer(config: Mail) -> AsyncIterator[Mailer]:
+    """A running mailer. At exit, what waits has a few seconds."""
+    mailer = Mailer(config)
+    async with trio.open_nursery() as nursery:
+        for _ in range(_SENDERS):
+            nursery.start_soon(mailer.run)
+        yield mailer
+        with trio.move_on_after(_DRAIN_S):
+            await mailer.settled()
+        nursery.cancel_scope.cancel()
+
+
+async def check_mail(config: Mail) -> None:
+    """Whether mails can leave: the folder can be written, or the server lets us in. Raises OSError."""
+
+    def look() -> None:
+        if config.transport == "file":
+            config.folder.mkdir(parents=True, exist_ok=True)
+            probe = config.folder / f".{new_id('probe')}"
+            probe.touch()
+            probe.unlink()
+            return
+        try:
+            with _connected(config) as server:
+                server.noop()
+        except smtplib.SMTPException as error:
+            raise OSError(f"the mail server refuses ({type(error).__name__})") from None
+
+    await trio.to_thread.run_sync(look)
+
+
+def _message(sender: str, letter: Letter) -> EmailMessage:
+    message = EmailMessage()
+    message["From"] = sender
+    message["To"] = letter.to
+    message["Subject"] = letter.subject
+    message["Date"] = formatdate(system_clock() / 1000)
+    message["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(letter.text, cte="8bit")
+    return message
+
+
+def _transport(config: Mail) -> Transport:
+    return _into_folder if config.transport == "file" else _by_smtp
+
+
+def _into_folder(config: Mail, message: EmailMessage) -> None:
+    """One .eml a mail; written beside and renamed, so that a reader never meets half of one."""
+    config.folder.mkdir(parents=True, exist_ok=True)
+    path: Path = config.folder / f"{new_id('mail')}.eml"
+    beside = path.with_suffix(".tmp")
+    beside.write_bytes(message.as_bytes())
+    beside.rename(path)
+
+
+def _by_smtp(config: Mail, message: EmailMessage) -> None:
+    with _connected(config) as server:
+        server.send_message(message)
+
+
+def _connected(config: Mail) -> smtplib.SMTP:
+    """Signed in to the server of smtp_url. smtp:// upgrades to TLS where the server offers it; smtps:// begins so."""
+    parts = urlsplit(config.smtp_url.get_secret_value())
+    host = parts.hostname or ""
+    server: smtplib.SMTP
+    if parts.scheme == "smtps":
+        server = smtplib.SMTP_SSL(
+            host, parts.port or 465, timeout=_SMTP_TIMEOUT_S, context=ssl.create_default_context()
+        )
+    else:
+        server = smtplib.SMTP(host, parts.port or 587, timeout=_SMTP_TIMEOUT_S)
+        server.ehlo()
+        if server.has_extn("starttls"):
+            server.starttls(context=ssl.create_default_context())
+        elif parts.username:
+            server.close()
+            raise smtplib.SMTPNotSupportedError("no STARTTLS: the password would go over the wire in the clear")
+    if parts.username:
+        server.login(unquote(parts.username), unquote(parts.password or ""))
+    return server

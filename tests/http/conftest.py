@@ -1,0 +1,168 @@
+"""The application over a real store, and the people who use it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+import trio
+
+from svc.config import Config, Http, Limits, Mail
+from svc.http.app import Deps, create_app
+from svc.ids import digest, new_id, new_secret
+from svc.mail import Mailer, open_mailer
+from svc.model import Account, AccountState, Key, Scope, User
+from svc.store import keys, link_hosts, sessions, users
+from svc.worker import load_bundle
+from tests.http.stand_in import StandIn, connected
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from quart_trio import QuartTrio
+
+    from svc.store.tx import Store
+    from tests.clock import FrozenClock
+
+SCOPES: tuple[Scope, ...] = ("accounts", "sites", "links", "reports")
+EDGE_ACCOUNT = "0123456789abcdef0123456789abcdef"
+OTHER_EDGE_ACCOUNT = "f" * 32
+
+
+@dataclass
+class Answer:
+    """An answer of the application."""
+
+    status: int
+    headers: Any
+    raw: bytes
+    body: Any
+
+    @property
+    def code(self) -> str | None:
+        """The code of an error object."""
+        return self.body["error"]["code"] if isinstance(self.body, dict) and "error" in self.body else None
+
+
+@dataclass
+class World:
+    """The application and the means to use it."""
+
+    app: QuartTrio
+    store: Store
+    clock: FrozenClock
+    supervisor: StandIn
+    mailer: Mailer
+    mail_folder: Path
+    config: Config
+    emails: int = field(default=0)
+
+    async def call(self, method: str, path: str, json: Any = None, **more: Any) -> Answer:
+        """Send a request; `headers`, `data`, `scope_base` as the framework's client takes them."""
+        if json is not None:
+            more["json"] = json
+        response = await self.app.test_client(use_cookies=False).open(path, method=method, **more)
+        raw = await response.get_data(as_text=False)
+        body = await response.get_json() if response.mimetype == "application/json" else raw
+        return Answer(response.status_code, response.headers, raw, body)
+
+    async def user(self, *, confirmed: bool = True, plan: str = "free") -> User:
+        """A new user."""
+        self.emails += 1
+        email = f"user{self.emails}@example.com"
+        made = await self.store.run(users.add_user(email, "no password", self.clock()))
+        assert made is not None
+        if confirmed:
+            token = digest(new_secret())
+            await self.store.run(users.put_mail_token(made.id, "confirm", token, self.clock() + 1000))
+            assert await self.store.run(users.confirm_user(token, self.clock()))
+        assert await self.store.run(users.set_plan(email, cast("Any", plan)))
+        current = await self.store.read(users.get_user(made.id))
+        assert current is not None
+        return current
+
+    async def session(self, user: User) -> dict[str, str]:
+        """The headers of a page session."""
+        access = new_secret("svs_")
+        until = self.clock() + 3_600_000 * 48
+        await self.store.run(
+            sessions.add_session(user.id, digest(access), until, digest(new_secret()), until, self.clock())
+        )
+        return {"Authorization": f"Bearer {access}"}
+
+    async def key(
+        self,
+        user: User,
+        *scopes: Scope,
+        allow_accounts: tuple[str, ...] | None = None,
+        allow_ips: tuple[str, ...] | None = None,
+    ) -> dict[str, str]:
+        """The headers of an API key; no scopes: all of them."""
+        value = new_secret("svc_")
+        key = Key(new_id("key"), user.id, value[:12], scopes or SCOPES, allow_accounts, allow_ips, self.clock(), None)
+        await self.store.run(keys.add_key(key, digest(value), 100))
+        return {"Authorization": f"Bearer {value}", "Idempotency-Key": new_secret()}
+
+    async def account(
+        self,
+        user: User,
+        edge_account_id: str = EDGE_ACCOUNT,
+        state: AccountState = "ready",
+        link_host: str | None = None,
+    ) -> Account:
+        """A connected account."""
+        account = await self.store.run(connected(user.id, edge_account_id, state, self.clock()))
+        if link_host is not None:
+            await self.store.run(link_hosts.put_link_host(account.id, link_host, "z1"))
+        return account
+
+    async def ready(self, **more: Any) -> tuple[User, dict[str, str], Account]:
+        """A user, the headers of a session, and an account with a link host."""
+        user = await self.user()
+        account = await self.account(user, link_host="go.example.com", **more)
+        return user, await self.session(user), account
+
+    async def letters(self) -> list[str]:
+        """The mails that were written, as text, the oldest first."""
+        await self.mailer.settled()
+        files = sorted(self.mail_folder.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns)
+        return [path.read_text() for path in files]
+
+
+def config_of(folder: Path) -> Config:
+    """The service's configuration in these tests."""
+    return Config(
+        http=Http(base_url="https://svc.example", trusted_proxies=("10.0.0.0/8",), max_body_bytes=100_000),
+        mail=Mail(folder=folder / "mail"),
+        limits=Limits(accounts=2, sites=3, links=4, sign_ins_per_minute=10_000),
+    )
+
+
+@asynccontextmanager
+async def open_world(
+    store: Store, clock: FrozenClock, folder: Path, config: Config | None = None
+) -> AsyncIterator[World]:
+    """The application on a store."""
+    config = config or config_of(folder)
+    async with open_mailer(config.mail) as mailer, trio.open_nursery() as nursery:
+        supervisor = StandIn(store, clock, nursery)
+        deps = Deps(
+            store=store,
+            supervisor=cast("Any", supervisor),
+            config=config,
+            clock=clock,
+            mailer=mailer,
+            base_url=config.http.base_url,
+            bundle=load_bundle(),
+        )
+        yield World(create_app(deps), store, clock, supervisor, mailer, config.mail.folder, config)
+
+
+@pytest.fixture
+async def world(store: Store, clock: FrozenClock, tmp_path: Path) -> AsyncIterator[World]:
+    """The application on each store."""
+    async with open_world(store, clock, tmp_path) as opened:
+        yield opened

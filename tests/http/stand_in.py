@@ -1,0 +1,152 @@
+"""What the HTTP room needs of the actors, without an edge platform: it keeps what it is told and changes the store.
+
+The real actors over the emulated platform are met in tests/journeys; here the subject is what HTTP makes of their
+answers, so each answer is set by the test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import outcome
+import trio
+
+from svc.actors.live import Live, LiveUnavailable
+from svc.actors.mailbox import Call
+from svc.errors import Conflict, ServiceError
+from svc.ids import new_id
+from svc.store import accounts, link_hosts, operations
+from svc.store.tx import sql
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pydantic import SecretStr
+
+    from svc.actors.context import Remember
+    from svc.clock import Clock
+    from svc.model import Account, AccountState, LinkHost
+    from svc.store.tx import Store, Tx
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A zone as HTTP looks at it."""
+
+    id: str
+    name: str
+    status: str = "active"
+
+
+async def go_on() -> None:
+    """What an actor waits for before it works: nothing, unless the test says otherwise."""
+
+
+@dataclass
+class StandIn:
+    """In the place of the supervisor and of every actor."""
+
+    store: Store
+    clock: Clock
+    nursery: trio.Nursery
+    one_at_a_time: trio.Lock = field(default_factory=trio.Lock)
+    zone_list: list[Zone] = field(default_factory=lambda: [Zone("z1", "example.com")])
+    readable: Live | str = "not_installed"
+    woken: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    before: Callable[[], Awaitable[None]] = go_on
+    refusal: ServiceError | None = None
+
+    def account(self, edge_account_id: str) -> StandInActor:
+        """The actor of an edge account."""
+        return StandInActor(self, edge_account_id)
+
+
+class StandInActor:
+    """One edge account's actor."""
+
+    def __init__(self, world: StandIn, edge_account_id: str) -> None:
+        self._world = world
+        self._edge_account_id = edge_account_id
+
+    async def connect(self, user_id: int, bootstrap_token: SecretStr, remember: Remember[Account]) -> Account:
+        return await self._in_actor(lambda: self._connect(user_id, bootstrap_token, remember))
+
+    async def _connect(self, user_id: int, bootstrap_token: SecretStr, remember: Remember[Account]) -> Account:
+        await self._asked(f"connect {bootstrap_token.get_secret_value()}")
+        existing = await self._world.store.read(accounts.account_by_edge_id(self._edge_account_id))
+        if existing is not None:
+            raise Conflict("already_connected" if existing.user_id == user_id else "account_taken")
+        return await self._world.store.run(
+            remember(connected(user_id, self._edge_account_id, "pending", self._world.clock()))
+        )
+
+    async def install(self, account_id: str, remember: Remember[Account]) -> Account:
+        await self._asked("install")
+        return await self._world.store.run(remember(_begin_install(account_id, self._world.clock())))
+
+    async def put_link_host(self, account_id: str, host: str, remember: Remember[LinkHost]) -> LinkHost:
+        await self._asked(f"link host {host}")
+        return await self._world.store.run(remember(link_hosts.put_link_host(account_id, host, "z1")))
+
+    async def zones(self, account_id: str) -> tuple[list[Zone], bool]:
+        await self._asked("zones")
+        return self._world.zone_list, False
+
+    async def zone_of(self, account_id: str, host: str) -> Zone:
+        await self._asked(f"zone of {host}")
+        for zone in self._world.zone_list:
+            if host == zone.name or host.endswith(f".{zone.name}"):
+                return zone
+        raise ServiceError("zone_not_found", f"{host} is in no active zone of the account.")
+
+    async def live(self, user_id: int, account: Account, target_id: str, first_day: int, last_day: int) -> Live:
+        await self._asked(f"live {target_id} {first_day} {last_day}")
+        if isinstance(self._world.readable, Live):
+            return self._world.readable
+        raise LiveUnavailable(self._world.readable)  # type: ignore[arg-type]  # the tests' words are the reasons
+
+    async def _in_actor(self, work: Callable[[], Awaitable[T]]) -> T:
+        """In the actor's own task, one after the other: a caller who hangs up does not stop it."""
+        call = Call(work)
+
+        async def serve() -> None:
+            async with self._world.one_at_a_time:
+                call.resolve(await outcome.acapture(work))
+
+        self._world.nursery.start_soon(serve)
+        return await call.answer()
+
+    def wake(self) -> None:
+        self._world.woken.append(self._edge_account_id)
+
+    async def _asked(self, what: str) -> None:
+        self._world.asked.append(what)
+        await self._world.before()
+        if self._world.refusal is not None:
+            raise self._world.refusal
+
+
+def connected(user_id: int, edge_account_id: str, state: AccountState, now: int) -> Tx[Account]:
+    """A connected account in a state of the test's choice."""
+    account, operation = yield from accounts.begin_connect(
+        account_id=new_id("acc"),
+        operation_id=new_id("op"),
+        user_id=user_id,
+        edge_account_id=edge_account_id,
+        name="Example",
+        now=now,
+    )
+    yield from operations.finish(operation.id, now)
+    yield sql("update accounts set state = $2, sealed_token = $3 where id = $1", account.id, state, b"sealed")
+    return accounts.present((yield from accounts.account_by_id(account.id)))
+
+
+def _begin_install(account_id: str, now: int) -> Tx[Account]:
+    account = accounts.present((yield from accounts.account_by_id(account_id)))
+    yield from operations.add(new_id("op"), account_id, account.edge_account_id, "install", "database", now)
+    yield sql("update accounts set state = 'installing' where id = $1", account_id)
+    return accounts.present((yield from accounts.account_by_id(account_id)))

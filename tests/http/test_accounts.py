@@ -1,0 +1,206 @@
+"""Accounts as HTTP shows them, and what does not exist for others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from svc.errors import ServiceError
+from svc.model import WorkerPush
+from svc.store import accounts
+from svc.store.tx import sql
+from svc.worker import load_bundle
+from tests.http.conftest import EDGE_ACCOUNT
+from tests.http.stand_in import Zone
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+NOW = "2026-11-21T04:00:00.000Z"
+ACCOUNT_FIELDS = [
+    "id",
+    "edge_account_id",
+    "name",
+    "state",
+    "token",
+    "error",
+    "edge",
+    "push",
+    "advice",
+    "created_at",
+]
+
+
+def change(text: str, *parameters: str | int) -> Tx[None]:
+    yield sql(text, *parameters)
+
+
+@pytest.mark.rule("G6")
+@pytest.mark.rule("A1")
+async def test_a_connect_answers_202_with_the_account_as_it_is(world):
+    session = await world.session(await world.user())
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "boot-token"}
+    answer = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (answer.status, list(answer.body)) == (202, ["account"])
+    account = answer.body["account"]
+    assert list(account) == ACCOUNT_FIELDS
+    assert (account["state"], account["edge"], account["push"], account["advice"]) == ("pending", None, None, None)
+    assert account["created_at"] == NOW
+    assert b"boot-token" not in answer.raw
+    polled = await world.call("GET", f"/v1/accounts/{account['id']}", headers=session)
+    assert list(polled.body["account"]) == [*ACCOUNT_FIELDS, "operation", "link_host"]
+
+
+@pytest.mark.rule("A1")
+async def test_an_unconfirmed_address_connects_nothing(world):
+    session = await world.session(await world.user(confirmed=False))
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
+    answer = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (answer.status, answer.code) == (403, "email_unconfirmed")
+    assert world.supervisor.asked == []
+
+
+@pytest.mark.rule("A1")
+@pytest.mark.parametrize("wrong", ["", "0" * 31, "0" * 33, "G" * 32, "A" * 32, f"{'0' * 32}\n", "\u0660" * 32])
+async def test_an_edge_account_id_is_32_lowercase_hex_characters(world, wrong):
+    session = await world.session(await world.user())
+    body = {"edge_account_id": wrong, "bootstrap_token": "t"}
+    assert (await world.call("POST", "/v1/accounts", body, headers=session)).code == "invalid_request"
+
+
+@pytest.mark.rule("A9")
+async def test_an_account_that_is_connected_is_said_to_be_taken_or_mine(world):
+    mine, other = await world.session(await world.user()), await world.session(await world.user())
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
+    assert (await world.call("POST", "/v1/accounts", body, headers=mine)).status == 202
+    assert (await world.call("POST", "/v1/accounts", body, headers=mine)).code == "already_connected"
+    assert (await world.call("POST", "/v1/accounts", body, headers=other)).code == "account_taken"
+
+
+@pytest.mark.rule("C13")
+async def test_a_full_service_says_so(world):
+    session = await world.session(await world.user())
+    world.supervisor.refusal = ServiceError("service_full")
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
+    answer = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (answer.status, answer.code) == (503, "service_full")
+
+
+@pytest.mark.rule("A21", "A22", "A23")
+async def test_an_account_shows_what_runs_there_and_what_the_worker_said(world):
+    _, session, account = await world.ready()
+    await world.store.run(
+        change(
+            "update accounts set edge_bundle = $2, edge_schema = 1, installed_at = $3, token_name = 'svc-op_x',"
+            " token_expires_at = $3, install_id = 'op_x' where id = $1",
+            account.id,
+            load_bundle().sha256,
+            world.clock(),
+        )
+    )
+    said = WorkerPush(world.clock(), "b" * 64, 1, 3, "push: no answer", {"budget": 2, "busy": 1}, "op_x")
+    await world.store.run(accounts.record_push(account.id, said))
+    shown = (await world.call("GET", f"/v1/accounts/{account.id}", headers=session)).body["account"]
+    assert shown["token"] == {"name": "svc-op_x", "expires_at": NOW}
+    assert shown["edge"] == {"bundle": load_bundle().sha256, "up_to_date": True, "schema": 1, "installed_at": NOW}
+    dropped = {"budget": 2, "invalid": 0, "unknown_target": 0, "too_old": 0, "busy": 1, "expired": 0}
+    assert shown["push"] == {
+        "at": NOW,
+        "bundle": "b" * 64,
+        "schema": 1,
+        "queue": 3,
+        "error": "push: no answer",
+        "dropped": dropped,
+    }
+    assert shown["operation"] == {"kind": "connect", "state": "done", "step": "token", "error": None, "updated_at": NOW}
+    assert shown["link_host"] == {
+        "host": "go.example.com",
+        "state": "route_pending",
+        "config": "pending",
+        "error": None,
+    }
+    (listed,) = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
+    assert list(listed) == ACCOUNT_FIELDS
+    await world.store.run(change("update accounts set edge_bundle = 'older' where id = $1", account.id))
+    (listed,) = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
+    assert listed["edge"]["up_to_date"] is False
+
+
+@pytest.mark.rule("G10")
+async def test_another_users_objects_are_not_found_like_those_that_do_not_exist(world):
+    _, session, account = await world.ready()
+    site = (
+        await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
+    ).body["site"]
+    link = (
+        await world.call("POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session)
+    ).body["link"]
+    stranger = await world.session(await world.user())
+    nothing = "aaaaaaaaaaaaaaaaaaaa"
+    for theirs, missing in [
+        (f"/v1/accounts/{account.id}", f"/v1/accounts/acc_{nothing}"),
+        (f"/v1/accounts/{account.id}/zones", f"/v1/accounts/acc_{nothing}/zones"),
+        (f"/v1/sites/{site['id']}", f"/v1/sites/site_{nothing}"),
+        (f"/v1/sites/{site['id']}/report", f"/v1/sites/site_{nothing}/report"),
+        (f"/v1/links/{link['id']}", f"/v1/links/lnk_{nothing}"),
+        (f"/v1/links/{link['id']}/qr.svg", f"/v1/links/lnk_{nothing}/qr.svg"),
+        (f"/v1/links/{link['id']}/report", f"/v1/links/lnk_{nothing}/report"),
+    ]:
+        assert (await world.call("GET", theirs, headers=session)).status == 200, theirs
+        refused = await world.call("GET", theirs, headers=stranger)
+        assert (refused.status, refused.code) == (404, "not_found"), theirs
+        assert refused.raw == (await world.call("GET", missing, headers=stranger)).raw
+    for method, path, body in [
+        ("POST", f"/v1/accounts/{account.id}/install", None),
+        ("PUT", f"/v1/accounts/{account.id}/link-host", {"host": "a.example.com"}),
+        ("POST", "/v1/sites", {"account_id": account.id, "host": "b.example.com"}),
+        ("POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}),
+    ]:
+        assert (await world.call(method, path, body, headers=stranger)).code == "not_found"
+    for noun in ("accounts", "sites", "links"):
+        assert (await world.call("GET", f"/v1/{noun}", headers=stranger)).body == {noun: []}
+
+
+@pytest.mark.rule("A18")
+async def test_zones_have_name_and_status(world):
+    _, session, account = await world.ready()
+    world.supervisor.zone_list = [Zone("z1", "a.example"), Zone("z2", "b.example", "pending")]
+    answer = await world.call("GET", f"/v1/accounts/{account.id}/zones", headers=session)
+    listed = [{"name": "a.example", "status": "active"}, {"name": "b.example", "status": "pending"}]
+    assert answer.body == {"zones": listed, "truncated": False}
+
+
+@pytest.mark.rule("G6")
+async def test_an_install_answers_202_with_the_account(world):
+    _, session, account = await world.ready()
+    answer = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
+    assert (answer.status, answer.body["account"]["state"]) == (202, "installing")
+    assert list(answer.body["account"]) == ACCOUNT_FIELDS
+
+
+@pytest.mark.rule("A10")
+async def test_a_second_operation_is_said_to_be_in_progress(world):
+    _, session, account = await world.ready()
+    assert (await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)).status == 202
+    again = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
+    assert (again.status, again.code) == (409, "operation_in_progress")
+
+
+@pytest.mark.rule("A19")
+async def test_a_link_host_answers_202_with_the_link_host(world):
+    user = await world.user()
+    account = await world.account(user)
+    session = await world.session(user)
+    path = f"/v1/accounts/{account.id}/link-host"
+    answer = await world.call("PUT", path, {"host": "Go.Example.COM."}, headers=session)
+    assert answer.status == 202
+    assert answer.body == {
+        "link_host": {"host": "go.example.com", "state": "route_pending", "config": "pending", "error": None}
+    }
+
+
+async def test_health_is_told_without_a_credential(world):
+    for path in ("/healthz", "/readyz"):
+        answer = await world.call("GET", path)
+        assert (answer.status, answer.body) == (200, {"ok": True})

@@ -1,0 +1,239 @@
+"""Idempotency-Key: the first answer again, and nothing done twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from svc.errors import EdgeUnavailable, ServiceError
+from svc.http.idempotency import REPLAYED
+from svc.store import sites, users
+from svc.store.tx import sql
+from tests.http.conftest import EDGE_ACCOUNT, open_world
+
+if TYPE_CHECKING:
+    from svc.model import User
+    from svc.store.tx import Tx
+    from tests.http.conftest import World
+
+HOST = {"host": "shop.example.com"}
+
+
+async def ready(world: World, **more: Any) -> tuple[User, dict[str, str], dict[str, str]]:
+    user = await world.user()
+    account = await world.account(user, link_host="go.example.com", **more)
+    return user, await world.session(user), {"account_id": account.id, **HOST}
+
+
+@pytest.mark.rule("G1")
+async def test_a_key_must_bring_an_idempotency_key_to_a_write_and_a_session_need_not(world):
+    user, session, body = await ready(world)
+    key = await world.key(user)
+    del key["Idempotency-Key"]
+    refused = await world.call("POST", "/v1/sites", body, headers=key)
+    assert (refused.status, refused.code) == (400, "invalid_request")
+    assert refused.body["error"]["details"]["issues"][0]["path"] == "Idempotency-Key"
+    assert (await world.call("POST", "/v1/sites", body, headers=session)).status == 202
+
+
+@pytest.mark.rule("G2")
+@pytest.mark.parametrize(("key", "status"), [("", 400), ("x", 202), ("x" * 200, 202), ("x" * 201, 400), ("a\tb", 400)])
+async def test_an_idempotency_key_has_1_to_200_characters(world, key, status):
+    _, session, body = await ready(world)
+    answer = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": key})
+    assert answer.status == status
+
+
+@pytest.mark.rule("G3")
+async def test_a_repeat_gets_the_first_answer_and_does_nothing(world):
+    user, session, body = await ready(world)
+    headers = {**session, "Idempotency-Key": "one"}
+    first = await world.call("POST", "/v1/sites", body, headers=headers)
+    again = await world.call("POST", "/v1/sites", body, headers=headers)
+    assert (first.status, again.status) == (202, 202)
+    assert again.raw == first.raw
+    assert "Idempotent-Replayed" not in first.headers
+    assert again.headers["Idempotent-Replayed"] == REPLAYED["Idempotent-Replayed"]
+    assert await world.store.read(sites.count_sites(user.id)) == 1
+
+
+@pytest.mark.rule("G3")
+async def test_a_repeat_of_a_refusal_gets_the_refusal(world):
+    _, session, body = await ready(world, state="connected")
+    headers = {**session, "Idempotency-Key": "one"}
+    first = await world.call("POST", "/v1/sites", body, headers=headers)
+    assert first.code == "account_not_ready"
+    again = await world.call("POST", "/v1/sites", body, headers=headers)
+    assert (again.status, again.raw) == (409, first.raw)
+    assert again.headers["Idempotent-Replayed"] == "true"
+
+
+@pytest.mark.rule("G3")
+async def test_callers_methods_and_paths_do_not_share_keys(world):
+    user, session, body = await ready(world)
+    _, other_session, _ = await ready_with(world, "f" * 32)
+    by_key = {**await world.key(user), "Idempotency-Key": "one"}
+    first = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": "one"})
+    assert first.status == 202
+    assert (await world.call("POST", "/v1/sites", body, headers=by_key)).code == "site_exists"
+    link = {"account_id": body["account_id"], "url": "https://example.org"}
+    link_answer = await world.call("POST", "/v1/links", link, headers={**session, "Idempotency-Key": "one"})
+    assert link_answer.status == 201
+    stranger = await world.call("POST", "/v1/sites", body, headers={**other_session, "Idempotency-Key": "one"})
+    assert stranger.code == "not_found"
+
+
+async def ready_with(world: World, edge_account_id: str) -> tuple[User, dict[str, str], dict[str, str]]:
+    user = await world.user()
+    account = await world.account(user, edge_account_id)
+    return user, await world.session(user), {"account_id": account.id, **HOST}
+
+
+@pytest.mark.rule("G3")
+async def test_two_at_the_same_moment_get_one_answer(world):
+    user, session, body = await ready(world)
+    headers = {**session, "Idempotency-Key": "one"}
+    answers = []
+    arrived, go_on = trio.Event(), trio.Event()
+
+    async def hold() -> None:
+        arrived.set()
+        await go_on.wait()
+
+    async def send() -> None:
+        answers.append(await world.call("POST", "/v1/sites", body, headers=headers))
+
+    world.supervisor.before = hold
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(send)
+        await arrived.wait()
+        go_on.set()
+    assert [answer.status for answer in answers] == [202] * 5
+    assert len({answer.raw for answer in answers}) == 1
+    assert sorted("Idempotent-Replayed" in answer.headers for answer in answers) == [False] + [True] * 4
+    assert len(world.supervisor.asked) == 1
+    assert await world.store.read(sites.count_sites(user.id)) == 1
+
+
+@pytest.mark.rule("G3")
+async def test_a_repeat_after_a_restart_gets_the_first_answer(world, store, clock, tmp_path):
+    _, session, body = await ready(world)
+    headers = {**session, "Idempotency-Key": "one"}
+    first = await world.call("POST", "/v1/sites", body, headers=headers)
+    async with open_world(store, clock, tmp_path) as restarted:
+        again = await restarted.call("POST", "/v1/sites", body, headers=headers)
+        assert (again.status, again.raw) == (202, first.raw)
+        assert restarted.supervisor.asked == []
+
+
+@pytest.mark.rule("G3")
+async def test_a_repeat_finds_what_an_actor_finishes_after_the_client_hung_up(world):
+    headers = {**await world.session(await world.user()), "Idempotency-Key": "one"}
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"}
+    arrived, go_on = trio.Event(), trio.Event()
+
+    async def hold() -> None:
+        arrived.set()
+        await go_on.wait()
+
+    world.supervisor.before = hold
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lambda: world.call("POST", "/v1/accounts", body, headers=headers))
+        await arrived.wait()
+        nursery.cancel_scope.cancel()
+    # The repeat is told by the actor that the account is connected already: by this very request.
+    async with trio.open_nursery() as nursery:
+        answers = []
+
+        async def repeat() -> None:
+            answers.append(await world.call("POST", "/v1/accounts", body, headers=headers))
+
+        nursery.start_soon(repeat)
+        go_on.set()
+    assert [answer.status for answer in answers] == [202]
+    other_key = {**headers, "Idempotency-Key": "two"}
+    assert (await world.call("POST", "/v1/accounts", body, headers=other_key)).code == "already_connected"
+
+
+@pytest.mark.rule("G3")
+async def test_a_repeat_gets_the_first_answer_also_when_what_it_names_is_gone(world):
+    user = await world.user()
+    account = await world.account(user)
+    headers = {**await world.session(user), "Idempotency-Key": "one"}
+    path = f"/v1/accounts/{account.id}/install"
+    first = await world.call("POST", path, headers=headers)
+    await world.store.run(_forget(account.id))
+    again = await world.call("POST", path, headers=headers)
+    assert (first.status, again.status, again.raw) == (202, 202, first.raw)
+    assert (await world.call("POST", path, headers={**headers, "Idempotency-Key": "two"})).status == 404
+
+
+def _forget(account_id: str) -> Tx[None]:
+    yield sql("delete from accounts where id = $1", account_id)
+
+
+@pytest.mark.rule("G4")
+async def test_another_body_under_the_same_key_is_a_conflict(world):
+    user, session, body = await ready(world)
+    headers = {**session, "Idempotency-Key": "one"}
+    await world.call("POST", "/v1/sites", body, headers=headers)
+    other = await world.call("POST", "/v1/sites", {**body, "host": "other.example.com"}, headers=headers)
+    assert (other.status, other.code) == (409, "idempotency_conflict")
+    assert (await world.call("POST", "/v1/sites", body, headers=headers)).status == 202
+    assert await world.store.read(sites.count_sites(user.id)) == 1
+
+
+@pytest.mark.rule("G3")
+async def test_a_body_in_another_order_of_fields_is_the_same_body(world):
+    _, session, body = await ready(world)
+    headers = {**session, "Idempotency-Key": "one", "Content-Type": "application/json"}
+    in_order = [f'{{"host": "{HOST["host"]}", "account_id": "{body["account_id"]}"}}']
+    in_order.append(f'{{"account_id":"{body["account_id"]}","host":"{HOST["host"]}"}}')
+    first, again = [await world.call("POST", "/v1/sites", headers=headers, data=raw) for raw in in_order]
+    assert (first.status, again.raw) == (202, first.raw)
+
+
+@pytest.mark.rule("G5")
+async def test_a_key_is_forgotten_after_a_day(world):
+    _, session, body = await ready(world)
+    headers = {**session, "Idempotency-Key": "one"}
+    first = await world.call("POST", "/v1/sites", body, headers=headers)
+    world.clock.advance_s(86_399)
+    assert (await world.call("POST", "/v1/sites", body, headers=headers)).raw == first.raw
+    world.clock.advance_s(1)
+    assert (await world.call("POST", "/v1/sites", body, headers=headers)).code == "site_exists"
+
+
+@pytest.mark.rule("A7")
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        EdgeUnavailable("down"),
+        ServiceError("token_check_failed"),
+        ServiceError("rate_limited", retry_after_s=3),
+        ServiceError("operation_in_progress"),
+        ServiceError("busy", retry_after_s=2),
+    ],
+)
+async def test_what_passes_by_itself_is_not_kept_so_the_same_request_goes_on(world, refusal):
+    headers = {**await world.session(await world.user()), "Idempotency-Key": "one"}
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"}
+    world.supervisor.refusal = refusal
+    refused = await world.call("POST", "/v1/accounts", body, headers=headers)
+    assert (refused.status, refused.code) == (refusal.status, refusal.code)
+    assert refused.headers.get("Retry-After") == (str(refusal.retry_after_s) if refusal.retry_after_s else None)
+    world.supervisor.refusal = None
+    assert (await world.call("POST", "/v1/accounts", body, headers=headers)).status == 202
+
+
+async def test_a_refusal_of_the_credential_is_not_kept(world):
+    user = await world.user(confirmed=False)
+    headers = {**await world.session(user), "Idempotency-Key": "one"}
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"}
+    assert (await world.call("POST", "/v1/accounts", body, headers=headers)).code == "email_unconfirmed"
+    await world.store.run(users.put_mail_token(user.id, "confirm", "d", world.clock() + 1))
+    await world.store.run(users.confirm_user("d", world.clock()))
+    assert (await world.call("POST", "/v1/accounts", body, headers=headers)).status == 202

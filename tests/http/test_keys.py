@@ -1,0 +1,305 @@
+"""Credentials: sessions and keys, scopes, restrictions, limits."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from svc.clock import day_of, day_text
+from svc.http.links import new_code
+from svc.store.tx import sql
+from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, SCOPES
+
+if TYPE_CHECKING:
+    from svc.store.tx import Row, Tx
+
+READS = {
+    "/v1/accounts": {"accounts", "sites"},
+    "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaaa": {"accounts", "sites"},
+    "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaaa/zones": {"accounts", "sites"},
+    "/v1/sites": {"sites"},
+    "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa": {"sites"},
+    "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/report": {"reports"},
+    "/v1/links": {"links"},
+    "/v1/links/lnk_aaaaaaaaaaaaaaaaaaaa": {"links"},
+    "/v1/links/lnk_aaaaaaaaaaaaaaaaaaaa/qr.svg": {"links"},
+    "/v1/links/lnk_aaaaaaaaaaaaaaaaaaaa/report": {"reports"},
+}
+WRITES = {
+    ("POST", "/v1/accounts"): ({"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}, {"accounts"}),
+    ("POST", "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaaa/install"): ({}, {"accounts"}),
+    ("PUT", "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaaa/link-host"): ({"host": "go.example.com"}, {"sites"}),
+    ("POST", "/v1/sites"): ({"account_id": "acc_aaaaaaaaaaaaaaaaaaaa", "host": "a.example.com"}, {"sites"}),
+    ("POST", "/v1/links"): ({"account_id": "acc_aaaaaaaaaaaaaaaaaaaa", "url": "https://example.org"}, {"links"}),
+}
+
+
+@pytest.mark.rule("C1")
+@pytest.mark.parametrize(
+    "credential", [None, "Bearer", "Bearer svc_unknown", "Bearer unknown", "Basic dXNlcjpwYXNz", "Bearer \xe4\xff"]
+)
+async def test_without_a_valid_credential_everything_is_unauthorized(world, credential):
+    headers = {} if credential is None else {"Authorization": credential}
+    for path in ["/v1/me", "/v1/keys", *READS]:
+        answer = await world.call("GET", path, headers=headers)
+        assert (answer.status, answer.code) == (401, "unauthorized")
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+    for (method, path), (body, _) in WRITES.items():
+        answer = await world.call(method, path, headers=headers, json=body)
+        assert (answer.status, answer.code) == (401, "unauthorized")
+
+
+@pytest.mark.rule("C1")
+async def test_an_expired_session_is_unauthorized(world):
+    session = await world.session(await world.user())
+    assert (await world.call("GET", "/v1/me", headers=session)).status == 200
+    world.clock.advance_s(48 * 3600)
+    assert (await world.call("GET", "/v1/me", headers=session)).status == 401
+
+
+@pytest.mark.rule("C2")
+async def test_a_key_reads_only_what_one_of_its_scopes_covers(world):
+    user = await world.user()
+    for scope in SCOPES:
+        key = await world.key(user, scope)
+        for path, needed in READS.items():
+            answer = await world.call("GET", path, headers=key)
+            if scope in needed:
+                assert answer.status in (200, 404), path
+            else:
+                assert (answer.status, answer.code) == (403, "scope_required"), path
+                assert answer.body["error"]["details"] == {"scopes": sorted(needed)}
+
+
+@pytest.mark.rule("C2")
+async def test_a_key_changes_only_what_its_scope_covers(world):
+    user = await world.user()
+    for scope in SCOPES:
+        key = await world.key(user, scope)
+        for n, ((method, path), (body, needed)) in enumerate(WRITES.items()):
+            answer = await world.call(method, path, headers={**key, "Idempotency-Key": f"{scope} {n}"}, json=body)
+            if scope in needed:
+                assert answer.status in (202, 404), path
+            else:
+                assert (answer.status, answer.code) == (403, "scope_required"), path
+
+
+@pytest.mark.rule("C3")
+async def test_keys_are_managed_by_the_page_session_only(world):
+    key = await world.key(await world.user())
+    for method, path, body in [
+        ("GET", "/v1/keys", None),
+        ("POST", "/v1/keys", {"scopes": ["links"]}),
+        ("DELETE", "/v1/keys/key_aaaaaaaaaaaaaaaaaaaa", {}),
+    ]:
+        answer = await world.call(method, path, headers=key, json=body)
+        assert (answer.status, answer.code) == (403, "session_required")
+
+
+@pytest.mark.rule("C4")
+async def test_accounts_that_a_key_does_not_list_do_not_exist_for_it(world):
+    user = await world.user()
+    mine = await world.account(user, EDGE_ACCOUNT, link_host="go.example.com")
+    hidden = await world.account(user, OTHER_EDGE_ACCOUNT, link_host="hi.example.com")
+    session = await world.session(user)
+    ids: dict[str, dict[str, str]] = {"sites": {}, "links": {}}
+    for account in (mine, hidden):
+        site = await world.call(
+            "POST", "/v1/sites", {"account_id": account.id, "host": "a.example.com"}, headers=session
+        )
+        ids["sites"][account.id] = site.body["site"]["id"]
+        link = await world.call(
+            "POST", "/v1/links", {"account_id": account.id, "url": "https://example.org"}, headers=session
+        )
+        ids["links"][account.id] = link.body["link"]["id"]
+    key = await world.key(user, allow_accounts=(EDGE_ACCOUNT,))
+    for noun in ("accounts", "sites", "links"):
+        listed = (await world.call("GET", f"/v1/{noun}", headers=key)).body[noun]
+        expected = mine.id if noun == "accounts" else ids[noun][mine.id]
+        assert [one["id"] for one in listed] == [expected]
+    for noun in ("sites", "links"):
+        assert (await world.call("GET", f"/v1/{noun}?account_id={hidden.id}", headers=key)).body[noun] == []
+    for path in (
+        f"/v1/accounts/{hidden.id}",
+        f"/v1/accounts/{hidden.id}/zones",
+        f"/v1/sites/{ids['sites'][hidden.id]}",
+        f"/v1/sites/{ids['sites'][hidden.id]}/report",
+        f"/v1/links/{ids['links'][hidden.id]}",
+        f"/v1/links/{ids['links'][hidden.id]}/qr.svg",
+        f"/v1/links/{ids['links'][hidden.id]}/report",
+    ):
+        assert (await world.call("GET", path, headers=key)).code == "not_found", path
+        assert (await world.call("GET", path, headers=session)).status == 200, path
+    for n, (method, path, body) in enumerate(
+        [
+            ("POST", f"/v1/accounts/{hidden.id}/install", {}),
+            ("PUT", f"/v1/accounts/{hidden.id}/link-host", {"host": "x.example.com"}),
+            ("POST", "/v1/sites", {"account_id": hidden.id, "host": "b.example.com"}),
+            ("POST", "/v1/links", {"account_id": hidden.id, "url": "https://example.org"}),
+            ("POST", "/v1/accounts", {"edge_account_id": OTHER_EDGE_ACCOUNT, "bootstrap_token": "t"}),
+        ]
+    ):
+        answer = await world.call(method, path, body, headers={**key, "Idempotency-Key": f"{n}"})
+        assert (answer.status, answer.code) == (404, "not_found"), path
+
+
+@pytest.mark.rule("C4")
+async def test_a_key_that_lists_no_account_sees_none(world):
+    user = await world.user()
+    await world.account(user)
+    key = await world.key(user, allow_accounts=())
+    for noun in ("accounts", "sites", "links"):
+        assert (await world.call("GET", f"/v1/{noun}", headers=key)).body == {noun: []}
+
+
+@pytest.mark.rule("C5")
+async def test_a_key_is_taken_from_its_addresses_only_and_no_header_helps(world):
+    key = await world.key(await world.user(), allow_ips=("198.51.100.0/24", "2001:db8::1"))
+
+    async def status(peer: str, forwarded: str | None = None) -> int:
+        headers = key if forwarded is None else {**key, "X-Forwarded-For": forwarded}
+        answer = await world.call("GET", "/v1/me", headers=headers, scope_base={"client": (peer, 4711)})
+        return int(answer.status)
+
+    assert await status("198.51.100.7") == 200
+    assert await status("2001:db8::1") == 200
+    assert await status("203.0.113.1") == 401
+    assert await status("203.0.113.1", "198.51.100.7") == 401
+    assert await status("10.0.0.1", "198.51.100.7") == 200
+    assert await status("10.0.0.1", "198.51.100.7, 203.0.113.1") == 401
+
+
+@pytest.mark.rule("C6")
+async def test_a_keys_value_is_shown_once_and_stored_only_as_a_hash(world):
+    user = await world.user()
+    session = await world.session(user)
+    body = {"scopes": ["links", "reports", "links"], "allow_ips": ["192.0.2.1"], "allow_accounts": [EDGE_ACCOUNT]}
+    issued = await world.call("POST", "/v1/keys", body, headers=session)
+    assert issued.status == 201
+    value = issued.body["key"]
+    assert re.fullmatch(r"svc_[A-Za-z0-9_-]{43}", value)
+    shown = {name: of for name, of in issued.body.items() if name != "key"}
+    assert shown == {
+        "id": shown["id"],
+        "prefix": value[:12],
+        "scopes": ["links", "reports"],
+        "allow_accounts": [EDGE_ACCOUNT],
+        "allow_ips": ["192.0.2.1"],
+        "created_at": "2026-11-21T04:00:00.000Z",
+        "last_used": None,
+    }
+    listed = await world.call("GET", "/v1/keys", headers=session)
+    assert listed.body == {"keys": [shown]}
+    assert value.encode() not in listed.raw
+    stored = await world.store.read(_whole_row(shown["id"]))
+    assert value not in repr(stored)
+
+
+def _whole_row(key_id: str) -> Tx[list[Row]]:
+    return (yield sql("select * from keys where id = $1", key_id))
+
+
+@pytest.mark.rule("C6")
+@pytest.mark.rule("G3")
+async def test_a_repeat_of_an_issue_gets_key_already_issued_and_no_second_key(world):
+    session = {**await world.session(await world.user()), "Idempotency-Key": "one"}
+    first = await world.call("POST", "/v1/keys", {"scopes": ["links"]}, headers=session)
+    again = await world.call("POST", "/v1/keys", {"scopes": ["links"]}, headers=session)
+    assert (first.status, again.status, again.code) == (201, 409, "key_already_issued")
+    assert first.body["key"].encode() not in again.raw
+    other = await world.call("POST", "/v1/keys", {"scopes": ["sites"]}, headers=session)
+    assert other.code == "idempotency_conflict"
+    assert len((await world.call("GET", "/v1/keys", headers=session)).body["keys"]) == 1
+
+
+@pytest.mark.rule("C7")
+@pytest.mark.parametrize(("plan", "limit"), [("free", 1), ("api", 5)])
+async def test_a_plan_has_its_number_of_keys(world, plan, limit):
+    session = await world.session(await world.user(plan=plan))
+    answers = [await world.call("POST", "/v1/keys", {"scopes": ["links"]}, headers=session) for _ in range(limit + 1)]
+    assert [answer.status for answer in answers] == [201] * limit + [403]
+    assert answers[-1].code == "limit_reached"
+
+
+@pytest.mark.rule("C8")
+async def test_a_revoked_key_is_unauthorized_at_once(world):
+    user = await world.user()
+    session = await world.session(user)
+    issued = (await world.call("POST", "/v1/keys", {"scopes": ["links"]}, headers=session)).body
+    key = {"Authorization": f"Bearer {issued['key']}"}
+    assert (await world.call("GET", "/v1/links", headers=key)).status == 200
+    stranger = await world.session(await world.user())
+    assert (await world.call("DELETE", f"/v1/keys/{issued['id']}", headers=stranger)).code == "not_found"
+    revoked = await world.call("DELETE", f"/v1/keys/{issued['id']}", headers=session)
+    assert (revoked.status, revoked.body) == (200, {"ok": True})
+    assert (await world.call("GET", "/v1/links", headers=key)).code == "unauthorized"
+    assert (await world.call("DELETE", f"/v1/keys/{issued['id']}", headers=session)).code == "not_found"
+
+
+@pytest.mark.rule("C9")
+async def test_last_used_is_the_day_of_the_last_use(world):
+    user = await world.user()
+    session = await world.session(user)
+    key = await world.key(user)
+    for _ in range(2):
+        await world.call("GET", "/v1/me", headers=key)
+        listed = (await world.call("GET", "/v1/keys", headers=session)).body["keys"]
+        assert listed[0]["last_used"] == day_text(day_of(world.clock()))
+        world.clock.advance_s(86_400)
+
+
+@pytest.mark.rule("C10")
+async def test_a_key_is_limited_to_so_many_requests_a_minute(world):
+    user = await world.user()
+    key, other, session = await world.key(user), await world.key(user), await world.session(user)
+    for n in range(120):
+        answer = await world.call("GET", "/v1/me", headers=key)
+        assert answer.status == 200
+        assert answer.headers["RateLimit-Policy"] == '"key";q=120;w=60'
+        assert answer.headers["RateLimit"] == f'"key";r={119 - n};t=60'
+    world.clock.advance_s(20)
+    over = await world.call("GET", "/v1/me", headers=key)
+    assert (over.status, over.code, over.headers["Retry-After"]) == (429, "rate_limited", "40")
+    assert over.headers["RateLimit"] == '"key";r=0;t=40'
+    assert (await world.call("GET", "/v1/me", headers=other)).status == 200
+    assert (await world.call("GET", "/v1/me", headers=session)).status == 200
+    world.clock.advance_s(40)
+    assert (await world.call("GET", "/v1/me", headers=key)).status == 200
+
+
+@pytest.mark.rule("C11")
+async def test_me_says_who_asks_and_what_is_used(world):
+    user = await world.user(confirmed=False)
+    session = await world.session(user)
+    answer = await world.call("GET", "/v1/me", headers=session)
+    assert answer.body == {
+        "user": {"id": user.id, "email": "user1@example.com", "email_confirmed": False},
+        "plan": "free",
+        "limits": {
+            "accounts": 2,
+            "sites": 3,
+            "links": 4,
+            "keys": 1,
+            "requests_per_minute": 120,
+            "report_reads_per_minute": 30,
+        },
+        "use": {"accounts": 0, "sites": 0, "links": 0, "keys": 0},
+        "via": "session",
+    }
+    account = await world.account(user, link_host="go.example.com")
+    await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
+    for code in (new_code(), new_code()):
+        body = {"account_id": account.id, "url": "https://example.org", "code": code}
+        await world.call("POST", "/v1/links", body, headers=session)
+    by_key = (await world.call("GET", "/v1/me", headers=await world.key(user))).body
+    assert by_key["via"] == "key"
+    assert by_key["use"] == {"accounts": 1, "sites": 1, "links": 2, "keys": 1}
+
+
+@pytest.mark.rule("C11")
+async def test_me_of_plan_api_may_have_five_keys(world):
+    session = await world.session(await world.user(plan="api"))
+    body = (await world.call("GET", "/v1/me", headers=session)).body
+    assert (body["plan"], body["limits"]["keys"]) == ("api", 5)

@@ -1,0 +1,60 @@
+"""The sliding window: exact at its borders, and it forgets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.http.limits import SlidingLimit
+
+
+@pytest.mark.rule("C10")
+def test_the_place_after_the_quota_is_refused_and_says_when_to_come_back():
+    limit = SlidingLimit(3)
+    assert [limit.take("a", at).remaining for at in (0, 10_000, 20_000)] == [2, 1, 0]
+    refused = limit.take("a", 20_001)
+    assert not refused.allowed
+    assert refused.reset_s == 40
+    assert not limit.take("a", 59_999).allowed
+    assert limit.take("a", 60_000).allowed
+    assert not limit.take("a", 60_000).allowed
+
+
+def test_names_do_not_share_a_window():
+    limit = SlidingLimit(1)
+    assert limit.take("a", 0).allowed
+    assert limit.take("b", 0).allowed
+    assert not limit.take("a", 1).allowed
+
+
+def test_idle_names_are_forgotten():
+    limit = SlidingLimit(5)
+    for n in range(1_000):
+        limit.take(f"old {n}", 0)
+    for n in range(1_000):
+        limit.take("busy", 60_000 + n)
+    assert len(limit) == 1
+
+
+def test_a_clock_that_is_set_back_does_not_lock_anybody_out():
+    limit = SlidingLimit(1)
+    assert limit.take("a", 10_000_000).allowed
+    assert limit.take("a", 5_000_000).allowed
+
+
+@given(steps=st.lists(st.integers(min_value=0, max_value=30_000), max_size=60), quota=st.integers(1, 5))
+def test_no_window_of_a_minute_ever_holds_more_than_the_quota(steps, quota):
+    limit = SlidingLimit(quota)
+    now, allowed = 0, []
+    for step in steps:
+        now += step
+        verdict = limit.take("a", now)
+        if verdict.allowed:
+            allowed.append(now)
+        else:
+            assert limit.take("a", now + verdict.reset_s * 1000).allowed
+            now += verdict.reset_s * 1000
+            allowed.append(now)
+    for at in allowed:
+        assert len([other for other in allowed if at - 60_000 < other <= at]) <= quota

@@ -1,0 +1,212 @@
+"""Links: their shape, and what is refused."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import trio
+
+from svc.http.links import new_code
+from svc.http.qr import svg
+from svc.model import Counts
+from svc.store import totals
+from tests.http.conftest import EDGE_ACCOUNT
+
+NOW = "2026-11-21T04:00:00.000Z"
+
+
+@pytest.mark.rule("L1", "L2")
+async def test_a_new_link_answers_201(world):
+    _, session, account = await world.ready()
+    rules = [
+        {"url": "https://example.org/de", "countries": ["DE", "AT"], "devices": ["mobile"]},
+        {"url": "https://example.org/desk", "devices": ["desktop"]},
+        {"url": "https://example.org/all"},
+    ]
+    body = {"account_id": account.id, "url": "https://example.org/?a=%20#x", "code": "My_code-1", "rules": rules}
+    answer = await world.call("POST", "/v1/links", body, headers=session)
+    assert (answer.status, list(answer.body)) == (201, ["link"])
+    link = answer.body["link"]
+    assert link == {
+        "id": link["id"],
+        "account_id": account.id,
+        "code": "My_code-1",
+        "short_url": "https://go.example.com/My_code-1",
+        "url": "https://example.org/?a=%20#x",
+        "rules": rules,
+        "state": "active",
+        "config": "pending",
+        "created_at": NOW,
+    }
+    assert world.supervisor.woken == [EDGE_ACCOUNT]
+    assert (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body == {"link": link}
+
+
+@pytest.mark.rule("L1")
+async def test_a_code_is_six_random_characters_when_none_is_given(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example"}
+    codes = {(await world.call("POST", "/v1/links", body, headers=session)).body["link"]["code"] for _ in range(4)}
+    assert len(codes) == 4
+    assert all(re.fullmatch(r"[A-Za-z0-9]{6}", code) for code in codes)
+    assert len({new_code() for _ in range(1_000)}) == 1_000
+
+
+@pytest.mark.rule("L1")
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("abc", 201),
+        ("x" * 32, 201),
+        ("-_-", 201),
+        ("ab", 400),
+        ("x" * 33, 400),
+        ("a.b", 400),
+        ("abc\n", 400),
+        ("äbc", 400),
+    ],
+)
+async def test_a_code_has_3_to_32_characters_of_a_small_alphabet(world, code, status):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example", "code": code}
+    assert (await world.call("POST", "/v1/links", body, headers=session)).status == status
+
+
+@pytest.mark.rule("L1")
+async def test_of_two_links_with_one_code_at_once_one_is_made(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example", "code": "same"}
+    answers = []
+
+    async def add() -> None:
+        answers.append(await world.call("POST", "/v1/links", body, headers=session))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(add)
+    assert sorted(answer.status for answer in answers) == [201, 409, 409, 409]
+    assert {answer.code for answer in answers} == {None, "link_exists"}
+
+
+@pytest.mark.rule("L1")
+async def test_a_link_needs_a_link_host(world):
+    user = await world.user()
+    account = await world.account(user)
+    body = {"account_id": account.id, "url": "https://a.example"}
+    answer = await world.call("POST", "/v1/links", body, headers=await world.session(user))
+    assert (answer.status, answer.code) == (409, "link_host_required")
+
+
+@pytest.mark.rule("L2")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org",
+        "https:example.org",
+        "https://",
+        "https:///x",
+        "https:////example.org",
+        "//example.org",
+        "example.org",
+        "javascript:alert(1)",
+        "https://exa mple.org",
+        "https://example.org/\r\nSet-Cookie: a=b",
+        "https://example.org/ä",
+        "https://example.org\\@go.example.com",
+        "https://example.org:99999/",
+        "https://[::1",
+        "https://go%2Eexample.com/",
+        "https://go.example.com/abc",
+        "https://GO.example.com./abc",
+        "https://user@go.example.com:443/",
+        "https://example.org/" + "x" * 2029,
+    ],
+)
+async def test_a_target_is_https_short_and_not_on_the_link_host(world, url):
+    _, session, account = await world.ready()
+    for body in ({"url": url}, {"url": "https://a.example", "rules": [{"url": url}]}):
+        answer = await world.call("POST", "/v1/links", {"account_id": account.id, **body}, headers=session)
+        assert (answer.status, answer.code) == (400, "invalid_request"), url
+        path = answer.body["error"]["details"]["issues"][0]["path"]
+        assert path == ("rules.0.url" if "rules" in body else "url")
+
+
+@pytest.mark.rule("L2")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org",
+        "HTTPS://Example.org/A?b=c&d[]=e#f",
+        "https://xn--exmple-cua.com/%C3%A4",
+        "https://user:pass@example.org:8443/",
+        "https://[2001:db8::1]/",
+        "https://not-go.example.com/",
+        "https://my_host.example.org/~a/(b)/@c",
+        "https://example.org/" + "x" * 2028,
+    ],
+)
+async def test_any_other_https_address_is_a_target(world, url):
+    _, session, account = await world.ready()
+    answer = await world.call("POST", "/v1/links", {"account_id": account.id, "url": url}, headers=session)
+    assert (answer.status, answer.body["link"]["url"]) == (201, url)
+
+
+@pytest.mark.rule("L2")
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [{"url": "https://a.example"}] * 11,
+        [{}],
+        [{"url": "https://a.example", "countries": ["de"]}],
+        [{"url": "https://a.example", "countries": ["DEU"]}],
+        [{"url": "https://a.example", "countries": "DE"}],
+        [{"url": "https://a.example", "devices": ["tablet"]}],
+        [{"url": "https://a.example", "weight": 1}],
+    ],
+)
+async def test_rules_that_do_not_fit_are_refused(world, rules):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example", "rules": rules}
+    answer = await world.call("POST", "/v1/links", body, headers=session)
+    assert (answer.status, answer.code) == (400, "invalid_request")
+
+
+@pytest.mark.rule("L4")
+async def test_clicks_of_a_week_are_in_the_list_for_who_may_read_reports(world):
+    user, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example"}
+    link = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
+    assert "clicks_7d" not in link
+    today = world.clock() // 86_400_000
+    parts = [
+        totals.PushedPart(
+            n, day, (day + 1) * 86_400_000, True, (), (), (totals.TargetCounts(link["id"], Counts(views, 9, 1)),)
+        )
+        for n, (day, views) in enumerate([(today - 8, 1), (today - 7, 10), (today - 1, 100)])
+    ]
+    ingested = await world.store.run(totals.ingest(account.id, parts, world.clock()))
+    assert len(ingested.accepted) == 3
+    listed = (await world.call("GET", "/v1/links", headers=session)).body["links"]
+    assert [one["clicks_7d"] for one in listed] == [110]
+    with_reports = await world.key(user, "links", "reports")
+    assert (await world.call("GET", "/v1/links", headers=with_reports)).body["links"][0]["clicks_7d"] == 110
+    without = await world.key(user, "links")
+    assert "clicks_7d" not in (await world.call("GET", "/v1/links", headers=without)).body["links"][0]
+    assert "clicks_7d" not in (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body["link"]
+
+
+@pytest.mark.rule("L6")
+async def test_a_qr_code_is_an_svg_of_the_short_address(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example", "code": "abc"}
+    link = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
+    path = f"/v1/links/{link['id']}/qr.svg"
+    answer = await world.call("GET", path, headers=session)
+    assert answer.headers["Content-Type"] == "image/svg+xml"
+    assert answer.raw.decode() == svg("https://go.example.com/abc?q")
+    assert (await world.call("GET", f"{path}?size=64", headers=session)).raw.decode() == svg(
+        "https://go.example.com/abc?q", 64
+    )
+    for wrong in ("size=63", "size=10000", "size=x", "size=", "size=64&size=65", "width=64"):
+        assert (await world.call("GET", f"{path}?{wrong}", headers=session)).code == "invalid_request"

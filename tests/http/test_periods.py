@@ -1,0 +1,201 @@
+"""Report arithmetic: which numbers come from where, and which are left out rather than guessed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.actors.live import Live
+from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
+from svc.http import periods
+from svc.http.periods import Stored, span_of
+from svc.http.wire import top
+from svc.model import DIMENSIONS, Counts
+from tests.clock import START_MS
+
+TODAY = day_of(START_MS)
+NOW = TODAY * DAY_MS + 5 * HOUR_MS + 600_000  # ten past five
+NOTHING = Stored(days={}, hours={}, sent_until=None, sent_days=frozenset())
+
+
+def live(days: Any = None, hours: Any = None, at: int = NOW, breakdowns: Any = None) -> Live:
+    return Live(at=at, days=days or {}, hours=hours or {}, breakdowns=breakdowns or {})
+
+
+def site_report(*of: Any) -> Any:
+    return periods.site_report(*of)
+
+
+def link_report(*of: Any, **more: Any) -> Any:
+    return periods.link_report(*of, **more)
+
+
+def at_of(report: Any) -> list[str]:
+    return [point["at"] for point in report["series"]]
+
+
+@pytest.mark.rule("R1")
+@pytest.mark.parametrize(("period", "days"), [("today", 1), ("7d", 7), ("30d", 30)])
+def test_a_period_ends_today(period, days):
+    report = site_report(span_of(period, NOW), NOTHING, None, None)
+    assert report["from"] == day_text(TODAY - days + 1)
+    assert report["to"] == day_text(TODAY)
+    assert list(report) == [
+        "period",
+        "from",
+        "to",
+        "as_of",
+        "totals",
+        "series",
+        "incomplete",
+        "breakdowns",
+        "unavailable",
+    ]
+
+
+@pytest.mark.rule("R2")
+def test_a_site_before_its_first_push_has_no_as_of_and_no_hours():
+    report = site_report(span_of("today", NOW), NOTHING, None, None)
+    assert report["as_of"] is None
+    assert report["series"] == []
+    assert report["totals"] == {"views": 0, "bots": 0, "visitors": 0}
+
+
+@pytest.mark.rule("R2")
+def test_a_sites_today_has_a_point_for_each_hour_up_to_as_of():
+    until = TODAY * DAY_MS + 4 * HOUR_MS
+    stored = Stored(
+        days={TODAY: Counts(7, 1, 5)},
+        hours={TODAY * DAY_MS + HOUR_MS: Counts(7, 1, 5)},
+        sent_until=until,
+        sent_days=frozenset(),
+    )
+    report = site_report(span_of("today", NOW), stored, None, None)
+    assert report["as_of"] == iso(until)
+    assert at_of(report) == [iso(TODAY * DAY_MS + hour * HOUR_MS) for hour in range(4)]
+    assert [point["views"] for point in report["series"]] == [0, 7, 0, 0]
+    assert report["totals"] == {"views": 7, "bots": 1, "visitors": 5}
+
+
+@pytest.mark.rule("R2")
+def test_hours_of_yesterday_are_no_points_of_today_when_the_worker_is_silent():
+    stored = Stored(days={}, hours={}, sent_until=(TODAY - 1) * DAY_MS + 9 * HOUR_MS, sent_days=frozenset())
+    report = site_report(span_of("today", NOW), stored, None, None)
+    assert report["series"] == []
+    assert report["as_of"] == iso((TODAY - 1) * DAY_MS + 9 * HOUR_MS)
+
+
+@pytest.mark.rule("R2")
+@pytest.mark.parametrize(("period", "days"), [("7d", 7), ("30d", 30)])
+def test_a_sites_longer_periods_have_a_point_for_each_day(period, days):
+    stored = Stored(
+        days={TODAY: Counts(3, 0, 2), TODAY - 6: Counts(10, 4, 8)},
+        hours={},
+        sent_until=TODAY * DAY_MS + HOUR_MS,
+        sent_days=frozenset(),
+    )
+    report = site_report(span_of(period, NOW), stored, None, None)
+    assert at_of(report) == [iso(day * DAY_MS) for day in range(TODAY - days + 1, TODAY + 1)]
+    assert report["totals"] == {"views": 13, "bots": 4, "visitors": 10}
+
+
+@pytest.mark.rule("R7")
+def test_refused_hours_make_a_sites_report_incomplete_and_never_a_links():
+    stored = Stored(days={TODAY: Counts(3, 0, 2)}, hours={}, sent_until=NOW, sent_days=frozenset(), hours_refused=True)
+    assert site_report(span_of("today", NOW), stored, None, None)["incomplete"] is True
+    link = link_report(span_of("today", NOW), stored, live(), breakdowns=False, unavailable=None)
+    assert link["incomplete"] is False
+
+
+@pytest.mark.rule("R3")
+def test_a_top_has_the_ten_largest_in_order():
+    tally = {f"/{n}": n for n in range(1, 15)} | {"(other)": 9, "/a": 9}
+    shown = top(tally)
+    assert len(shown) == 10
+    assert [entry["n"] for entry in shown] == [14, 13, 12, 11, 10, 9, 9, 9, 8, 7]
+    assert [entry["key"] for entry in shown[5:8]] == ["(other)", "/9", "/a"]
+
+
+@pytest.mark.rule("R3")
+def test_breakdowns_have_every_dimension():
+    read = live(breakdowns={"pages": {"/": 3}})
+    report = site_report(span_of("today", NOW), NOTHING, read, None)
+    assert list(report["breakdowns"]) == list(DIMENSIONS)
+    assert report["breakdowns"]["pages"] == [{"key": "/", "n": 3}]
+    assert report["breakdowns"]["bots"] == []
+
+
+@pytest.mark.rule("R4")
+def test_a_links_today_is_read_live_up_to_the_moment_of_the_read():
+    hours = {TODAY * DAY_MS + 5 * HOUR_MS: Counts(2, 1, 2)}
+    stored = Stored(days={TODAY: Counts(1, 0, 1)}, hours={}, sent_until=NOW, sent_days=frozenset())
+    read = live({TODAY: Counts(4, 1, 3)}, hours)
+    report = link_report(span_of("today", NOW), stored, read, breakdowns=False, unavailable=None)
+    assert report["as_of"] == iso(NOW)
+    assert len(report["series"]) == 6
+    assert report["series"][-1] == {"at": iso(TODAY * DAY_MS + 5 * HOUR_MS), "views": 2, "bots": 1, "visitors": 2}
+    assert report["totals"] == {"views": 4, "bots": 1, "visitors": 3}
+    assert report["breakdowns"] is None
+    assert report["unavailable"] is None
+
+
+@pytest.mark.rule("R4")
+def test_a_links_closed_days_come_from_what_is_stored_and_unsent_ones_from_the_live_read():
+    stored = Stored(
+        days={TODAY - 2: Counts(10, 0, 9), TODAY - 1: Counts(1, 0, 1)},
+        hours={},
+        sent_until=(TODAY - 1) * DAY_MS,
+        sent_days={TODAY - 3, TODAY - 2},
+    )
+    read = live({TODAY - 3: Counts(99), TODAY - 2: Counts(99), TODAY - 1: Counts(5, 0, 4), TODAY: Counts(2, 0, 2)})
+    report = link_report(span_of("7d", NOW), stored, read, breakdowns=True, unavailable=None)
+    assert [point["views"] for point in report["series"]] == [0, 0, 0, 0, 10, 5, 2]
+    assert report["totals"]["views"] == 17
+    assert report["breakdowns"] is not None
+
+
+@pytest.mark.rule("R5")
+def test_a_link_whose_database_cannot_be_read_shows_stored_days_only():
+    stored = Stored(
+        days={TODAY - 2: Counts(10, 0, 9), TODAY: Counts(7, 0, 7)},
+        hours={TODAY * DAY_MS: Counts(7, 0, 7)},
+        sent_until=TODAY * DAY_MS + HOUR_MS,
+        sent_days={TODAY - 3, TODAY - 2, TODAY - 1},
+    )
+    week = link_report(span_of("7d", NOW), stored, None, breakdowns=True, unavailable="cloudflare")
+    assert at_of(week) == [iso(day * DAY_MS) for day in (TODAY - 3, TODAY - 2, TODAY - 1)]
+    assert week["totals"]["views"] == 10
+    assert week["unavailable"] == "cloudflare"
+    assert week["breakdowns"] is None
+    assert week["as_of"] is None
+    today = link_report(span_of("today", NOW), stored, None, breakdowns=False, unavailable="rate_limited")
+    assert today["series"] == []
+    assert today["totals"] == {"views": 0, "bots": 0, "visitors": 0}
+
+
+counts = st.builds(Counts, st.integers(0, 100), st.integers(0, 100), st.integers(0, 100))
+some_days = st.dictionaries(st.integers(TODAY - 35, TODAY), counts)
+
+
+@pytest.mark.rule("R1")
+@given(
+    period=st.sampled_from(["7d", "30d"]),
+    days=some_days,
+    live_days=some_days,
+    sent_days=st.sets(st.integers(TODAY - 35, TODAY - 1)),
+    readable=st.booleans(),
+)
+def test_totals_are_the_sum_of_the_points(period, days, live_days, sent_days, readable):
+    stored = Stored(days=days, hours={}, sent_until=None, sent_days=sent_days)
+    span = span_of(period, NOW)
+    in_span = {day: of for day, of in days.items() if day in span.days}
+    read = live(live_days) if readable else None
+    for report in (
+        site_report(span, Stored(in_span, {}, None, sent_days), None, None),
+        link_report(span, stored, read, breakdowns=False, unavailable=None),
+    ):
+        for name in ("views", "bots", "visitors"):
+            assert report["totals"][name] == sum(point[name] for point in report["series"])

@@ -1,0 +1,296 @@
+"""Whatever is sent, the answer is an answer: the error object, never a crash, nothing half done."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from svc.errors import CATALOGUE
+from svc.http import app as app_module
+from svc.store import links, sites, users
+from tests.http.conftest import EDGE_ACCOUNT, World
+
+if TYPE_CHECKING:
+    from svc.model import User
+
+NUL, DEEP = "a\x00b", "[" * 100_000
+HUGE = 10**400
+
+GOOD: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/v1/keys"): {"scopes": ["links"], "allow_accounts": [EDGE_ACCOUNT], "allow_ips": ["192.0.2.0/24"]},
+    ("POST", "/v1/accounts"): {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"},
+    ("PUT", "/v1/accounts/{account}/link-host"): {"host": "go.example.com"},
+    ("POST", "/v1/sites"): {"account_id": "{account}", "host": "shop.example.com", "excluded_paths": ["/admin"]},
+    ("POST", "/v1/links"): {"account_id": "{account}", "url": "https://example.org/", "code": "abc", "rules": []},
+    ("POST", "/auth/sign-up"): {"email": "new@example.com", "password": "long enough"},
+    ("POST", "/auth/sign-in"): {"email": "new@example.com", "password": "long enough"},
+    ("POST", "/auth/confirm"): {"token": "abc"},
+    ("POST", "/auth/confirm/resend"): {"email": "new@example.com"},
+    ("POST", "/auth/password-reset"): {"email": "new@example.com"},
+    ("POST", "/auth/password-reset/confirm"): {"token": "abc", "password": "long enough"},
+}
+EMPTY = [
+    ("POST", "/v1/accounts/{account}/install"),
+    ("DELETE", "/v1/keys/key_aaaaaaaaaaaaaaaaaaaa"),
+    ("POST", "/auth/refresh"),
+    ("POST", "/auth/sign-out"),
+]
+ENDPOINTS = [*GOOD, *EMPTY]
+
+NOT_AN_OBJECT: list[bytes] = [
+    b"{",
+    b"[]",
+    b"null",
+    b'"text"',
+    b"1",
+    b"NaN",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf{}",
+    b'{"a":"\\ud800"}',
+    b'{"\\ud800":1}',
+    DEEP.encode()[:50_000],
+    b'{"a":' + DEEP.encode()[:50_000],
+    b"{'a': 1}",
+    b'{"a": 1,}',
+    b'{"unknown": 1}',
+    b'{"unknown\\u0000": "\\u0000"}',
+    b'{"' + b"x" * 50_000 + b'": 1}',
+    b"{" + b",".join(b'"%d": 1' % n for n in range(5_000)) + b"}",
+]
+
+
+def is_error(answer: Any, status: int, code: str) -> None:
+    assert (answer.status, answer.code) == (status, code), answer.raw
+    error = answer.body["error"]
+    assert set(answer.body) == {"error"}
+    assert set(error) <= {"code", "message", "details"}
+    assert error["message"]
+    assert CATALOGUE[code][0] == status
+    assert len(answer.raw) < 10_000
+    assert answer.headers["X-Request-Id"].startswith("req_")
+
+
+async def owner(world: World) -> tuple[User, dict[str, str], str]:
+    user = await world.user()
+    account = await world.account(user, link_host="go.example.com")
+    return user, await world.session(user), account.id
+
+
+async def nothing_was_done(world: World, user: User) -> None:
+    assert await world.store.read(sites.count_sites(user.id)) == 0
+    assert await world.store.read(links.count_links(user.id)) == 0
+    assert await world.store.read(users.find_user("new@example.com")) is None
+    assert world.supervisor.asked == []
+
+
+@pytest.mark.rule("G8")
+async def test_a_body_that_is_no_such_object_is_an_invalid_request_everywhere(world):
+    user, session, account = await owner(world)
+    for method, path in ENDPOINTS:
+        for raw in NOT_AN_OBJECT:
+            answer = await world.call(
+                method,
+                path.replace("{account}", account),
+                headers={**session, "Content-Type": "application/json"},
+                data=raw,
+            )
+            is_error(answer, 400, "invalid_request")
+            assert 1 <= len(answer.body["error"]["details"]["issues"]) <= 20
+    await nothing_was_done(world, user)
+
+
+WRONG_VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    HUGE,
+    1.5,
+    "",
+    " ",
+    NUL,
+    "x" * 90_000,
+    [],
+    [[]],
+    {},
+    {"a": 1},
+    ["x"],
+    [None],
+    ["\x00"],
+]
+
+
+@pytest.mark.rule("G8")
+async def test_a_field_of_the_wrong_kind_is_an_invalid_request_that_names_it(world):
+    user, session, account = await owner(world)
+    for (method, path), good in GOOD.items():
+        for name in good:
+            for wrong in WRONG_VALUES:
+                if (name, wrong) in ALLOWED or (name == "code" and wrong is None):
+                    continue
+                body = json.dumps({**good, name: wrong}).replace("{account}", account)
+                answer = await world.call(
+                    method,
+                    path.replace("{account}", account),
+                    headers={**session, "Content-Type": "application/json"},
+                    data=body,
+                )
+                if name == "account_id" and isinstance(wrong, str) and wrong != NUL and len(wrong) < 100:
+                    is_error(answer, 404, "not_found")
+                    continue
+                if name == "password" and path.endswith("sign-in") and isinstance(wrong, str) and len(wrong) < 100:
+                    assert answer.code in ("unauthorized", "rate_limited")
+                    continue
+                if name == "token" and isinstance(wrong, str) and len(wrong) < 100:
+                    assert answer.code in ("invalid_request", "rate_limited")
+                    continue
+                is_error(answer, 400, "invalid_request")
+                if not body.count("9" * 100):
+                    assert answer.body["error"]["details"]["issues"][0]["path"].split(".")[0] in (name, "")
+    await nothing_was_done(world, user)
+
+
+ALLOWED: list[tuple[str, Any]] = [
+    ("allow_accounts", None),
+    ("allow_accounts", []),
+    ("allow_ips", None),
+    ("allow_ips", []),
+    ("excluded_paths", []),
+    ("rules", []),
+]
+
+
+@pytest.mark.rule("G8")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v1/nothing",
+        "/v1/sites/",
+        "/v1//sites",
+        "/v1/sites/%00",
+        "/v1/sites/..%2f",
+        "/v1/sites/site_%F0%9F%98%80",
+        "/v1/sites/" + "x" * 3000,
+        "/v1/sites/acc_aaaaaaaaaaaaaaaaaaaa",
+        "/v1/links/lnk_aaaaaaaaaaaaaaaaaaaa/qr.svg",
+        "/v1/links/lnk_%ff/report",
+        "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaa1",
+        "/v1/accounts/%27%20or%201=1/zones",
+        "/openapi.json",
+    ],
+)
+async def test_what_is_not_there_is_not_found(world, path):
+    session = await world.session(await world.user())
+    is_error(await world.call("GET", path, headers=session), 404, "not_found")
+
+
+@pytest.mark.rule("G8")
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PATCH", "/v1/sites", "GET, HEAD, POST"),
+        ("DELETE", "/v1/me", "GET, HEAD"),
+        ("OPTIONS", "/v1/sites", "GET, HEAD, POST"),
+        ("GET", "/auth/sign-in", "POST"),
+        ("TRACE", "/healthz", "GET, HEAD"),
+        ("FOO", "/v1/links", "GET, HEAD, POST"),
+    ],
+)
+async def test_a_wrong_method_is_said_to_be_one(world, method, path, allowed):
+    answer = await world.call(method, path)
+    is_error(answer, 405, "method_not_allowed")
+    assert answer.headers["Allow"] == allowed
+
+
+@pytest.mark.rule("C13")
+async def test_a_body_over_the_limit_is_too_large(world):
+    user, session, _ = await owner(world)
+    for method, path in [("POST", "/v1/sites"), ("POST", "/auth/sign-up"), ("POST", "/v1/keys")]:
+        answer = await world.call(
+            method, path, headers={**session, "Content-Type": "application/json"}, data=b'{"a":"' + b"x" * 100_001
+        )
+        is_error(answer, 413, "payload_too_large")
+    await nothing_was_done(world, user)
+
+
+@pytest.mark.rule("G1")
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+async def test_a_body_that_is_not_said_to_be_json_is_refused(world, kind):
+    session = await world.session(await world.user())
+    answer = await world.call(
+        "POST", "/v1/keys", headers={**session, "Content-Type": kind}, data=b'{"scopes":["links"]}'
+    )
+    is_error(answer, 400, "invalid_request")
+    assert answer.body["error"]["details"]["issues"] == [
+        {"path": "Content-Type", "message": "must be application/json"}
+    ]
+
+
+async def test_a_body_of_a_get_is_ignored(world):
+    session = await world.session(await world.user())
+    answer = await world.call("GET", "/v1/me", headers={**session, "Content-Type": "text/plain"}, data=b"\xff{")
+    assert answer.status == 200
+
+
+@pytest.mark.rule("G8")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "limit=" + "9" * 300,
+        "limit=1&limit=2",
+        "unknown=1",
+        "cursor=%00",
+        "account_id=%00",
+        "account_id=" + "x" * 101,
+        "%ff=%fe",
+    ],
+)
+async def test_a_query_that_does_not_fit_is_an_invalid_request(world, query):
+    session = await world.session(await world.user())
+    for path in ("/v1/sites", "/v1/links"):
+        is_error(await world.call("GET", f"{path}?{query}", headers=session), 400, "invalid_request")
+
+
+@pytest.mark.rule("G8")
+async def test_a_query_where_none_is_taken_is_an_invalid_request(world):
+    session = await world.session(await world.user())
+    for method, path in [("GET", "/v1/me"), ("POST", "/v1/keys"), ("POST", "/auth/sign-out")]:
+        answer = await world.call(method, f"{path}?a=1", headers=session, json={"scopes": ["links"]})
+        is_error(answer, 400, "invalid_request")
+
+
+@pytest.mark.rule("G8")
+async def test_a_crash_inside_is_internal_and_its_id_finds_the_log_line(world, caplog, expected_errors):
+    expected_errors.allow("request failed.*RuntimeError")
+
+    async def crash() -> None:
+        raise RuntimeError("a bug with a secret in it")
+
+    world.supervisor.before = crash
+    _, session, account = await owner(world)
+    answer = await world.call("GET", f"/v1/accounts/{account}/zones", headers=session)
+    is_error(answer, 500, "internal")
+    assert "secret" not in answer.raw.decode()
+    error_id = answer.body["error"]["details"]["id"]
+    assert error_id == answer.headers["X-Request-Id"]
+    (line,) = [record for record in caplog.records if record.name == app_module.__name__]
+    assert line.__dict__["request"] == error_id
+    assert line.exc_info
+
+
+async def test_errors_of_a_body_never_repeat_what_was_sent(world):
+    session = await world.session(await world.user())
+    answer = await world.call(
+        "POST", "/v1/accounts", headers=session, json={"edge_account_id": "x-secret-x", "bootstrap_token": 123454321}
+    )
+    is_error(answer, 400, "invalid_request")
+    assert b"secret" not in answer.raw
+    assert b"123454321" not in answer.raw

@@ -1,0 +1,46 @@
+"""The snippet: small, stable, of two forms."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from svc.http.sites import new_name, new_path
+from svc.snippet import PATH_MARK, inline, script_tag
+from svc.worker import load_bundle
+
+TAG = re.compile(r'<script (?:src="(?P<a>[^"]+)" defer|defer src="(?P<b>[^"]+)")></script>')
+
+
+@pytest.mark.rule("S2")
+def test_the_inline_snippet_of_the_built_worker_stays_small():
+    template = load_bundle().snippet
+    assert PATH_MARK in template
+    for _ in range(200):
+        made = inline(template, new_path())
+        assert made.startswith("<script>")
+        assert made.endswith("</script>")
+        assert PATH_MARK not in made
+        assert len(made.encode()) <= 400
+
+
+@pytest.mark.rule("S2")
+def test_the_script_tag_loads_the_path_and_its_attribute_order_varies_by_site():
+    orders = set()
+    for _ in range(200):
+        path, name = new_path(), new_name()
+        found = TAG.fullmatch(script_tag(path, name))
+        assert found
+        assert (found["a"] or found["b"]) == f"{path}/{name}.js"
+        assert script_tag(path, name) == script_tag(path, name)
+        orders.add(found["a"] is not None)
+    assert orders == {True, False}
+
+
+@pytest.mark.rule("S2")
+def test_paths_have_one_or_two_segments_and_differ():
+    paths = {new_path() for _ in range(500)}
+    assert len(paths) == 500
+    assert {path.count("/") for path in paths} == {1, 2}
+    assert all(re.fullmatch(r"(/[a-z2-7]+){1,2}", path) and len(path) >= 9 for path in paths)

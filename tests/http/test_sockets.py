@@ -1,0 +1,222 @@
+"""Over a real server and real sockets: clients that are slow, rude or gone."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import h11
+import pytest
+import trio
+from hypercorn.config import Config as HypercornConfig
+from hypercorn.trio import serve
+
+from svc.store import sites
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.http.conftest import World
+
+SLOW_S = 1.0
+
+
+@asynccontextmanager
+async def served(world: World) -> AsyncIterator[int]:
+    """The application under hypercorn; gives its port."""
+    config = HypercornConfig()
+    config.bind = ["127.0.0.1:0"]
+    config.errorlog = None
+    config.keep_alive_timeout = 30
+    async with trio.open_nursery() as nursery:
+        done = trio.Event()
+
+        async def run(task_status: trio.TaskStatus[list[str]]) -> None:
+            await serve(world.app, config, shutdown_trigger=done.wait, task_status=task_status)
+
+        (url,) = await nursery.start(run)
+        yield int(url.rpartition(":")[2])
+        done.set()
+
+
+@pytest.fixture
+async def port(world):
+    world.app.config["BODY_TIMEOUT"] = SLOW_S
+    async with served(world) as number:
+        yield number
+
+
+def head(method: str, path: str, **headers: object) -> bytes:
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "Host: x",
+        *(f"{name.replace('_', '-')}: {of}" for name, of in headers.items()),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+async def answer_of(stream: trio.SocketStream, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
+    """Read one answer. Fails when none comes."""
+    reader = h11.Connection(h11.CLIENT)
+    reader.send(h11.Request(method=method, target="/", headers=[("Host", "x")]))
+    reader.send(h11.EndOfMessage())
+    status, headers, body = 0, {}, b""
+    with trio.fail_after(10):
+        while True:
+            event = reader.next_event()
+            if event is h11.NEED_DATA:
+                reader.receive_data(await stream.receive_some())
+            elif isinstance(event, h11.Response):
+                status = event.status_code
+                headers = {name.decode(): value.decode() for name, value in event.headers}
+            elif isinstance(event, h11.Data):
+                body += bytes(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                return status, headers, body
+
+
+async def closed_by_server(stream: trio.SocketStream) -> bool:
+    """Whether the server closes the connection; nothing more may come."""
+    with trio.move_on_after(5):
+        try:
+            return await stream.receive_some() == b""
+        except trio.BrokenResourceError:
+            return True
+    return False
+
+
+@pytest.mark.rule("G8")
+async def test_a_body_that_never_ends_gets_an_answer_and_the_socket_is_closed(world, port):
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(
+            head("POST", "/auth/sign-in", Content_Type="application/json", Content_Length=1000) + b'{"email"'
+        )
+        status, headers, body = await answer_of(stream)
+        assert (status, json.loads(body)["error"]["code"]) == (400, "invalid_request")
+        assert headers["connection"] == "close"
+        assert await closed_by_server(stream)
+
+
+@pytest.mark.rule("C13")
+async def test_a_body_too_large_gets_its_answer_although_the_client_goes_on_sending(world, port):
+    session = await world.session(await world.user())
+    half = b"x" * 1_000_000
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(
+            head("POST", "/v1/keys", Content_Type="application/json", Content_Length=2 * len(half), **session) + half
+        )
+        status, headers, body = await answer_of(stream)
+        assert (status, json.loads(body)["error"]["code"]) == (413, "payload_too_large")
+        assert headers["connection"] == "close"
+        await stream.send_all(half)
+        assert await closed_by_server(stream)
+
+
+@pytest.mark.rule("C13")
+async def test_a_chunked_body_too_large_is_refused_too(world, port):
+    session = await world.session(await world.user())
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(
+            head("POST", "/v1/keys", Content_Type="application/json", Transfer_Encoding="chunked", **session)
+        )
+        await stream.send_all(b"30d40\r\n" + b"x" * 200_000 + b"\r\n0\r\n\r\n")
+        status, _, body = await answer_of(stream)
+        assert (status, json.loads(body)["error"]["code"]) == (413, "payload_too_large")
+
+
+async def test_a_refusal_before_the_body_was_read_closes_the_connection(world, port):
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(head("POST", "/v1/keys", Content_Type="application/json", Content_Length=10))
+        status, headers, _ = await answer_of(stream)
+        assert (status, headers["connection"]) == (401, "close")
+        assert await closed_by_server(stream)
+
+
+async def test_a_connection_is_kept_when_the_body_was_read(world, port):
+    body = b'{"email": "a@example.com"}'
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        for _ in range(3):
+            await stream.send_all(
+                head("POST", "/auth/password-reset", Content_Type="application/json", Content_Length=len(body)) + body
+            )
+            status, headers, _ = await answer_of(stream)
+            assert status == 202
+            assert "connection" not in headers
+        await stream.send_all(head("GET", "/healthz"))
+        assert (await answer_of(stream))[0] == 200
+
+
+@pytest.mark.rule("G8")
+@pytest.mark.parametrize("target", ["/v1//sites", "/v1/sites%00", "/%ff%fe", "/v1/sites/?a", "http://a/b"])
+async def test_an_odd_address_is_not_found_and_redirects_nowhere(world, port, target):
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(head("GET", target))
+        status, _, body = await answer_of(stream)
+        assert (status, json.loads(body)["error"]["code"]) == (404, "not_found")
+
+
+async def test_a_websocket_is_not_found(world, port):
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        upgrade = {"Upgrade": "websocket", "Connection": "Upgrade"}
+        key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}
+        await stream.send_all(head("GET", "/v1/me", **upgrade, **key))
+        status, _, body = await answer_of(stream)
+        assert (status, json.loads(body)["error"]["code"]) == (404, "not_found")
+
+
+@pytest.mark.rule("G3")
+async def test_a_client_that_hangs_up_finds_its_answer_when_it_comes_back(world, port):
+    user = await world.user()
+    account = await world.account(user)
+    headers = {**await world.session(user), "Idempotency-Key": "one"}
+    arrived, go_on = trio.Event(), trio.Event()
+
+    async def hold() -> None:
+        arrived.set()
+        await go_on.wait()
+
+    world.supervisor.before = hold
+    path = f"/v1/accounts/{account.id}/link-host"
+    body = b'{"host": "go.example.com"}'
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(
+            head("PUT", path, Content_Type="application/json", Content_Length=len(body), **headers) + body
+        )
+        await arrived.wait()
+    go_on.set()
+    answer = await world.call("PUT", path, json.loads(body), headers=headers)
+    assert answer.status == 202
+    assert (await world.call("PUT", path, json.loads(body), headers=headers)).headers["Idempotent-Replayed"] == "true"
+    shown = await world.call("GET", f"/v1/accounts/{account.id}", headers=headers)
+    assert shown.body["account"]["link_host"]["host"] == "go.example.com"
+
+
+async def test_a_read_ends_with_its_client(world, port):
+    user = await world.user()
+    account = await world.account(user)
+    arrived, ended = trio.Event(), trio.Event()
+
+    async def hold() -> None:
+        arrived.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            ended.set()
+
+    world.supervisor.before = hold
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(head("GET", f"/v1/accounts/{account.id}/zones", **await world.session(user)))
+        await arrived.wait()
+    with trio.fail_after(5):
+        await ended.wait()
+    assert await world.store.read(sites.count_sites(user.id)) == 0
