@@ -1,0 +1,1 @@
+"""Benchmarks: what is promised in numbers, measured in one run on one machine."""

@@ -1,0 +1,320 @@
+"""The whole journey for a newcomer: `make demo`.
+
+Nothing is faked but the platform's own walls: the service runs as its operator would run it, the worker in the real
+runtime, a real browser shows a page with the snippet. Every number of the reports is checked against an independent
+count of what was sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from edge_worker.emulator.process import open_emulator
+from edge_worker.service import Service, eventually, open_service
+from edge_worker.traffic import DESKTOP_CHROME, Hit, Tally, clicks, views
+
+if TYPE_CHECKING:
+    import httpx
+
+    from edge_worker.emulator.process import Emulator
+
+SITE_HOST = "shop.example"
+LINK_HOST = "go.shop.example"
+BROWSER = Path(__file__).parent / "browser.js"
+PERIODS = ("today", "7d", "30d")
+BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
+_HOUR_S = 3_600
+_DAY_S = 86_400
+# When the visitors come: so many seconds before now, how many views, how many clicks.
+VISITS = ((2 * _DAY_S, 60, 15), (_DAY_S, 60, 15), (_HOUR_S, 90, 25))
+TARGET = "https://shop.example/landing"
+GERMAN = "https://shop.example/de"
+PHONE = "https://shop.example/app"
+
+
+def step(text: str) -> None:
+    """One line of progress."""
+    print(f"  • {text}", flush=True)
+
+
+async def main(once: bool) -> int:
+    """Run the journey; 0 when every number is what was sent. Without `once` it stays up until Ctrl-C."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
+        async with open_emulator() as emulator:
+            step(f"an edge platform on this machine: API {emulator.api}, edge {emulator.edge}")
+            async with open_service(Path(folder) / "svc", {"SVC_EDGE_API_BASE_URL": emulator.api}) as service:
+                step(f"the service: {service.url}")
+                wrong = await Journey(emulator, service).run()
+                took = time.monotonic() - began
+                if wrong:
+                    print("\n".join(["", "These numbers are not what was sent:", *wrong]), flush=True)
+                else:
+                    print(f"\n  Every number is what was sent. ({took:.0f} s)", flush=True)
+                if not once:
+                    await stay(service)
+    return 1 if wrong else 0
+
+
+async def stay(service: Service) -> None:
+    """Keep everything running until Ctrl-C."""
+    print(f"\n  The service goes on at {service.url} until Ctrl-C, for example:\n", flush=True)
+    print(f"    curl -H '{_header(service)}' {service.url}/v1/sites\n", flush=True)
+    await trio.sleep_forever()
+
+
+def _header(service: Service) -> str:
+    return f"Authorization: {service.headers['Authorization']}"
+
+
+class Journey:
+    """From the sign-up to the checked report."""
+
+    def __init__(self, emulator: Emulator, service: Service) -> None:
+        self.emulator = emulator
+        self.service = service
+        self.now_ms = time.time_ns() // 1_000_000
+        self.site_tally = Tally()
+        self.link_tally = Tally()
+
+    async def run(self) -> list[str]:
+        """Everything, in order; returns what was not as sent."""
+        # The platform's clock begins two days ago, so that the reports have a past.
+        await self._go_to(VISITS[0][0] + _HOUR_S)
+        await self.connect()
+        await self.add_site_and_link()
+        for number, (ago_s, view_count, click_count) in enumerate(VISITS):
+            await self._go_to(ago_s)
+            last = number == len(VISITS) - 1
+            sent = await self.send_views(views(view_count, seed=number), ago_s)
+            sent += await self.send_clicks(clicks(click_count, seed=100 + number), ago_s)
+            if last:
+                sent += await self.browse(ago_s)
+            step(f"{sent} visits of {ago_s // _DAY_S} days ago" if ago_s >= _DAY_S else f"{sent} visits of an hour ago")
+            await self.emulator.settled()
+            await self._run_crons(ago_s)
+        await self._go_to(0)
+        await self._run_crons(0)
+        step("the hourly push has arrived")
+        return await self.check_reports()
+
+    async def connect(self) -> None:
+        """Sign-up, key, connect, install."""
+        zones = [{"name": SITE_HOST, "dns": [{"name": name, "type": "A", "proxied": True} for name in HOSTS]}]
+        self.platform_account = await self.emulator.create_account(zones=zones)
+        await self.service.sign_up("you@example.com", secrets.token_urlsafe(12))
+        step("signed up, confirmed by the link in the mail, signed in")
+        key = await self.service.call(
+            "POST", "/v1/keys", {"scopes": ["accounts", "sites", "links", "reports"]}, key="demo-key"
+        )
+        self.service.headers = {"Authorization": f"Bearer {key['key']}"}
+        step(f"an API key ({key['prefix']}…) does the rest")
+        body = {
+            "edge_account_id": self.platform_account.account_id,
+            "bootstrap_token": self.platform_account.bootstrap_token,
+        }
+        answer = await self.service.call("POST", "/v1/accounts", body, expect=202, key="demo-connect")
+        self.account_id = answer["account"]["id"]
+        step("connected with a bootstrap token, which is gone by now")
+        account = await self.service.account_in(self.account_id, "ready", "connected")
+        if account["state"] != "ready":
+            raise AssertionError(f"the install failed: {account['error']}")
+        step(f"the worker is installed: bundle {account['edge']['bundle'][:12]}…")
+        await self._run_crons(VISITS[0][0] + _HOUR_S)
+
+        async def confirmed() -> bool | None:
+            account = (await self.service.call("GET", f"/v1/accounts/{self.account_id}"))["account"]
+            return True if account["operation"]["state"] == "done" else None
+
+        await eventually(confirmed)
+        step("the worker confirmed itself on its first cron")
+
+    async def add_site_and_link(self) -> None:
+        """A link host, a site, a link with rules."""
+        call = self.service.call
+        await call("PUT", f"/v1/accounts/{self.account_id}/link-host", {"host": LINK_HOST}, expect=202, key="demo-host")
+        body: dict[str, Any] = {"account_id": self.account_id, "host": SITE_HOST, "excluded_paths": ["/admin"]}
+        self.site = (await call("POST", "/v1/sites", body, expect=202, key="demo-site"))["site"]
+        rules = [{"countries": ["DE"], "url": GERMAN}, {"devices": ["mobile"], "url": PHONE}]
+        body = {"account_id": self.account_id, "code": "hello", "url": TARGET, "rules": rules}
+        self.link = (await call("POST", "/v1/links", body, expect=201, key="demo-link"))["link"]
+        await self.service.synced(f"/v1/sites/{self.site['id']}", f"/v1/links/{self.link['id']}")
+        step(f"site {SITE_HOST}, link {self.link['short_url']} → {TARGET}; both synced to the worker")
+        qr = await self.service.client.get(
+            f"{self.service.url}/v1/links/{self.link['id']}/qr.svg", headers=self.service.headers
+        )
+        if not qr.is_success or not qr.text.startswith("<svg"):
+            raise AssertionError(f"no QR code: {qr.status_code}")
+
+    async def send_views(self, hits: list[Hit], ago_s: int) -> int:
+        """Page views as the snippet sends them."""
+        for hit in hits:
+            body = f"{hit.page}\n{hit.referrer}"
+            answer = await self._send("POST", SITE_HOST, self.site["path"], hit, body)
+            if answer.status_code != 204:
+                raise AssertionError(f"a view was answered {answer.status_code}")
+            self.site_tally.add(hit, self._at(ago_s))
+        return len(hits)
+
+    async def send_clicks(self, hits: list[Hit], ago_s: int) -> int:
+        """Clicks on the short link; each must lead where the rules say."""
+        for hit in hits:
+            path = "/hello?q" if hit.scanned else "/hello"
+            method = (hit.bot.method if hit.bot else "") or "GET"
+            answer = await self._send(method, LINK_HOST, path, hit)
+            target = answer.headers.get("Location")
+            if answer.status_code != 302 or target != self._target(hit):
+                raise AssertionError(f"a click was answered {answer.status_code} to {target}")
+            self.link_tally.add(hit, self._at(ago_s))
+        return len(hits)
+
+    async def browse(self, ago_s: int) -> int:
+        """Real page views: a Chromium opens pages that carry the snippet, and walks on without loading anew."""
+        page = f"<!doctype html><title>Shop</title>{self.site['snippet']['inline']}<h1>Shop</h1>"
+        await self.emulator.add_page(SITE_HOST, "/browser", page)
+        walk = ("/browser", "/browser/two")
+        hits = [
+            Hit(DESKTOP_CHROME, None, "127.0.0.1", "US", "", source, page)
+            for page, source in zip(walk, ("", "(internal)"), strict=True)
+        ]
+        plan = {
+            "host_rules": f"MAP * {self.emulator.edge.removeprefix('http://')}",
+            "user_agent": DESKTOP_CHROME.user_agent,
+            "steps": [
+                {"goto": f"http://{SITE_HOST}{walk[0]}"},
+                {"idle": True},
+                {"push_state": walk[1]},
+                {"idle": True},
+            ],
+        }
+        ran = await trio.run_process(
+            [str(Path(sys.executable).with_name("node")), str(BROWSER)],
+            stdin=json.dumps(plan).encode(),
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+        )
+        if ran.returncode != 0:
+            said = ran.stderr.decode(errors="replace").splitlines()
+            why = next((line.strip() for line in said if "Error" in line), "it says nothing")
+            step(f"no browser can be had here ({why}): its views go over HTTP")
+            return await self.send_views([replace(hit, source="") for hit in hits], ago_s)
+        for hit in hits:
+            self.site_tally.add(hit, self._at(ago_s))
+        step("a real Chromium has opened a page with the snippet and walked on to another")
+        return len(hits)
+
+    async def check_reports(self) -> list[str]:
+        """Print both reports as tables; returns every number that is not what was sent."""
+        wrong: list[str] = []
+        today = self.now_ms // (_DAY_S * 1000)
+        for name, thing, tally in (("sites", self.site, self.site_tally), ("links", self.link, self.link_tally)):
+            print(f"\n  {thing.get('host') or thing['short_url']}", flush=True)
+            for period in PERIODS:
+                path = f"/v1/{name}/{thing['id']}/report?period={period}&breakdowns=1"
+                report = (await self.service.call("GET", path))["report"]
+                first = today - {"today": 0, "7d": 6, "30d": 29}[period]
+                wrong += check(f"{name} {period}", report, tally, first, today)
+                print(
+                    f"    {period:6} " + "  ".join(f"{n:>4} {what}" for what, n in report["totals"].items()), flush=True
+                )
+            if report["breakdowns"]:
+                show_breakdowns(report["breakdowns"])
+        return wrong
+
+    def _target(self, hit: Hit) -> str:
+        if hit.country == "DE":
+            return GERMAN
+        return PHONE if hit.agent.device != "desktop" and hit.bot is None else TARGET
+
+    def _at(self, ago_s: int) -> int:
+        return self._base_ms(ago_s) + 1_000
+
+    def _base_ms(self, ago_s: int) -> int:
+        """The platform's time at that stage: 20 minutes past the hour, so that no hour ends while visitors come."""
+        then = self.now_ms - ago_s * 1000
+        return then if ago_s == 0 else then // (_HOUR_S * 1000) * _HOUR_S * 1000 + 20 * 60_000
+
+    async def _go_to(self, ago_s: int) -> None:
+        offset_ms = self._base_ms(ago_s) - time.time_ns() // 1_000_000 if ago_s else 0
+        await self.emulator.clock(offset_ms / 1000)
+
+    async def _run_crons(self, ago_s: int) -> None:
+        """Let the worker's minutes pass: enough of them to fold, to close hours and days, and to push."""
+        base_ms = self._base_ms(ago_s) if ago_s else time.time_ns() // 1_000_000
+        for minute in range(60 if ago_s == 0 else 3):
+            await self.emulator.cron(self.platform_account.account_id, "svc-edge", at=base_ms + minute * 60_000)
+
+    async def _send(self, method: str, host: str, path: str, hit: Hit, body: str = "") -> httpx.Response:
+        headers = {
+            "Host": host,
+            "User-Agent": hit.user_agent,
+            "X-Emulator-Ip": hit.address,
+            "X-Emulator-Cf": json.dumps({"country": hit.country}),
+            **dict(hit.bot.headers if hit.bot else ()),
+        }
+        if method == "POST":
+            headers |= {"Content-Type": "text/plain;charset=UTF-8", "Origin": f"https://{host}"}
+        elif hit.referrer:
+            headers["Referer"] = hit.referrer
+        return await self.service.client.request(
+            method, f"{self.emulator.edge}{path}", headers=headers, content=body, follow_redirects=False
+        )
+
+
+HOSTS = (SITE_HOST, LINK_HOST)
+
+
+def check(name: str, report: dict[str, Any], tally: Tally, first: int, today: int) -> list[str]:
+    """Every number of a report against the independent count: totals, series, each breakdown."""
+    wrong = []
+
+    def same(what: str, got: object, sent: object) -> None:
+        if got != sent:
+            wrong.append(f"    {name} {what}: {got} instead of {sent}")
+
+    same("totals", report["totals"], tally.days(first, today))
+    for point in report["series"]:
+        at = _epoch_ms(point["at"])
+        sent = tally.hour(at) if report["period"] == "today" else tally.day(at // (_DAY_S * 1000))
+        same(f"series {point['at']}", {key: point[key] for key in sent}, sent)
+    summed = sum(point["views"] for point in report["series"])
+    same("series' sum", summed, report["totals"]["views"])
+    same("unavailable", report["unavailable"], None)
+    if first == today:
+        return wrong  # the independent breakdowns are of the whole journey
+    for dimension in BREAKDOWNS:
+        got = {entry["key"]: entry["n"] for entry in (report["breakdowns"] or {}).get(dimension, [])}
+        same(dimension, got, dict(tally.top(dimension).most_common(10)))
+    return wrong
+
+
+def show_breakdowns(breakdowns: dict[str, list[dict[str, Any]]]) -> None:
+    """The tops, one line each."""
+    for dimension in BREAKDOWNS:
+        shown = ", ".join(f"{entry['key'] or '(none)'} {entry['n']}" for entry in breakdowns[dimension])
+        print(f"      {dimension:10} {shown}", flush=True)
+
+
+def _epoch_ms(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--once", action="store_true", help="end after the report")
+    try:
+        sys.exit(trio.run(main, parser.parse_args().once))
+    except KeyboardInterrupt:
+        sys.exit(0)

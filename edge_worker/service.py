@@ -1,0 +1,162 @@
+"""The service as a process of its own, and a plain client of its API: for the demonstration and the journeys."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from pathlib import Path
+
+T = TypeVar("T")
+
+# How often a state that settles by itself is asked for, and how long at the most.
+_POLL_S = 0.2
+_SETTLES_S = 60.0
+
+
+@dataclass
+class Service:
+    """A running `svc serve`. `folder` holds its database, key file, mails and log."""
+
+    url: str
+    process: trio.Process
+    folder: Path
+    client: httpx.AsyncClient
+    headers: dict[str, str] = field(default_factory=dict)
+
+    async def call(
+        self, method: str, path: str, body: object = None, *, expect: int | None = None, key: str | None = None
+    ) -> Any:
+        """One request with the client's credential; the JSON of its answer.
+
+        Raises AssertionError when the status is not `expect` (None: any 2xx).
+        """
+        headers = {**self.headers, **({"Idempotency-Key": key} if key else {})}
+        answer = await self.client.request(method, f"{self.url}{path}", json=body, headers=headers)
+        ok = answer.status_code == expect if expect is not None else answer.is_success
+        if not ok:
+            raise AssertionError(f"{method} {path}: {answer.status_code} {answer.text}")
+        return answer.json()
+
+    async def sign_up(self, address: str, password: str) -> None:
+        """A new user: sign-up, the link out of the mail, sign-in. Later calls carry the session."""
+        await self.call("POST", "/auth/sign-up", {"email": address, "password": password}, expect=202)
+        token = await self.mailed_token(address, "confirm")
+        await self.call("POST", "/auth/confirm", {"token": token})
+        session = await self.call("POST", "/auth/sign-in", {"email": address, "password": password})
+        self.headers = {"Authorization": f"Bearer {session['access_token']}"}
+
+    async def mailed_token(self, address: str, purpose: str) -> str:
+        """The token in the newest mail of that purpose (confirm, reset) to an address."""
+
+        async def look() -> str | None:
+            for path in sorted((self.folder / "mail").glob("*.eml"), key=lambda p: p.stat().st_mtime_ns, reverse=True):
+                message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+                found = re.search(rf"/{purpose}\?token=([\w-]+)", message.get_content())
+                if found and address in str(message["To"]):
+                    return found[1]
+            return None
+
+        return await eventually(look)
+
+    async def account_in(self, account_id: str, *states: str) -> dict[str, Any]:
+        """The account, once its state is one of `states` and no operation works on it but a self-check."""
+
+        async def look() -> dict[str, Any] | None:
+            account: dict[str, Any] = (await self.call("GET", f"/v1/accounts/{account_id}"))["account"]
+            return account if account["state"] in states else None
+
+        return await eventually(look)
+
+    async def synced(self, *paths: str) -> None:
+        """Wait until each of these sites and links is in the worker's database, and its route is made."""
+        for path in paths:
+
+            async def look(path: str = path) -> bool | None:
+                [(_, thing)] = (await self.call("GET", path)).items()
+                return (thing["config"] == "synced" and thing["state"] == "active") or None
+
+            await eventually(look)
+
+    async def kill(self) -> None:
+        """SIGKILL: as if the power went."""
+        self.process.kill()
+        await self.process.wait()
+
+
+async def eventually(look: Callable[[], Awaitable[T | None]]) -> T:
+    """What `look` returns once it is not None. Raises AssertionError when that takes too long."""
+    with trio.move_on_after(_SETTLES_S):
+        while True:
+            found = await look()
+            if found is not None:
+                return found
+            await trio.sleep(_POLL_S)
+    raise AssertionError("what was waited for did not come")
+
+
+@asynccontextmanager
+async def open_service(folder: Path, settings: Mapping[str, str]) -> AsyncIterator[Service]:
+    """`svc serve` on a free port, with its files in `folder` and SVC_… `settings`; SIGTERM at the end.
+
+    Raises AssertionError when it does not come up, or does not end with status 0.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    environ |= {
+        "SVC_HTTP_BIND": "127.0.0.1:0",
+        "SVC_STORE_URL": f"sqlite:///{folder / 'svc.db'}",
+        "SVC_VAULT_KEY_FILE": str(folder / "vault.key"),
+        "SVC_MAIL_FOLDER": str(folder / "mail"),
+        **settings,
+    }
+    with (folder / "log").open("ab") as log:
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-m", "svc", "serve"], env=environ, stdout=subprocess.PIPE, stderr=log
+        )
+    try:
+        ready = await _first_line(process)
+        if not ready:
+            raise AssertionError(f"svc serve did not come up:\n{(folder / 'log').read_text()}")
+        # A connect takes as long as the platform needs to know a new token everywhere.
+        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+            yield Service(json.loads(ready)["url"], process, folder, client)
+    finally:
+        with trio.CancelScope(shield=True):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            status = await process.wait()
+            await _close(process)
+    if status not in (0, -signal.SIGKILL):
+        raise AssertionError(f"svc serve ended with {status}:\n{(folder / 'log').read_text()}")
+
+
+async def _first_line(process: trio.Process) -> bytes:
+    line = b""
+    if process.stdout is None:
+        raise AssertionError("the process has no standard output")
+    while not line.endswith(b"\n"):
+        received = await process.stdout.receive_some(1024)
+        if not received:
+            return b""
+        line += received
+    return line
+
+
+async def _close(process: trio.Process) -> None:
+    if process.stdout is not None:
+        await process.stdout.aclose()

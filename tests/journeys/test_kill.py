@@ -1,0 +1,117 @@
+"""SIGKILL in the middle of connect and install: the next start finishes what it can, and says what it cannot."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+import trio
+
+from edge_worker.service import eventually, open_service
+from tests.databases import sqlite_config
+from tests.journeys.conftest import settings_of
+
+# Every call of an install that changes something.
+CHANGES = [
+    ("POST", "*/d1/database"),
+    ("POST", "*/d1/database/*/query"),
+    ("PUT", "*/workers/scripts/svc-edge"),
+    ("PUT", "*/workers/scripts/svc-edge/schedules"),
+    ("POST", "*/workers/scripts/svc-edge/subdomain"),
+]
+
+
+@pytest.fixture
+def settings(emulator, tmp_path):
+    return settings_of(emulator, sqlite_config(tmp_path))
+
+
+def connect_body(customer):
+    return {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+
+
+async def met(emulator):
+    """Wait until a call has met the fault."""
+
+    async def look():
+        return any(entry["fault"] for entry in await emulator.requests()) or None
+
+    await eventually(look)
+
+
+@pytest.mark.rule("A6", "A11", "A13")
+@pytest.mark.parametrize("kind", ["drop_before", "drop_after"])
+@pytest.mark.parametrize(("method", "path"), CHANGES)
+async def test_a_killed_install_is_finished_by_the_next_start(
+    emulator, customer, settings, tmp_path, method, path, kind
+):
+    """Killed when a change was asked for and not done, and when it was done and never heard of."""
+    await emulator.fault(kind, path, method=method, times=None)
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        headers = service.headers
+        answer = await service.call("POST", "/v1/accounts", connect_body(customer), expect=202)
+        await met(emulator)
+        await service.kill()
+    await emulator.clear_faults()
+    async with open_service(tmp_path / "svc", settings) as service:
+        service.headers = headers
+        account = await service.account_in(answer["account"]["id"], "ready", "connected")
+        assert account["state"] == "ready", account["error"]
+    held = (await emulator.state())["accounts"][customer.account_id]
+    assert list(held["scripts"]) == ["svc-edge"]
+    assert [database["name"] for database in held["databases"].values()] == ["svc-edge"]
+    assert [token["name"].split("_")[0] for token in held["tokens"].values()] == ["svc-op"]
+
+
+@pytest.mark.rule("A5", "A8")
+async def test_a_connect_that_died_before_its_token_was_stored_is_lost_and_can_be_made_again(
+    emulator, customer, settings, tmp_path
+):
+    # The first thing that is done with the new token: it has been made, and is not stored.
+    await emulator.fault("slow", "*/workers/scripts", method="GET", delay_s=30)
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        headers = service.headers
+
+        async def kill() -> None:
+            await met(emulator)
+            await service.kill()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(kill)
+            with pytest.raises(httpx.TransportError):
+                await service.call("POST", "/v1/accounts", connect_body(customer))
+    await emulator.clear_faults()
+    async with open_service(tmp_path / "svc", settings) as service:
+        service.headers = headers
+        [account] = (await service.call("GET", "/v1/accounts"))["accounts"]
+        account = await service.account_in(account["id"], "bootstrap_lost")
+        left = (await emulator.state())["accounts"][customer.account_id]["tokens"].values()
+        assert account["error"]["details"]["revoke_token"] in {token["name"] for token in left}
+
+        answer = await service.call("POST", "/v1/accounts", connect_body(customer), expect=202)
+        assert answer["account"]["id"] == account["id"]
+        await service.account_in(account["id"], "ready")
+    held = (await emulator.state())["accounts"][customer.account_id]
+    assert len(held["tokens"]) == 1
+
+
+@pytest.mark.rule("A7", "A5")
+async def test_a_connect_that_meets_a_passing_failure_goes_on_with_the_same_request(
+    emulator, customer, settings, tmp_path
+):
+    await emulator.fault("drop_after", "*/tokens", method="POST", times=None)
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        refused = await service.call("POST", "/v1/accounts", connect_body(customer), expect=503, key="k")
+        assert refused["error"]["code"] == "cloudflare_unavailable"
+        [account] = (await service.call("GET", "/v1/accounts"))["accounts"]
+        assert account["state"] == "pending"
+        await emulator.clear_faults()
+        answer = await service.call("POST", "/v1/accounts", connect_body(customer), expect=202, key="k")
+        assert answer["account"]["id"] == account["id"]
+        await service.account_in(account["id"], "ready")
+        again = await service.call("POST", "/v1/accounts", connect_body(customer), expect=202, key="k")
+        assert again == answer
+    held = (await emulator.state())["accounts"][customer.account_id]
+    assert len(held["tokens"]) == 1

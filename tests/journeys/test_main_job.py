@@ -1,0 +1,195 @@
+"""The main job on both engines: connect, install, site, link, visits, push, report; and what is refused on the way."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from edge_worker.service import eventually
+from edge_worker.traffic import Tally, views
+
+HOUR_MS = 3_600_000
+LINK_HOST = "go.shop.example"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
+
+
+async def connected(service, customer) -> str:
+    body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+    account = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]
+    assert account["state"] == "pending"
+    await service.account_in(account["id"], "ready")
+    return str(account["id"])
+
+
+async def run_crons(emulator, customer, count: int = 60) -> None:
+    now = time.time_ns() // 1_000_000
+    for minute in range(count):
+        run = await emulator.cron(customer.account_id, "svc-edge", at=now + minute * 60_000)
+        assert run["outcome"] == "ok", run
+
+
+@pytest.mark.rule("A2", "A4", "A11", "A21", "A22", "A23", "S1", "S7", "R2", "W1", "W3")
+async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, service):
+    account_id = await connected(service, customer)
+    site = (await service.call("POST", "/v1/sites", {"account_id": account_id, "host": "shop.example"}, expect=202))[
+        "site"
+    ]
+    assert site["snippet"]["inline"].startswith("<script>")
+    await service.synced(f"/v1/sites/{site['id']}")
+
+    hour_at = (time.time_ns() // 1_000_000 // HOUR_MS - 1) * HOUR_MS
+    await emulator.clock((hour_at + 20 * 60_000 - time.time_ns() // 1_000_000) / 1000)
+    tally = Tally()
+    for hit in views(40, seed=1):
+        answer = await emulator.visit(
+            "shop.example",
+            site["path"],
+            method="POST",
+            headers={"User-Agent": hit.user_agent, "Content-Type": "text/plain"},
+            body=f"{hit.page}\n{hit.referrer}",
+            cf={"country": hit.country},
+            ip=hit.address,
+        )
+        assert answer.status == 204
+        tally.add(hit, hour_at)
+    await emulator.settled()
+    await emulator.clock(0)
+    await run_crons(emulator, customer)
+
+    report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d&breakdowns=1"))["report"]
+    day = hour_at // (24 * HOUR_MS)
+    assert report["totals"] == tally.day(day)
+    assert {entry["key"]: entry["n"] for entry in report["breakdowns"]["bots"]} == dict(tally.top("bots"))
+    account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+    assert account["operation"]["state"] == "done"
+    assert account["push"]["queue"] == 0
+    assert account["push"]["bundle"] == account["edge"]["bundle"]
+    assert account["edge"]["up_to_date"] is True
+    listed = (await service.call("GET", "/v1/accounts"))["accounts"][0]
+    assert "operation" not in listed
+    assert "link_host" not in listed
+
+    held = (await emulator.state())["accounts"][customer.account_id]
+    [token] = held["tokens"].values()
+    assert token["name"].startswith("svc-op_")
+    assert token["id"] != customer.bootstrap_token_id
+
+
+@pytest.mark.rule("A19", "L1", "L5", "R4")
+async def test_a_click_of_this_moment_is_in_the_links_report_before_any_cron(emulator, customer, service):
+    account_id = await connected(service, customer)
+    refused = await service.call(
+        "POST", "/v1/links", {"account_id": account_id, "url": "https://a.example"}, expect=409
+    )
+    assert refused["error"]["code"] == "link_host_required"
+    await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": LINK_HOST}, expect=202)
+    body = {"account_id": account_id, "url": "https://a.example/x", "code": "abc"}
+    link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
+    await _synced(service, link)
+
+    answer = await emulator.visit(LINK_HOST, "/abc?q", headers={"User-Agent": FIREFOX})
+    assert (answer.status, answer.headers["location"]) == (302, "https://a.example/x")
+    await emulator.settled()
+    report = (await service.call("GET", f"/v1/links/{link['id']}/report?breakdowns=1"))["report"]
+    assert report["totals"] == {"views": 1, "bots": 0, "visitors": 1}
+    assert report["breakdowns"]["sources"] == [{"key": "qr", "n": 1}]
+    assert report["unavailable"] is None
+
+
+async def _synced(service, link) -> None:
+    async def look():
+        found = (await service.call("GET", f"/v1/links/{link['id']}"))["link"]
+        account = (await service.call("GET", f"/v1/accounts/{link['account_id']}"))["account"]
+        return True if found["config"] == "synced" and account["link_host"]["state"] == "active" else None
+
+    await eventually(look)
+
+
+@pytest.mark.rule("A3")
+@pytest.mark.parametrize(
+    ("rights", "code", "named"),
+    [
+        (["Account Settings Read"], "bootstrap_permission_error", "Account API Tokens Write"),
+        (["Account API Tokens Write"], "bootstrap_permission_error", "Account Settings Read"),
+        (
+            ["Account Settings Read", "Account API Tokens Read"],
+            "bootstrap_permission_error",
+            "Account API Tokens Write",
+        ),
+    ],
+)
+async def test_a_right_that_the_bootstrap_token_lacks_is_named(emulator, customer, service, rights, code, named):
+    _, token = await emulator.create_token(customer.account_id, rights=rights)
+    body = {"edge_account_id": customer.account_id, "bootstrap_token": token}
+    refused = await service.call("POST", "/v1/accounts", body, expect=422)
+    assert refused["error"]["code"] == code
+    assert refused["error"]["details"]["missing"] == [named]
+    assert (await service.call("GET", "/v1/accounts"))["accounts"] == []
+
+
+@pytest.mark.rule("A3")
+async def test_a_token_that_is_none_or_anothers_is_refused(emulator, customer, service):
+    other = await emulator.create_account(["other.example"])
+    for token in ("nonsense", "cfat_" + "a" * 48, other.bootstrap_token):
+        body = {"edge_account_id": customer.account_id, "bootstrap_token": token}
+        refused = await service.call("POST", "/v1/accounts", body, expect=422)
+        assert refused["error"]["code"] == "invalid_bootstrap"
+
+
+@pytest.mark.rule("A9", "A10", "G10")
+async def test_an_edge_account_is_connected_once(emulator, customer, service):
+    account_id = await connected(service, customer)
+    _, token = await emulator.create_token(customer.account_id)
+    body = {"edge_account_id": customer.account_id, "bootstrap_token": token}
+    assert (await service.call("POST", "/v1/accounts", body, expect=409))["error"]["code"] == "already_connected"
+    await service.sign_up("b@example.com", "another password")
+    assert (await service.call("POST", "/v1/accounts", body, expect=409))["error"]["code"] == "account_taken"
+    assert (await service.call("GET", f"/v1/accounts/{account_id}", expect=404))["error"]["code"] == "not_found"
+
+
+@pytest.mark.rule("A12", "A13")
+async def test_a_worker_of_that_name_that_is_not_ours_is_left_alone(emulator, customer, service):
+    _, token = await emulator.create_token(customer.account_id, rights=["Workers Scripts Write"])
+    module = b"export default { fetch() { return new Response('theirs') } }"
+    metadata = json.dumps({"main_module": "w.js", "compatibility_date": "2026-04-01"}).encode()
+    uploaded = await service.client.put(
+        f"{emulator.api}/accounts/{customer.account_id}/workers/scripts/svc-edge",
+        headers={"Authorization": f"Bearer {token}"},
+        files={
+            "metadata": ("m.json", metadata, "application/json"),
+            "w.js": ("w.js", module, "application/javascript+module"),
+        },
+    )
+    assert uploaded.is_success, uploaded.text
+    body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+    account = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]
+    account = await service.account_in(account["id"], "connected", "ready")
+    assert account["state"] == "connected"
+    assert account["error"]["code"] == "name_taken"
+    held = (await emulator.state())["accounts"][customer.account_id]["scripts"]["svc-edge"]
+    assert len(held["versions"]) == 1
+
+    deleted = await service.client.delete(
+        f"{emulator.api}/accounts/{customer.account_id}/workers/scripts/svc-edge",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    assert deleted.is_success
+    await service.call("POST", f"/v1/accounts/{account['id']}/install", expect=202)
+    await service.account_in(account["id"], "ready")
+
+
+@pytest.mark.rule("A14", "W7")
+async def test_a_reinstall_keeps_the_database_and_gives_a_new_key(emulator, customer, service):
+    account_id = await connected(service, customer)
+    await run_crons(emulator, customer, 1)
+    before = (await emulator.state())["accounts"][customer.account_id]
+    await service.call("POST", f"/v1/accounts/{account_id}/install", expect=202)
+    await service.account_in(account_id, "ready")
+    await run_crons(emulator, customer, 1)
+    after = (await emulator.state())["accounts"][customer.account_id]
+    assert list(after["databases"]) == list(before["databases"])
+    account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+    assert account["operation"]["state"] == "done"
+    assert account["error"] is None
