@@ -7,7 +7,6 @@ import secrets
 import tempfile
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +17,7 @@ from hypercorn.trio import serve
 from pydantic import SecretStr
 from quart_trio import QuartTrio
 
+from bench.figures import Row
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import DAY_MS, HOUR_MS, system_clock
@@ -44,15 +44,6 @@ _READS = 600
 _ACCOUNTS = 10_000
 _REPORTS = 200
 _NOW = system_clock() // HOUR_MS * HOUR_MS
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table."""
-
-    what: str
-    measured: str
-    to_reach: str
 
 
 @asynccontextmanager

@@ -181,7 +181,10 @@ class Journey:
 
     async def browse(self, ago_s: int) -> int:
         """Real page views: a Chromium opens pages that carry the snippet, and walks on without loading anew."""
-        page = f"<!doctype html><title>Shop</title>{self.site['snippet']['inline']}<h1>Shop</h1>"
+        snippet = self.site["snippet"]
+        policy = f"default-src 'none'; script-src '{snippet['csp_hash']}'; connect-src 'self'"
+        head = f'<title>Shop</title><meta http-equiv="content-security-policy" content="{policy}">'
+        page = f"<!doctype html>{head}{snippet['inline']}<h1>Shop</h1>"
         await self.emulator.add_page(SITE_HOST, "/browser", page)
         walk = ("/browser", "/browser/two")
         hits = [

@@ -133,14 +133,16 @@ class Field:
         await self.api("POST", f"/d1/database/{self.database}/query", json={"batch": batch})
         await self.upload(bundle, manifest, "install-1")
         await self.api("PUT", f"/workers/scripts/{SCRIPT}/schedules", json=[{"cron": manifest["cron"]}])
-        zone = self.customer.zones["example.com"]
         for pattern in (f"{LINK_HOST}/*", f"{SITE_HOST}{SITE_PATH}*"):
-            answer = await self._client.post(
-                f"/zones/{zone}/workers/routes", json={"pattern": pattern, "script": SCRIPT}
-            )
-            assert answer.is_success, answer.text
+            await self.route(pattern, SCRIPT)
         site = {"t": "site_a", "n": "k3f", "x": ["/admin"]}
         await self.configure({"host": {"host": LINK_HOST}, f"p:{SITE_HOST}{SITE_PATH}": site})
+
+    async def route(self, pattern: str, script: str) -> None:
+        """A route in the account's zone."""
+        path = f"/zones/{self.customer.zones['example.com']}/workers/routes"
+        answer = await self._client.post(path, json={"pattern": pattern, "script": script})
+        assert answer.is_success, answer.text
 
     async def upload(self, bundle: Path, manifest: dict[str, Any], install: str) -> None:
         """The script with its bindings."""

@@ -111,6 +111,7 @@ def site(it: Site, synced_version: int, bundle: WorkerBundle) -> Json:
         else {
             "inline": snippet.inline(bundle.snippet, it.path),
             "script_tag": snippet.script_tag(it.path, it.script_name),
+            "csp_hash": snippet.csp_hash(bundle.snippet, it.path),
         },
         "excluded_paths": list(it.excluded_paths),
         "config": _config(it.version, synced_version),

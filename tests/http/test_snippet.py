@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 
 import pytest
 
 from svc.http.sites import new_name, new_path
-from svc.snippet import PATH_MARK, inline, script_tag
+from svc.snippet import PATH_MARK, csp_hash, inline, script_tag
 from svc.worker import load_bundle
 
 TAG = re.compile(r'<script (?:src="(?P<a>[^"]+)" defer|defer src="(?P<b>[^"]+)")></script>')
@@ -23,6 +25,12 @@ def test_the_inline_snippet_of_the_built_worker_stays_small():
         assert made.endswith("</script>")
         assert PATH_MARK not in made
         assert len(made.encode()) <= 400
+
+
+def test_the_csp_hash_is_of_what_stands_between_the_tags():
+    path, template = new_path(), load_bundle().snippet
+    code = inline(template, path).removeprefix("<script>").removesuffix("</script>")
+    assert csp_hash(template, path) == "sha256-" + base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
 
 
 @pytest.mark.rule("S2")

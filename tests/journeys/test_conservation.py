@@ -1,0 +1,162 @@
+"""100,000 events through everything: the edge, the worker, its crons and pushes, the service, its store.
+
+Mixed targets, 20,000 people, three UTC days of the platform's moved clock; every hour, day and unique that the service
+has in the end equals an independent count.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from edge_worker.service import open_service
+from edge_worker.traffic import DESKTOP_CHROME
+from svc.store import open_store, totals
+from tests.databases import sqlite_config
+from tests.journeys.conftest import settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EVENTS = int(os.environ.get("SVC_TEST_EVENTS", "100000"))
+PEOPLE = 20_000
+LINKS = 5
+CONNECTIONS = 16
+HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
+# The last three days that are over: the service takes no totals of days to come.
+DAYS_AGO = (3, 2, 1)
+HOURS = (1, 12, 23)
+FAILURES = ("egress_drop_before", "egress_drop_after", "egress_status")
+
+
+class Expected:
+    """The test's own count."""
+
+    def __init__(self) -> None:
+        self.views: Counter[tuple[str, int]] = Counter()
+        self.bots: Counter[tuple[str, int]] = Counter()
+        self.people: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+
+    def add(self, target: str, person: int, hour: int, *, bot: bool) -> None:
+        """Count one event."""
+        if bot:
+            self.bots[target, hour] += 1
+        else:
+            self.views[target, hour] += 1
+            self.people[target, hour].add(person)
+
+    def of(self, target: str, hours: range) -> tuple[int, int, int]:
+        """Views, bots, unique visitors of a target over some hours (epoch hours)."""
+        seen = set().union(*(self.people[target, hour] for hour in hours))
+        return sum(self.views[target, h] for h in hours), sum(self.bots[target, h] for h in hours), len(seen)
+
+
+async def burst(emulator, expected, chance, events, hour, site, links) -> None:
+    """So many events at once, over several connections to the edge, all within one hour."""
+    port = int(emulator.edge.rsplit(":", 1)[1])
+
+    def planned() -> Iterator[tuple[str, str, str, str]]:
+        for _ in range(events):
+            person, bot = chance.randrange(PEOPLE), chance.random() < 0.1
+            agent = "curl/8.14.1" if bot else DESKTOP_CHROME.user_agent
+            address = f"10.{person // 65_536}.{person // 256 % 256}.{person % 256}"
+            head = f"user-agent: {agent}\r\nx-emulator-ip: {address}\r\n"
+            if chance.random() < 0.5:
+                target, line, body = site["id"], f"POST {site['path']}", f"/p{person % 7}\n"
+                host = site["host"]
+            else:
+                link = chance.choice(links)
+                target, line, body, host = link["id"], f"GET /{link['code']}", "", "go.shop.example"
+            expected.add(target, person, hour, bot=bot)
+            yield line, host, head, body
+
+    todo = planned()
+
+    async def connection() -> None:
+        # By hand, because a client library takes longer than the worker. These answers have no body.
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            for line, host, head, body in todo:
+                request = f"{line} HTTP/1.1\r\nhost: {host}\r\n{head}content-length: {len(body)}\r\n\r\n{body}"
+                await stream.send_all(request.encode())
+                answer = b""
+                while not answer.endswith(b"\r\n\r\n"):
+                    answer += await stream.receive_some()
+                assert answer.startswith(b"HTTP/1.1 204" if body else b"HTTP/1.1 302"), answer
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(CONNECTIONS):
+            nursery.start_soon(connection)
+    await emulator.settled()
+
+
+@pytest.mark.rule("W2", "W3", "W5", "R1", "R2")
+@pytest.mark.timeout(1_800)
+async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator, customer, tmp_path):
+    chance = random.Random(20_261_121)
+    expected = Expected()
+    config = sqlite_config(tmp_path)
+    real = await emulator.clock(0)
+    today = real // DAY_MS
+    async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
+        await service.sign_up("a@example.com", "a long password")
+        await emulator.clock(((today - 3) * DAY_MS + 20 * MINUTE_MS - real) / 1000)
+        body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+        account_id = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]["id"]
+        await service.account_in(account_id, "ready")
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": "go.shop.example"}, expect=202)
+        body = {"account_id": account_id, "host": "shop.example"}
+        site = (await service.call("POST", "/v1/sites", body, expect=202))["site"]
+        links = []
+        for number in range(LINKS):
+            body = {"account_id": account_id, "url": f"https://a.example/{number}", "code": f"code{number}"}
+            links.append((await service.call("POST", "/v1/links", body, expect=201))["link"])
+        await service.synced(f"/v1/sites/{site['id']}", *(f"/v1/links/{link['id']}" for link in links))
+
+        for ago in DAYS_AGO:
+            for number, hour in enumerate(HOURS):
+                at = (today - ago) * DAY_MS + hour * HOUR_MS + 2 * MINUTE_MS
+                await emulator.clock((at - real) / 1000)
+                await burst(emulator, expected, chance, EVENTS // 9, at // HOUR_MS, site, links)
+                # Of each hour's first push the request, the answer or the service is lost.
+                await emulator.fault(FAILURES[number], "*/edge/push")
+                await crons(emulator, customer, real, at + HOUR_MS + 2 * MINUTE_MS, 30)
+        await crons(emulator, customer, real, today * DAY_MS + 20 * MINUTE_MS, 60)
+        account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+        assert account["push"]["queue"] == 0
+        assert sum(account["push"]["dropped"].values()) == 0
+        report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d"))["report"]
+
+    first, last = (today - 3) * 24, today * 24
+    async with open_store(config) as store:
+        for target in (site["id"], *(link["id"] for link in links)):
+            hours = dict(await store.read(totals.hour_counts(target, first * HOUR_MS, last * HOUR_MS)))
+            stored = {at // HOUR_MS: (c.views, c.bots, c.visitors) for at, c in hours.items()}
+            sent = {hour: expected.of(target, range(hour, hour + 1)) for hour in range(first, last)}
+            assert stored == {hour: counts for hour, counts in sent.items() if any(counts)}
+            days = await store.read(totals.day_counts(target, today - 3, today))
+            for day in range(today - 3, today):
+                counts, _, final = days[day]
+                assert (counts.views, counts.bots, counts.visitors) == expected.of(
+                    target, range(day * 24, day * 24 + 24)
+                )
+                assert final
+    assert sum(expected.views.values()) + sum(expected.bots.values()) == EVENTS // 9 * 9
+    by_day = [expected.of(site["id"], range(day * 24, day * 24 + 24)) for day in range(today - 3, today)]
+    assert tuple(report["totals"].values()) == tuple(map(sum, zip(*by_day, strict=True)))
+
+    held = (await emulator.state())["accounts"][customer.account_id]
+    assert max(day["rows_written"] for day in held["usage"].values()) < 100_000
+    assert held["scripts"]["svc-edge"]["max_d1_queries"] <= 50
+
+
+async def crons(emulator, customer, real, at, minutes) -> None:
+    """The platform's clock goes on to `at`, and the worker's cron fires once a minute from then on."""
+    await emulator.clock((at - real) / 1000)
+    for minute in range(minutes):
+        run = await emulator.cron(customer.account_id, "svc-edge", at=at + minute * MINUTE_MS)
+        assert run["outcome"] == "ok", run
