@@ -35,7 +35,7 @@ def binary() -> Path:
     name = f"workerd-{SYSTEMS[platform.system()]}-{MACHINES[platform.machine()]}"
     path = Path(__file__).parents[1] / "node_modules" / "@cloudflare" / name / "bin" / "workerd"
     if not path.exists():
-        raise FileNotFoundError(f"no workerd of package @cloudflare/{name}: run `npm ci` in edge_worker")
+        raise FileNotFoundError(f"no workerd of package @cloudflare/{name}: run: make build")
     return path
 
 
