@@ -96,7 +96,7 @@ async def _install(context: Context, account: Account, operation: Operation) -> 
     await context.store.run(installs.installing(account.id))
     at = context.access(account).settling(60)
     database_id = await _database(context, at, account, operation)
-    await _schema(context, at, account, database_id)
+    await _schema(context, at, database_id)
     etag = await _script(context, at, account, operation, database_id)
     await _step(context, operation, "cron")
     await workers.set_schedules(at, SCRIPT_NAME, [context.bundle.cron])
@@ -143,9 +143,8 @@ async def _database(context: Context, at: Access, account: Account, operation: O
     return found.id
 
 
-async def _schema(context: Context, at: Access, account: Account, database_id: str) -> None:
+async def _schema(context: Context, at: Access, database_id: str) -> None:
     """The worker's tables. Every statement can be repeated."""
-    del account
     await d1.query(at, database_id, [(statement, []) for statement in context.bundle.schema_statements])
 
 

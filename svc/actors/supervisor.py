@@ -109,10 +109,6 @@ class Supervisor:
         for actor in self._actors.values():
             actor.mailbox.refuse_rest()
 
-    def busy(self) -> bool:
-        """Whether any account's task runs."""
-        return bool(self._running)
-
     def _schedule(self, edge_account_id: str, at: float) -> None:
         if at == math.inf:
             return
