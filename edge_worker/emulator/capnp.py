@@ -142,7 +142,7 @@ def scripts_config(
         *to_scripts,
     ]
     services.append(
-        f"""(name="front", worker=(modules=[{_own_modules(folder, "front.js", "routes.js", "pages.js", "cache.js")}],
+        f"""(name="front", worker=(modules=[{_own_modules(folder, "front.js", "routes.js", "pages.js")}],
   compatibilityDate="{OWN_DATE}", globalOutbound="net",
   bindings=[
     {", ".join(bindings)}
@@ -158,7 +158,7 @@ def scripts_config(
 
 def databases_config(folder: Path, *, init: dict[str, Any]) -> str:
     """The process with the databases, whose files are in ``folder``/data."""
-    d1 = f"""(name="d1", worker=(modules=[{_own_modules(folder, "d1.js")}], compatibilityDate="{OWN_DATE}",
+    d1 = f"""(name="d1", worker=(modules=[{_own_modules(folder, "d1.js", "cache.js")}], compatibilityDate="{OWN_DATE}",
   durableObjectNamespaces=[(className="D1Object", uniqueKey="d1", enableSql=true)],
   durableObjectStorage=(localDisk="disk"),
   bindings=[(name="D1", durableObjectNamespace="D1Object"), (name="INIT", json={as_json(init)})]))"""

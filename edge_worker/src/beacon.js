@@ -1,5 +1,6 @@
-/** What the snippet sends: up to four lines: page path, referrer, utm_source/ref, and "true" for a driven browser. */
+/** What the snippet sends: up to four lines: path, referrer, "?utm_source=…", and "true" for a driven browser. */
 
+import { namedSource } from "./sources.js";
 import { clean } from "./text.js";
 
 /** A longer body is not of our snippet. */
@@ -18,9 +19,10 @@ export const PAGE_CHARS = 200;
  */
 export function parseBeacon(body) {
   if (body.length > BEACON_CHARS || !body.startsWith("/")) return null;
-  const [path = "", referrer = "", named = "", driven = ""] = body.split("\n", 4);
+  const [path = "", referrer = "", query = "", driven = ""] = body.split("\n", 4);
   const cut = path.search(/[?#]/);
-  return { page: clean(cut < 0 ? path : path.slice(0, cut), PAGE_CHARS), referrer, named, driven: driven === "true" };
+  const page = clean(cut < 0 ? path : path.slice(0, cut), PAGE_CHARS);
+  return { page, referrer, named: namedSource(query), driven: driven === "true" };
 }
 
 /**

@@ -31,8 +31,8 @@ const MOST_MISSING = 1_000;
 const READS_BURST = 20;
 const READS_PER_S = 2;
 
-/** A copy for other isolates of this place is put in the Cache API at most so often, and kept so long. */
-const COPY_EVERY_MS = MINUTE_MS;
+/** Copies for other isolates are put in the Cache API at most so often, and kept so long. */
+const COPY_EVERY_MS = 5 * SECOND_MS;
 const COPY_MAX_AGE_S = 30 * 86_400;
 
 /**
@@ -51,7 +51,8 @@ export class Config {
   loadedAt = 0;
   retryAt = 0;
   copiedAt = 0;
-  copiedVer = -1;
+  /** @type {Map<string, number>} the version that each place has a copy of */
+  copied = new Map();
   /** @type {Map<string, unknown>} */
   rows = new Map();
   /** @type {Set<string>} links that are known not to exist, oldest first */
@@ -264,16 +265,17 @@ async function readCopy(config, url) {
 }
 
 /**
- * Puts a copy where other isolates of this place find it when the database does not answer.
+ * Puts a copy where other isolates find it when the database does not answer: a cache belongs to one zone and one data
+ * centre, so each place has its own.
  * @param {Config} config
  * @param {string} place hostname and path of the route, e.g. "shop.example.com/ab3"
  * @param {number} now
  * @returns {Promise<void> | undefined} undefined when there is nothing to do
  */
 export function copyWhenDue(config, place, now) {
-  if (config.ver < 0 || config.ver === config.copiedVer || now - config.copiedAt < COPY_EVERY_MS) return undefined;
+  if (config.ver < 0 || config.ver === config.copied.get(place) || now - config.copiedAt < COPY_EVERY_MS) return undefined;
   config.copiedAt = now;
-  config.copiedVer = config.ver;
+  config.copied.set(place, config.ver);
   const body = JSON.stringify({ ver: config.ver, complete: config.complete, rows: [...config.rows] });
   const headers = { "content-type": "application/json", "cache-control": `max-age=${COPY_MAX_AGE_S}` };
   return caches.default.put(`https://${place}/~config`, new Response(body, { headers })).catch((/** @type {unknown} */ error) => {

@@ -24,6 +24,9 @@ const MOST_HELD = 8_000;
 
 const RETRY_AFTER_MS = 300;
 
+/** A flush that failed is made again after these pauses; then the next event brings what is held. */
+const FLUSH_PAUSES_MS = [1 * SECOND_MS, 4 * SECOND_MS];
+
 /** A write without an answer for so long is taken for lost, and made again under its own name. */
 const WRITE_LOST_MS = 15 * SECOND_MS;
 
@@ -72,7 +75,7 @@ export function record(gather, event, sink) {
     return recordDrop(gather, Date.now() < gather.limitedUntil ? "budget" : "busy", sink);
   }
   gather.events.push(event);
-  if (gather.events.length % FLUSH_EVENTS === 0) return flush(gather, sink);
+  if (gather.events.length % FLUSH_EVENTS === 0) return flushAll(gather, sink);
   return arm(gather, sink, windowMs(sink.level));
 }
 
@@ -100,7 +103,20 @@ async function flushAfter(gather, me, sink, waitMs) {
   await scheduler.wait(waitMs);
   // Gather on while a write is under way; a request that was cancelled in its write does not hold the others up.
   while (gather.armed === me && Date.now() - gather.writingSince < 5 * SECOND_MS) await scheduler.wait(50);
-  if (gather.armed === me) await flush(gather, sink);
+  if (gather.armed === me) await flushAll(gather, sink);
+}
+
+/**
+ * Flushes, and outlives a short disturbance of the database: perhaps no other event comes for a long time.
+ * @param {Gather} gather @param {Sink} sink
+ */
+async function flushAll(gather, sink) {
+  await flush(gather, sink);
+  for (const pauseMs of FLUSH_PAUSES_MS) {
+    if (gather.held === 0 || gather.armed !== null || Date.now() < gather.limitedUntil) return;
+    await scheduler.wait(pauseMs);
+    if (gather.armed === null) await flush(gather, sink);
+  }
 }
 
 /** @param {Gather} gather @param {Sink} sink */

@@ -38,7 +38,7 @@ test("the marker of a QR code is the key q alone", () => {
 });
 
 test("a beacon's page is its path, cleaned and cut", () => {
-  assert.deepEqual(parseBeacon("/a?token=1#x\nhttps://b.c/\nnews\ntrue"), {
+  assert.deepEqual(parseBeacon("/a?token=1#x\nhttps://b.c/\n&ref=news\ntrue"), {
     page: "/a", referrer: "https://b.c/", named: "news", driven: true,
   });
   assert.equal(parseBeacon(`/${"x".repeat(500)}`)?.page.length, 200);

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .field import DAY_MS, SITE_HOST, SITE_PATH, Field, now_of
 
-FRESH_S, STALE_S = 10, 60
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FRESH_S, STALE_S, COPY_EVERY_S = 10, 60, 5
 
 
 def link(url: str) -> dict[str, str]:
@@ -49,6 +53,48 @@ async def test_the_last_known_configuration_is_served_while_the_database_fails(f
         assert (await field.click("abc")).headers["location"] == "https://example.net/1"
         assert (await field.view()).status == 204
     await field.emulator.clear_faults()
+
+
+@pytest.mark.rule("L5")
+async def test_a_new_isolate_serves_the_last_known_configuration_while_the_database_fails(
+    field: Field, bundle: Path
+) -> None:
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    await field.configure({"l:abc": link("https://example.net/1")})
+    # Each place has a copy of its own: a cache belongs to one zone.
+    assert (await field.click("abc")).status == 302
+    await now_of(field.emulator, COPY_EVERY_S)
+    assert (await field.view()).status == 204
+    await field.emulator.settled()
+    await field.emulator.fault("d1_drop_before", times=None)
+    for first in ("link", "site"):
+        await field.upload(bundle, manifest, f"install-{first}")
+        if first == "site":
+            assert (await field.view()).status == 204
+        assert (await field.click("abc")).headers["location"] == "https://example.net/1"
+        assert (await field.click("none")).status == 404
+        if first == "link":
+            assert (await field.view()).status == 204
+        await field.emulator.settled()
+    await field.emulator.clear_faults()
+    await now_of(field.emulator, 3600)
+    assert (await field.view()).status == 204
+    await field.emulator.settled()
+    lines = [line for row in await field.sql("select body from part") for line in row["body"].splitlines()]
+    # The isolate that ended in the outage took its events with it; those of the one that outlived it are there.
+    assert sorted(json.loads(line)[0] for line in lines) == ["lnk_a"] * 2 + ["site_a"] * 3
+
+
+async def test_a_new_isolate_that_knows_nothing_asks_a_links_visitor_to_come_again(field: Field, bundle: Path) -> None:
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    await field.emulator.fault("d1_drop_before", times=None)
+    await field.upload(bundle, manifest, "install-2")
+    answer = await field.click("abc")
+    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+    # What is no link's code may be a page of the site.
+    await field.emulator.add_page(SITE_HOST, f"{SITE_PATH}/page", "the shop")
+    answer = await field.emulator.visit(SITE_HOST, f"{SITE_PATH}/page")
+    assert (answer.status, answer.body) == (200, "the shop")
 
 
 @pytest.mark.rule("W5")

@@ -83,6 +83,18 @@ async def test_a_database_that_loses_calls_loses_and_doubles_nothing(field: Fiel
     assert list(field.receiver.days.values()) == [(61, 0, PEOPLE)]
 
 
+@pytest.mark.rule("W3")
+@pytest.mark.parametrize("kind", ["d1_drop_before", "d1_drop_after"])
+async def test_the_last_event_before_a_quiet_time_outlives_a_disturbance(field: Field, kind: str) -> None:
+    await field.view()
+    await field.emulator.settled()
+    # Of the next flush both tries fail, and no other event comes to bring this one.
+    await field.emulator.fault(kind, times=2)
+    await field.view()
+    await field.emulator.settled()
+    assert await stored_views(field) == 2
+
+
 @pytest.mark.rule("W2")
 async def test_a_visitor_is_the_same_after_the_isolate_is_gone_and_another_the_next_day(
     field: Field, bundle: Path

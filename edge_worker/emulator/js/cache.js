@@ -1,5 +1,5 @@
-// The Cache API's other end (`caches.default` in a script). One cache for each account, in memory: like the real one it
-// may forget, and does at each upload. workerd speaks HTTP to it: GET, PURGE, and PUT whose body is a whole response.
+// The Cache API's other end (`caches.default` in a script). One cache for each account, in memory, where it outlives an
+// upload, as the real one does. workerd speaks HTTP to it: GET, PURGE, and PUT whose body is a whole response.
 const caches = new Map();
 const decoder = new TextDecoder("latin1");
 
@@ -47,18 +47,17 @@ function lifetimeMs(headers, now) {
   return Number.isNaN(expires) ? 0 : Math.max(0, expires - now);
 }
 
-/** Answers one cache request of an account's script at emulated time `now` (epoch ms). */
-export async function answerCache(account, request, now) {
+/** Answers one cache request of an account's script at emulated time `now` (epoch ms); `body` is an ArrayBuffer. */
+export function answerCache({ account, method, key }, body, now) {
   if (!caches.has(account)) caches.set(account, new Map());
   const cache = caches.get(account);
-  const key = `${request.headers.get("cf-cache-namespace") ?? ""} ${request.url}`;
-  if (request.method === "PUT") {
-    const response = parseResponse(await request.arrayBuffer());
+  if (method === "PUT") {
+    const response = parseResponse(body);
     const lifetime = lifetimeMs(response.headers, now);
     if (lifetime > 0) cache.set(key, { ...response, until: now + lifetime });
     return new Response(null, { status: 204 });
   }
-  if (request.method === "PURGE") return new Response(null, { status: cache.delete(key) ? 200 : 404 });
+  if (method === "PURGE") return new Response(null, { status: cache.delete(key) ? 200 : 404 });
   const kept = cache.get(key);
   if (kept === undefined || kept.until <= now) {
     cache.delete(key);

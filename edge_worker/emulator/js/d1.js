@@ -1,7 +1,9 @@
 // The databases: one Durable Object with SQLite for each database id, in a workerd process that lives as long as the
-// emulator, so that an upload (a new process for the scripts) never touches data. The meters of the accounts are here
-// too, because this is the one place that every statement passes, from a worker's binding and from the API alike.
+// emulator, so that an upload (a new process for the scripts) never touches data, nor the caches. The meters of the
+// accounts are here too, because this is the one place that every statement passes, from a worker's binding and from
+// the API alike.
 import { DurableObject, env } from "cloudflare:workers";
+import { answerCache } from "./cache.js";
 
 const DAY_MS = 86_400_000;
 const MAX_VALUE_BYTES = 2_000_000; // platform docs: string, BLOB or row size
@@ -155,6 +157,10 @@ const commands = {
 export default {
   async fetch(request) {
     const url = new URL(request.url);
+    if (url.pathname === "/cache") {
+      const call = JSON.parse(request.headers.get("x-cache-call"));
+      return answerCache(call, await request.arrayBuffer(), Date.now() + world.offset_ms);
+    }
     return Response.json(await commands[url.pathname](url, request));
   },
 };

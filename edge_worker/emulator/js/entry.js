@@ -38,25 +38,28 @@ function invoke(ctx, kind, body) {
   return { invocation, answer, ended };
 }
 
-// Every statement of a D1 binding passes this method of the runtime's own client (workerd 2026-11: the fetcher itself
-// is private). It counts queries for each invocation: platform docs, 50 on the free plan, statements of a batch each.
+// Every statement of a D1 binding passes these two methods of the runtime's own client (workerd 2026-11: the fetcher
+// itself is private). They count queries for each invocation: platform docs, 50 on the free plan, statements of a batch
+// each. Bodies are not looked at: a script's CPU time is measured here.
 function countQueries(env) {
   const database = Object.values(env).find((value) => value?.constructor?.name === "D1Database");
   if (!database || countQueries.done) return;
   countQueries.done = true;
   const session = Object.getPrototypeOf(database.withSession("first-primary"));
-  const send = session._wrappedFetch;
-  session._wrappedFetch = async function (input, init) {
+  const { _send: send, _wrappedFetch: call } = session;
+  session._send = function (endpoint, query, ...more) {
     const invocation = invocations.getStore();
     if (invocation) {
-      const body = JSON.parse(init.body);
-      invocation.d1_queries += Array.isArray(body) ? body.length : 1;
+      invocation.d1_queries += Array.isArray(query) ? query.length : 1;
       totals.max_d1_queries = Math.max(totals.max_d1_queries, invocation.d1_queries);
-      if (invocation.d1_queries > settings.max_d1_queries) {
-        return Response.json({ success: false, error: "Too many API requests by single worker invocation." });
-      }
     }
-    return send.call(this, input, init);
+    return send.call(this, endpoint, query, ...more);
+  };
+  session._wrappedFetch = async function (input, init) {
+    if ((invocations.getStore()?.d1_queries ?? 0) > settings.max_d1_queries) {
+      return Response.json({ success: false, error: "Too many API requests by single worker invocation." });
+    }
+    return call.call(this, input, init);
   };
 }
 

@@ -3,7 +3,6 @@
 import { WorkerEntrypoint, env } from "cloudflare:workers";
 import { compile, find } from "./routes.js";
 import { refusal } from "./pages.js";
-import { answerCache } from "./cache.js";
 
 const DAY_MS = 86_400_000;
 // A visitor's place when the request does not name one (header X-Emulator-Cf).
@@ -103,10 +102,14 @@ export class Egress extends WorkerEntrypoint {
   }
 }
 
-/** What a script's `caches` go through. */
+/** What a script's `caches` go through: to where things outlive an upload. */
 export class CacheApi extends WorkerEntrypoint {
-  fetch(request) {
-    return answerCache(this.ctx.props.account, request, Date.now() + world.offset_ms);
+  async fetch(request) {
+    const { method, url } = request;
+    const namespace = request.headers.get("cf-cache-namespace") ?? "";
+    const call = JSON.stringify({ account: this.ctx.props.account, method, key: `${namespace} ${url}` });
+    const body = await request.arrayBuffer();
+    return env.DATABASES.fetch("http://d1/cache", { method: "POST", headers: { "x-cache-call": call }, body });
   }
 }
 
@@ -137,7 +140,7 @@ export class D1Binding extends WorkerEntrypoint {
 
   async #send(database, format, request) {
     const url = `http://d1/query?db=${database}&resultsFormat=${format}`;
-    const response = await env.DATABASES.fetch(url, { method: "POST", body: await request.text() });
+    const response = await env.DATABASES.fetch(url, { method: "POST", body: await request.arrayBuffer() });
     return new Response(await response.arrayBuffer(), response);
   }
 }

@@ -1,8 +1,8 @@
 /*
  * What a page carries. Counts the page's view, and one more for each path that a single-page application shows, for a
  * page that comes back from the back/forward cache, and for a prerendered page when it is shown. The body: the path,
- * where the visitor came from (the path before, for a view of the same page load), utm_source or ref, and whether a
- * program drives the browser. Nothing is stored; __PATH__ is the site's own path.
+ * where the visitor came from (the path before, for a view of the same page load), utm_source or ref with its name, and
+ * whether a program drives the browser. Nothing is stored; __PATH__ is the site's own path.
  */
 {
   let shown,
@@ -16,7 +16,7 @@
       shown == (path = l.pathname) ||
       n.sendBeacon?.(
         "__PATH__",
-        [path, shown || d.referrer, /[?&](utm_source|ref)=([^&#]+)/.exec(l)?.[2], n.webdriver].join`\n`,
+        [path, shown || d.referrer, /[?&](?:utm_source|ref)=[^&#]*/.exec(l), n.webdriver].join`\n`,
         (shown = path),
       );
   show();
