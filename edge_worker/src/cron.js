@@ -1,29 +1,21 @@
 /**
- * The cron, once a minute: folds parts into days and hours, closes hours and days into the queue, pushes the queue.
- * A run does a bounded piece of work (10 ms of CPU, 50 queries: platform docs, free plan) and leaves the rest to the
+ * The cron, once a minute: sorts parts into pages, folds a page into days and hours, closes hours and days into the
+ * queue, pushes the queue. A run does a bounded piece of work (10 ms of CPU, 50 queries: platform docs, free plan) and leaves the rest to the
  * next.
  */
 
 import { keepsHours, levelOf } from "./budget.js";
-import { addBody, emptySums, mergeDay } from "./fold.js";
-import { FLUSH_NAME_CHARS, SLOTS } from "./gather.js";
+import { mergeDay } from "./fold.js";
+import * as parts from "./parts.js";
+import { PAGE_CHARS, SETTLED_MS, minuteOf, partBound } from "./parts.js";
 import { MOST_PARTS, PUSH_CHARS, afterPush, pushBody, pushDue, send } from "./push.js";
 import { OUT_KEPT_MS, clearStatements, partStatements } from "./queue.js";
 import { dayStatements, hourStatements } from "./rows.js";
 import { addWritten, commit, failWhen, readState } from "./state.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./time.js";
 
-/** A run folds parts up to this size: about 3 ms of CPU. */
-const PAGE_CHARS = 256_000;
-const PAGE_ROWS = 300;
-/** … and of about so many targets: each has a day's row to be read, added to and written. */
-const PAGE_TARGETS = 200;
-
 /** Below this size parts wait for the end of their hour: a fold costs two rows a target, however few the events. */
-const FOLD_CHARS = 192_000;
-
-/** A part takes events during its minute; this much later its writes are done. */
-const SETTLED_MS = MINUTE_MS;
+const FOLD_CHARS = 1_000_000;
 
 /** An hour is closed when the parts of this long after it are folded: events are written within 30 s, or retried. */
 const HOUR_GRACE_MS = 2 * MINUTE_MS;
@@ -33,18 +25,17 @@ const DAY_GRACE_MS = 9 * MINUTE_MS;
 
 /**
  * @typedef {import("./state.js").State} State
- * @typedef {{id: number, chars: number}} Pending
  * @typedef {object} Run
  * @property {D1Database} db
  * @property {number} now epoch ms
  * @property {string} text the state as stored
  * @property {State} state
- * @property {Pending[]} pending the first parts that are not folded
- * @property {number} unfolded writes of events today that are not folded, and so not in `state.written`
+ * @property {import("./parts.js").Waiting} waiting parts that are not sorted yet
+ * @property {number} pages that are not folded yet
  */
 
-/** @param {number} at @returns {number} the least id of a part of this minute or later */
-const partBound = (at) => Math.floor(at / MINUTE_MS) * SLOTS;
+/** @param {number} now @returns {number} hours before this epoch hour have had their grace */
+const hourToClose = (now) => hourOf(now - HOUR_GRACE_MS - SETTLED_MS);
 
 /** @param {number} now @returns {number} the least id of a part of this UTC day */
 const today = (now) => partBound(dayOf(now) * DAY_MS);
@@ -59,7 +50,7 @@ export async function tick(db, env, now) {
   /** @type {string | null} */
   let failure = null;
   try {
-    if ((await fold(run)) && (await close(run))) await noteLevel(run);
+    if ((await sort(run)) && (await fold(run)) && (await close(run))) await noteLevel(run);
   } catch (error) {
     // The push goes out all the same, and says so.
     failure = `cron: ${String(error)}`;
@@ -71,21 +62,21 @@ export async function tick(db, env, now) {
 
 /** @param {D1Database} db @param {number} now @returns {Promise<Run>} */
 async function begin(db, now) {
-  const [meta, parts, writes] = await db.batch([
+  const [meta, waits, sorted] = await db.batch([
     db.prepare("select v from meta where k = 'state'"),
-    db.prepare("select id, length(body) as chars from part order by id limit ?").bind(PAGE_ROWS + 1),
-    db.prepare("select coalesce(sum(length(f)), 0) as f from part where id >= ?").bind(today(now)),
+    parts.waitingStatement(db, now, today(now), partBound(hourToClose(now) * HOUR_MS + HOUR_GRACE_MS)),
+    db.prepare("select count(*) as n from sorted"),
   ]);
   const text = String(/** @type {{v: string} | undefined} */ (meta?.results[0])?.v ?? "{}");
-  const pending = /** @type {Pending[]} */ (parts?.results ?? []);
-  const unfolded = Number(/** @type {{f: number} | undefined} */ (writes?.results[0])?.f ?? 0) / FLUSH_NAME_CHARS;
+  const waiting = parts.readWaiting(waits?.results[0]);
+  const pages = Number(/** @type {{n: number} | undefined} */ (sorted?.results[0])?.n ?? 0);
   // A new database: events were perhaps written before the first cron, and received up to a minute before that.
-  const first = pending[0] === undefined ? now : Math.floor(pending[0].id / SLOTS - 1) * MINUTE_MS;
-  return { db, now, text, state: readState(text, now, Math.min(now, first)), pending, unfolded };
+  const first = Math.min(now, minuteOf(waiting.first) - MINUTE_MS);
+  return { db, now, text, state: readState(text, now, first), waiting, pages };
 }
 
 /**
- * @param {Run} run changed: its state, and what is still pending
+ * @param {Run} run changed: its state
  * @param {State} next
  * @param {D1PreparedStatement[]} statements
  * @returns {Promise<boolean>} false: another run was faster, this one ends
@@ -99,131 +90,110 @@ async function advance(run, next, statements) {
 }
 
 /** @param {Run} run @returns {number} the write budget's level now */
-function currentLevel({ state, unfolded, now }) {
-  return levelOf(addWritten(state, unfolded, now).rows);
+function currentLevel({ state, waiting, now }) {
+  return levelOf(addWritten(state, waiting.writes, now).rows);
 }
 
-/** @param {Run} run */
-function mustFold(run) {
-  const { state, pending, now } = run;
-  const settled = pending.filter(({ id }) => id < partBound(now - SETTLED_MS));
-  if (settled.length === 0) return false;
-  const first = /** @type {Pending} */ (settled[0]).id;
-  // The end of a day is folded in the new day's budget, whatever the level.
-  if (state.day + 1 < dayOf(now) && first < partBound((state.day + 2) * DAY_MS + DAY_GRACE_MS)) return true;
-  if (!keepsHours(currentLevel(run))) return false;
-  const chars = settled.reduce((sum, part) => sum + part.chars, 0);
-  return chars >= FOLD_CHARS || pending.length > PAGE_ROWS || hourToClose(run) > state.hour;
-}
+/** The end of a day is folded in the new day's budget, whatever the level. @param {Run} run */
+const mayFold = (run) => keepsHours(currentLevel(run)) || run.state.day + 1 < dayOf(run.now);
 
-/** @param {Run} run @returns {number} hours before this epoch hour have had their grace */
-const hourToClose = ({ now }) => hourOf(now - HOUR_GRACE_MS - SETTLED_MS);
+/** @param {Run} run @returns {number | null} id of the last part that is to be sorted now, null for none */
+function sortUntil(run) {
+  const { state, waiting, pages, now } = run;
+  if (pages > 0 || !mayFold(run)) return null;
+  const ofOpenDay = waiting.first < partBound((state.day + 2) * DAY_MS + DAY_GRACE_MS);
+  const dayEnds = state.day + 1 < dayOf(now) && ofOpenDay;
+  if (dayEnds || waiting.chars >= FOLD_CHARS) return waiting.settled;
+  return hourToClose(now) > state.hour ? waiting.ofHours : null;
+}
 
 /**
- * Folds one page of parts.
+ * Sorts parts into pages.
+ * @param {Run} run
+ * @returns {Promise<boolean>} false: another run was faster
+ */
+async function sort(run) {
+  const { db, now, state, waiting } = run;
+  const last = sortUntil(run);
+  if (last === null) return true;
+  const taken = await parts.readTaken(db, last, today(now));
+  const pages = Math.ceil(waiting.chars / PAGE_CHARS) + 1;
+  const next = {
+    ...state,
+    sorted: last,
+    // What was written yesterday is of yesterday's budget.
+    written: addWritten(state, taken.writes + taken.rows + pages + 1, now),
+    dropped: addDrops(state.dropped, taken.drops),
+  };
+  const done = await advance(run, next, [
+    // A late write may have been appended since this was read: then all of it waits for the next run. Names tell.
+    failWhen(db, "(select coalesce(sum(length(f)), 0) from part where id <= ?) <> ?", [last, taken.names]),
+    ...parts.sortStatements(db, last),
+  ]);
+  run.waiting = { ...waiting, first: taken.next, writes: waiting.writes - taken.writes };
+  run.pages = pages;
+  return done;
+}
+
+/**
+ * Folds one page, or as much of it as a run can.
  * @param {Run} run
  * @returns {Promise<boolean>} false: another run was faster
  */
 async function fold(run) {
   const { db, now, state } = run;
-  if (!mustFold(run)) return true;
-  const { rows, sums } = await readPage(run);
-  const last = /** @type {{id: number}} */ (rows.at(-1)).id;
-  const keys = JSON.stringify([...sums.days.values()].map(({ t, d }) => [t, d]));
-  const known = await db
-    .prepare(
-      "select day.t, day.d, day.j from json_each(?) e join day on day.t = e.value ->> 0 and day.d = e.value ->> 1",
-    )
-    .bind(keys)
-    .all();
-  const stored = new Map(
-    /** @type {{t: string, d: number, j: string}[]} */ (known.results).map(({ t, d, j }) => [`${t} ${d}`, j]),
-  );
+  if (run.pages === 0 || !mayFold(run)) return true;
+  const page = await parts.readPage(db, state.day);
+  run.pages = 0;
+  if (page === null) return true;
+  const { sums, stored } = page;
   const days = [...sums.days].map(([key, sum]) => ({ t: sum.t, d: sum.d, totals: mergeDay(stored.get(key), sum) }));
-  // What was written yesterday is of yesterday's budget.
-  const flushes = rows
-    .filter(({ id }) => id >= today(now))
-    .reduce((sum, { f }) => sum + f.length / FLUSH_NAME_CHARS, 0);
-  const touched = [...sums.hours.values()].map(({ d, h }) => d * 24 + h);
+  const hours = [...sums.hours.values()].map(({ d, h }) => d * 24 + h);
+  const { too_old, invalid } = state.dropped;
   const next = {
     ...state,
-    folded: last,
-    dirty: [...new Set([...state.dirty, ...touched])].sort((a, b) => a - b),
-    written: addWritten(state, flushes + rows.length + days.length + sums.hours.size + 1, now),
-    dropped: addDrops(state.dropped, rows, sums),
+    dirty: [...new Set([...state.dirty, ...hours])].sort((a, b) => a - b),
+    written: addWritten(state, days.length + sums.hours.size + 2, now),
+    dropped: { ...state.dropped, too_old: too_old + sums.tooOld, invalid: invalid + sums.invalid },
   };
   const done = await advance(run, next, [
-    // A late write may have been appended to a part since it was read: then all of it waits for the next run.
-    // The writes' names tell; bodies are measured in other units here (UTF-16) than there.
-    failWhen(db, "(select coalesce(sum(length(f)), 0) from part where id <= ?) <> ?", [
-      last,
-      rows.reduce((sum, { f }) => sum + f.length, 0),
-    ]),
     ...hourStatements(db, sums.hours.values()),
     ...dayStatements(db, days),
-    db.prepare("delete from part where id <= ?").bind(last),
+    parts.takeOff(db, page),
   ]);
-  run.pending = run.pending.filter(({ id }) => id > last);
-  run.unfolded -= flushes;
+  run.pages = page.whole ? page.pages - 1 : page.pages;
   return done;
 }
 
 /**
- * @param {Run} run
- * @returns {Promise<{rows: {id: number, body: string, f: string, x: string}[], sums: import("./fold.js").Sums}>}
- */
-async function readPage({ db, now, state, pending }) {
-  let chars = 0;
-  let last = 0;
-  for (const { id, chars: more } of pending) {
-    chars += more;
-    if (last > 0 && (chars > PAGE_CHARS || id >= partBound(now - SETTLED_MS))) break;
-    last = id;
-  }
-  const answer = await db.prepare("select id, body, f, x from part where id <= ? order by id").bind(last).all();
-  const all = /** @type {{id: number, body: string, f: string, x: string}[]} */ (answer.results);
-  const sums = emptySums();
-  /** @type {typeof all} */
-  const rows = [];
-  for (const row of all) {
-    addBody(sums, row.body, state.day);
-    rows.push(row);
-    if (sums.days.size > PAGE_TARGETS) break;
-  }
-  return { rows, sums };
-}
-
-/**
  * @param {import("./state.js").Dropped} dropped
- * @param {{x: string}[]} rows
- * @param {import("./fold.js").Sums} sums
+ * @param {string} lines each JSON: reason and number
  */
-function addDrops(dropped, rows, sums) {
-  const next = { ...dropped, too_old: dropped.too_old + sums.tooOld, invalid: dropped.invalid + sums.invalid };
-  for (const { x } of rows) {
-    for (const line of x.split("\n")) {
-      if (line === "") continue;
-      const [reason, n] = /** @type {[import("./state.js").DropReason, number]} */ (JSON.parse(line));
-      next[reason] += n;
-    }
+function addDrops(dropped, lines) {
+  const next = { ...dropped };
+  for (const line of lines.split("\n")) {
+    if (line === "") continue;
+    const [reason, n] = /** @type {[import("./state.js").DropReason, number]} */ (JSON.parse(line));
+    next[reason] += n;
   }
   return next;
 }
 
 /**
- * Closes one day, or the hours of one day, when all their parts are folded.
+ * Closes one day, or the hours of one day, when all their events are folded.
  * @param {Run} run
  * @returns {Promise<boolean>} false: another run was faster
  */
 async function close(run) {
-  const { state, pending, now } = run;
-  const first = pending[0]?.id ?? Number.MAX_SAFE_INTEGER;
+  const { state, pages, now } = run;
+  // Pages hold events of any time.
+  const first = pages > 0 ? 0 : run.waiting.first;
   const day = state.day + 1;
   const dayEnd = (day + 1) * DAY_MS;
   if (now >= dayEnd + DAY_GRACE_MS + SETTLED_MS && first >= partBound(dayEnd + DAY_GRACE_MS)) {
     return closeDay(run, day);
   }
-  const until = Math.min(hourToClose(run), (dayOf(state.hour * HOUR_MS) + 1) * 24);
+  const until = Math.min(hourToClose(run.now), (dayOf(state.hour * HOUR_MS) + 1) * 24);
   if (until <= state.hour) return true;
   if (first >= partBound(until * HOUR_MS + HOUR_GRACE_MS)) return closeHours(run, until);
   return keepsHours(currentLevel(run)) ? true : refuseHours(run, until);

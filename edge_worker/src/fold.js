@@ -1,17 +1,17 @@
 /** Adding events up: pure. A part's body is lines of JSON; each is one event, see `encodeEvent`. */
 
 /**
- * @typedef {[string, number, string, string, string?, string?, string?, string?, string?, string?]} Line target, epoch
- *   hour, bot's reason, visitor, and the detail (page, source, country, device, browser, os), which the write budget
- *   may have refused
+ * @typedef {[string, number, string, string, string?, string?, string?]} Line target, epoch hour, bot's reason,
+ *   visitor; then, of a person and unless the write budget refused it, page, source and client
  *
  * @typedef {{v: number, b: number, u: number, [dimension: string]: number | Record<string, number>}} DayTotals
  * @typedef {{t: string, d: number, h: number, v: number, b: number, u: Set<string>}} HourSum
- * @typedef {{t: string, d: number, v: number, b: number, detail: Map<string, Map<string, number>>}} DaySum
+ * @typedef {{t: string, d: number, v: number, b: number, pages: Map<string, number>, sources: Map<string, number>,
+ *   clients: Map<string, number>, bots: Map<string, number>}} DaySum
  * @typedef {{hours: Map<string, HourSum>, days: Map<string, DaySum>, tooOld: number, invalid: number}} Sums
  */
 
-/** The dimensions of people's views, in the order of a line, and how many keys each may have a target and day. */
+/** The dimensions of people's views, and how many keys each may have a target and day. */
 export const DIMENSIONS = /** @type {const} */ ({
   pages: 200,
   sources: 100,
@@ -27,101 +27,155 @@ export const BOTS_CAP = 20;
 /** The key that holds what exceeds a cap, and detail that the write budget refused. */
 export const OTHER = "(other)";
 
-const NAMES = /** @type {(keyof typeof DIMENSIONS)[]} */ (Object.keys(DIMENSIONS));
-const LINE_HEAD = 4;
+/** What a line's client is made of, in this order; counted together, because a fold has 10 ms of CPU. */
+const CLIENT = /** @type {const} */ (["countries", "devices", "browsers", "os"]);
+const CLIENT_MARK = "|";
+const OTHER_CLIENT = CLIENT.map(() => OTHER).join(CLIENT_MARK);
 
 /**
  * @param {string} body
- * @returns {{lines: Line[], invalid: number}}
+ * @returns {(Line | null)[]} null: a line that is no JSON; the last line may lack its end, then it is one
  */
 export function readBody(body) {
   try {
-    return { lines: JSON.parse(`[${body.slice(0, -1).replaceAll("\n", ",")}]`), invalid: 0 };
+    return JSON.parse(`[${body.slice(0, -1).replaceAll("\n", ",")}]`);
   } catch {
     // Only a body that something else has written to gets here: what is whole in it counts all the same.
-    /** @type {Line[]} */
-    const lines = [];
-    let invalid = 0;
-    for (const text of body.split("\n")) {
-      try {
-        if (text !== "") lines.push(JSON.parse(text));
-      } catch {
-        invalid += 1;
-      }
-    }
-    return { lines, invalid };
+    return body
+      .replace(/\n$/, "")
+      .split("\n")
+      .map((text) => {
+        try {
+          return JSON.parse(text);
+        } catch {
+          return null;
+        }
+      });
   }
+}
+
+/** @param {number} hour epoch hour @returns {number} epoch day */
+const dayOfHour = (hour) => Math.floor(hour / 24);
+
+/**
+ * The days that these lines add to, in the order in which they come.
+ * @param {(Line | null)[]} lines
+ * @param {number} closedDay events of days up to this epoch day come too late
+ * @param {number} most days that one fold takes
+ * @returns {{keys: [string, number][], firsts: number[], end: number}} [target, epoch day]; the line with which each
+ *   comes first; how many lines add to no other days
+ */
+export function daysOf(lines, closedDay, most) {
+  const known = new Set();
+  /** @type {[string, number][]} */
+  const keys = [];
+  const firsts = [];
+  let end = 0;
+  /** @type {Line | null} */
+  let before = null;
+  for (; end < lines.length; end += 1) {
+    const line = lines[end] ?? null;
+    // Lines of one target and hour mostly come together.
+    if (line === null || (before !== null && line[0] === before[0] && line[1] === before[1])) continue;
+    before = line;
+    const d = dayOfHour(line[1]);
+    const key = `${line[0]} ${d}`;
+    if (d <= closedDay || known.has(key)) continue;
+    if (keys.length === most) break;
+    known.add(key);
+    keys.push([line[0], d]);
+    firsts.push(end);
+  }
+  return { keys, firsts, end };
 }
 
 /** @returns {Sums} */
 export const emptySums = () => ({ hours: new Map(), days: new Map(), tooOld: 0, invalid: 0 });
 
-/**
- * @param {DaySum} day @param {string} dimension @param {string} key
- */
-function addDetail(day, dimension, key) {
-  let counts = day.detail.get(dimension);
-  if (counts === undefined) day.detail.set(dimension, (counts = new Map()));
-  counts.set(key, (counts.get(key) ?? 0) + 1);
-}
+/** @param {Map<string, number>} counts @param {string} key */
+const addOne = (counts, key) => counts.set(key, (counts.get(key) ?? 0) + 1);
 
 /**
  * @param {Sums} sums changed
- * @param {string} body
+ * @param {(Line | null)[]} lines
  * @param {number} closedDay events of days up to this epoch day come too late
  */
-export function addBody(sums, body, closedDay) {
-  const { lines, invalid } = readBody(body);
-  sums.invalid += invalid;
+export function addLines(sums, lines, closedDay) {
+  /** @type {HourSum | undefined} */
+  let sum;
+  /** @type {DaySum | undefined} */
+  let day;
   for (const line of lines) {
-    const [t, hour, reason, visitor] = line;
-    const d = Math.floor(hour / 24);
-    if (d <= closedDay) {
-      sums.tooOld += 1;
+    if (line === null) {
+      sums.invalid += 1;
       continue;
     }
-    const hourKey = `${t} ${hour}`;
-    let sum = sums.hours.get(hourKey);
-    if (sum === undefined) sums.hours.set(hourKey, (sum = { t, d, h: hour - d * 24, v: 0, b: 0, u: new Set() }));
-    const dayKey = `${t} ${d}`;
-    let day = sums.days.get(dayKey);
-    if (day === undefined) sums.days.set(dayKey, (day = { t, d, v: 0, b: 0, detail: new Map() }));
+    const [t, hour, reason, visitor, page, source, client] = line;
+    // Lines of one target and hour mostly come together.
+    if (sum === undefined || day === undefined || sum.t !== t || sum.d * 24 + sum.h !== hour) {
+      const d = dayOfHour(hour);
+      if (d <= closedDay) {
+        sums.tooOld += 1;
+        continue;
+      }
+      const hourKey = `${t} ${hour}`;
+      sum = sums.hours.get(hourKey);
+      if (sum === undefined) sums.hours.set(hourKey, (sum = { t, d, h: hour - d * 24, v: 0, b: 0, u: new Set() }));
+      const dayKey = `${t} ${d}`;
+      day = sums.days.get(dayKey);
+      if (day === undefined) sums.days.set(dayKey, (day = emptyDay(t, d)));
+    }
     if (reason !== "") {
       sum.b += 1;
       day.b += 1;
-      addDetail(day, "bots", reason);
+      addOne(day.bots, reason);
       continue;
     }
     sum.v += 1;
     day.v += 1;
     sum.u.add(visitor);
-    for (let i = 0; i < NAMES.length; i += 1) {
-      addDetail(day, /** @type {string} */ (NAMES[i]), /** @type {string | undefined} */ (line[LINE_HEAD + i]) ?? OTHER);
-    }
+    addOne(day.pages, page ?? OTHER);
+    addOne(day.sources, source ?? OTHER);
+    addOne(day.clients, client ?? OTHER_CLIENT);
   }
 }
 
+/** @param {string} t @param {number} d @returns {DaySum} */
+const emptyDay = (t, d) => ({
+  t, d, v: 0, b: 0, pages: new Map(), sources: new Map(), clients: new Map(), bots: new Map(),
+});
+
 /**
  * Adds counts to those of one dimension: a new key past the cap goes to "(other)", which does not count for the cap.
- * @param {Record<string, number>} known
- * @param {Map<string, number>} added in the order in which the keys came
+ * @param {Record<string, number>} known changed
+ * @param {Iterable<[string, number]>} added in the order in which the keys came
  * @param {number} cap
- * @returns {Record<string, number>}
+ * @returns {Record<string, number>} known
  */
 export function mergeCapped(known, added, cap) {
-  const merged = new Map(Object.entries(known));
-  let size = merged.size - (merged.has(OTHER) ? 1 : 0);
+  let size = -1;
   for (const [key, n] of added) {
-    const has = merged.has(key);
-    if (!has && key !== OTHER && size >= cap) {
-      merged.set(OTHER, (merged.get(OTHER) ?? 0) + n);
+    if (Object.hasOwn(known, key)) {
+      addTo(known, key, n);
       continue;
     }
-    if (!has && key !== OTHER) size += 1;
-    merged.set(key, (merged.get(key) ?? 0) + n);
+    if (size < 0) size = Object.keys(known).length - (Object.hasOwn(known, OTHER) ? 1 : 0);
+    if (key !== OTHER && size < cap) {
+      size += 1;
+      addTo(known, key, n);
+    } else {
+      addTo(known, OTHER, n);
+    }
   }
-  // fromEntries defines properties: a key such as "__proto__" stays a key.
-  return Object.fromEntries(merged);
+  return known;
+}
+
+/** @param {Record<string, number>} counts @param {string} key @param {number} n */
+function addTo(counts, key, n) {
+  const value = (Object.hasOwn(counts, key) ? /** @type {number} */ (counts[key]) : 0) + n;
+  // Assigned, this key would not become one (it names the prototype); a visitor can send it.
+  if (key === "__proto__") Object.defineProperty(counts, key, { value, writable: true, enumerable: true, configurable: true });
+  else counts[key] = value;
 }
 
 /**
@@ -130,16 +184,19 @@ export function mergeCapped(known, added, cap) {
  * @returns {DayTotals}
  */
 export function mergeDay(known, added) {
-  /** @type {DayTotals} */
+  /** @type {{v: number, b: number, u: number} & Record<string, Record<string, number>>} */
   const day = known === undefined ? { v: 0, b: 0, u: 0 } : JSON.parse(known);
   day.v += added.v;
   day.b += added.b;
-  for (const name of [...NAMES, "bots"]) {
-    const counts = added.detail.get(name);
-    const cap = name === "bots" ? BOTS_CAP : DIMENSIONS[/** @type {keyof typeof DIMENSIONS} */ (name)];
-    const before = /** @type {Record<string, number>} */ (day[name] ?? {});
-    day[name] = counts === undefined ? before : mergeCapped(before, counts, cap);
+  day.pages = mergeCapped(day.pages ?? {}, added.pages, DIMENSIONS.pages);
+  day.sources = mergeCapped(day.sources ?? {}, added.sources, DIMENSIONS.sources);
+  const clients = [...added.clients].map(([client, n]) => ({ keys: client.split(CLIENT_MARK), n }));
+  for (const [i, name] of CLIENT.entries()) {
+    /** @type {[string, number][]} */
+    const counts = clients.map(({ keys, n }) => [keys[i] ?? OTHER, n]);
+    day[name] = mergeCapped(day[name] ?? {}, counts, DIMENSIONS[name]);
   }
+  day.bots = mergeCapped(day.bots ?? {}, added.bots, BOTS_CAP);
   return day;
 }
 
@@ -156,13 +213,15 @@ export function mergeDay(known, added) {
  * @param {Event} event
  * @param {string} visitor hash, "" for a bot
  * @param {boolean} withDetail
- * @returns {string} one line, with its end
+ * @returns {string} one line, with its end; ASCII, so that a character is one of SQLite's too
  */
 export function encodeEvent(event, visitor, withDetail) {
   const { t, hour, reason } = event;
   /** @type {(string | number)[]} */
   const line = [t, hour, reason, visitor];
-  if (reason !== "") line.push("", "", "", "", "", "");
-  else if (withDetail) line.push(event.page, event.source, event.country, event.device, event.browser, event.os);
-  return `${JSON.stringify(line)}\n`;
+  if (reason === "" && withDetail) {
+    line.push(event.page, event.source, [event.country, event.device, event.browser, event.os].join(CLIENT_MARK));
+  }
+  const escape = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return `${JSON.stringify(line).replace(/[\u0080-\uffff]/g, escape)}\n`;
 }

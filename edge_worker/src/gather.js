@@ -241,10 +241,10 @@ async function write(gather, chunk, db) {
   }
 }
 
-// An id that is folded takes nothing more, and a write that the row remembers is not repeated: no row comes back then.
+// An id that is sorted takes nothing more, and a write that the row remembers is not repeated: no row comes back then.
 const APPEND =
   "insert into part(id, body, f, x) select ?1, ?2, ?3, ?4 " +
-  "where ?1 > coalesce((select v ->> 'folded' from meta where k = 'state'), 0) " +
+  "where ?1 > coalesce((select v ->> 'sorted' from meta where k = 'state'), 0) " +
   "on conflict(id) do update set body = body || excluded.body, f = f || excluded.f, x = x || excluded.x " +
   "where instr(part.f, excluded.f) = 0 returning length(body) as chars";
 
@@ -265,15 +265,15 @@ async function append(gather, chunk, db) {
         .prepare("select instr(f, ?2) as held from part where id = ?1")
         .bind(chunk.id, chunk.flush)
         .first("held");
-      // Folded meanwhile: whether the first try was in it cannot be known, and nothing may count twice.
+      // Sorted meanwhile: whether the first try was in it cannot be known, and nothing may count twice.
       if (held === null || held === 0) gather.dropped.busy += chunk.n;
       return;
     }
-    // Nothing of this chunk is stored, its part was folded already (this place's clock is slow): into a later one.
+    // Nothing of this chunk is stored, its part was sorted already (this place's clock is slow): into a later one.
     chunk.tried = false;
-    const folded = Number(await db.prepare("select v ->> 'folded' as id from meta where k = 'state'").first("id"));
-    gather.minute = Math.floor(folded / SLOTS);
-    gather.slot = folded % SLOTS;
+    const sorted = Number(await db.prepare("select v ->> 'sorted' as id from meta where k = 'state'").first("id"));
+    gather.minute = Math.floor(sorted / SLOTS);
+    gather.slot = sorted % SLOTS;
     takeNextSlot(gather);
   }
 }

@@ -2,8 +2,8 @@
 
 import { DAY_MS, HOUR_MS, dateText } from "./time.js";
 
-/** Parts stay well under the 500 kB that a push may have: a row of an hour or a day has at most about 60 characters. */
-const PART_CHARS = 240_000;
+/** Parts stay well under what a push may have: a row of an hour or a day has at most about 60 characters. */
+const PART_CHARS = 120_000;
 const ROW_CHARS = 60;
 
 /** Report periods end 30 days back; a few more for the service's clock. */

@@ -6,6 +6,8 @@ create index if not exists cfg_by_ver on cfg(ver);
 --
 create table if not exists part(id integer primary key, body text not null, f text not null default '', x text not null default '');
 --
+create table if not exists sorted(id integer primary key, body text not null);
+--
 create table if not exists day(t text, d integer, j text, primary key(t,d)) without rowid;
 --
 create table if not exists hr(t text, d integer, h integer, v integer, b integer, n integer, u text, primary key(t,d,h)) without rowid;

@@ -19,12 +19,12 @@ import { HOUR_MS, dayOf, hourOf } from "./time.js";
  * @property {string} tried the INSTALL that last pushed, with whatever outcome
  *
  * @typedef {object} State
- * @property {number} folded parts with an id up to this one are folded and gone; none is written there any more
+ * @property {number} sorted parts with an id up to this one are sorted and gone; none is written there any more
  * @property {number} hour hours before this epoch hour are closed
  * @property {number} day days up to this epoch day are closed
  * @property {number} as_of epoch ms: the end of the latest hour that was closed with its counts
  * @property {number[]} dirty epoch hours that changed since they were put in the queue
- * @property {{d: number, rows: number}} written rows written on day d (UTC), as far as folded
+ * @property {{d: number, rows: number}} written rows written on day d (UTC), as far as sorted
  * @property {number} level of the write budget
  * @property {number} next_out id of the next part of the queue
  * @property {Dropped} dropped
@@ -43,7 +43,7 @@ export const noneDropped = () => ({ budget: 0, invalid: 0, unknown_target: 0, to
 export function readState(text, now, since = now) {
   /** @type {State} */
   const fresh = {
-    folded: 0,
+    sorted: 0,
     hour: hourOf(since),
     day: dayOf(since) - 1,
     as_of: hourOf(since) * HOUR_MS,

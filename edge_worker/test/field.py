@@ -209,13 +209,13 @@ class Field:
             await self.cron(at)
             rows = await self.sql(
                 "select (select count(*) from part where id / 256 * 60000 < ?) as parts, "
-                "(select count(*) from out) as out",
+                "(select count(*) from sorted) + (select count(*) from out) as more",
                 at - 120_000,
             )
             state = await self.state()
             at += MINUTE_MS
             closed = state["hour"] >= (at - 240_000) // HOUR_MS
-            if rows[0]["parts"] == 0 and rows[0]["out"] == 0 and closed:
+            if rows[0]["parts"] == 0 and rows[0]["more"] == 0 and closed:
                 return at
         raise AssertionError(f"not quiet after {LONGEST_RUN_OF_CRONS} crons: {rows}, {await self.state()}")
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { levelOf, windowMs } from "../src/budget.js";
-import { DIMENSIONS, OTHER, addBody, emptySums, encodeEvent, mergeCapped, mergeDay } from "../src/fold.js";
+import { DIMENSIONS, OTHER, addLines, daysOf, emptySums, encodeEvent, mergeCapped, mergeDay, readBody } from "../src/fold.js";
 
 const HOUR = 500_001;
 const DAY = Math.floor(HOUR / 24);
@@ -11,7 +11,7 @@ const EVENT = { t: "site_a", hour: HOUR, reason: "", page: "/", source: "", coun
 /** @param {string[]} lines */
 function fold(...lines) {
   const sums = emptySums();
-  addBody(sums, lines.join(""), 0);
+  addLines(sums, readBody(lines.join("")), 0);
   return sums;
 }
 
@@ -69,25 +69,42 @@ test("detail that the budget refused counts as (other)", () => {
   assert.deepEqual(JSON.parse(line), ["site_a", HOUR, "", "A"]);
   const day = mergeDay(undefined, /** @type {any} */ (fold(line).days.get(`site_a ${DAY}`)));
   assert.deepEqual(day.pages, { [OTHER]: 1 });
+  assert.deepEqual(day.os, { [OTHER]: 1 });
   assert.equal(day.v, 1);
 });
 
 test("keys that mean something to JavaScript are keys like others", () => {
   const merged = mergeCapped(JSON.parse('{"__proto__": 2}'), new Map([["__proto__", 1], ["constructor", 1]]), 10);
   assert.equal(JSON.stringify(merged), '{"__proto__":3,"constructor":1}');
+  const fresh = mergeCapped({}, new Map([["__proto__", 1], ["toString", 1]]), 10);
+  assert.equal(JSON.stringify(fresh), '{"__proto__":1,"toString":1}');
+});
+
+test("a line is ASCII whatever a visitor sends, and reads as what was sent", () => {
+  const line = encodeEvent({ ...EVENT, page: "/größe/🙂" }, "A", true);
+  // eslint-disable-next-line no-control-regex -- ASCII is what is asked for
+  assert.match(line, /^[\x00-\x7f]+$/);
+  assert.equal(JSON.parse(line)[4], "/größe/🙂");
+});
+
+test("a fold's days are those of the first lines, up to a limit", () => {
+  const lines = readBody(["a", "b", "a", "c", "b"].map((t) => encodeEvent({ ...EVENT, t }, "A", true)).join(""));
+  assert.deepEqual(daysOf(lines, 0, 2), { keys: [["a", DAY], ["b", DAY]], firsts: [0, 1], end: 3 });
+  assert.deepEqual(daysOf(lines, 0, 3).end, 5);
+  assert.deepEqual(daysOf(lines, DAY, 1), { keys: [], firsts: [], end: 5 });
 });
 
 // rule W4
 test("events of a closed day are too late, and said so", () => {
   const sums = emptySums();
-  addBody(sums, encodeEvent(EVENT, "A", true), DAY);
+  addLines(sums, readBody(encodeEvent(EVENT, "A", true)), DAY);
   assert.equal(sums.tooOld, 1);
   assert.equal(sums.days.size, 0);
 });
 
 test("a broken line loses itself only", () => {
   const sums = emptySums();
-  addBody(sums, `${encodeEvent(EVENT, "A", true)}["site_a",\n${encodeEvent(EVENT, "B", true)}`, 0);
+  addLines(sums, readBody(`${encodeEvent(EVENT, "A", true)}["site_a",\n${encodeEvent(EVENT, "B", true)}`), 0);
   assert.equal(sums.invalid, 1);
   assert.equal([...sums.hours.values()][0]?.v, 2);
 });

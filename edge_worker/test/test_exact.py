@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,11 +25,18 @@ async def send_views(field: Field, views: int = VIEWS, people: int = PEOPLE) -> 
     await field.emulator.settled()
 
 
+async def rows_written(field: Field) -> int:
+    """Rows that the account has written on all days."""
+    usage = (await field.emulator.state())["accounts"][field.customer.account_id]["usage"]
+    return sum(day["rows_written"] for day in usage.values())
+
+
 async def stored_views(field: Field) -> int:
     """Views in the database: folded and not."""
     rows = await field.sql(
         "select (select coalesce(sum(j ->> 'v'), 0) from day) as folded, "
-        "(select coalesce(sum(length(body) - length(replace(body, char(10), ''))), 0) from part) as waiting"
+        "(select coalesce(sum(length(body) - length(replace(body, char(10), ''))), 0) "
+        "from (select body from part union all select body from sorted)) as waiting"
     )
     return int(rows[0]["folded"]) + int(rows[0]["waiting"])
 
@@ -58,6 +66,76 @@ async def test_events_of_a_minute_that_is_folded_already_are_counted_too(field: 
     await field.crons_until_quiet(next_hour(now) + HOUR_MS)
     assert await stored_views(field) == 20
     assert sum(counts[0] for counts in field.receiver.hours.values()) == 20
+
+
+@pytest.mark.rule("W3")
+async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(field: Field) -> None:
+    """A part of many lines, of many targets, and of targets whose day is large already, with crons at once."""
+    now = await now_of(field.emulator)
+    await field.cron(now)
+    hour = now // HOUR_MS
+    expected: Counter[str] = Counter()
+    people: defaultdict[str, set[str]] = defaultdict(set)
+
+    def line(number: int, target: str, page: str) -> str:
+        visitor = f"v{number % 97:07}"
+        expected[target] += 1
+        people[target].add(visitor)
+        return json.dumps([target, hour, "", visitor, page, "", "DE|mobile|Chrome|Android"]) + "\n"
+
+    # About as large as a row can be, with more lines and more targets than a page has, and pages that fill the caps.
+    bodies = [
+        "".join(line(i, f"lnk_{i % 150:03}", "") for i in range(9_000)),
+        "".join(line(i, f"site_{i % 8}", f"/{i}/{'x' * 180}") for i in range(4_000)),
+        "".join(line(i, f"site_{i % 8}", f"/{i}") for i in range(50)),
+    ]
+    first = now // MINUTE_MS * 256
+    for number, body in enumerate(bodies):
+        drops = json.dumps(["invalid", 1]) + "\n"
+        insert = "insert into part(id, body, f, x) values (?, ?, 'AAAAAAAA,', ?)"
+        await field.sql(insert, first + number, body, drops)
+    at = next_hour(now)
+    for _ in range(3):
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(field.cron, at)
+        # A write of the same minute that arrives in between.
+        await field.view("/late")
+        await field.emulator.settled()
+        expected["site_a"] += 1
+        people["site_a"].add("late")
+    await field.crons_until_quiet(at)
+    days = {target: (views, bots, unique) for (target, _), (views, bots, unique) in field.receiver.days.items()}
+    assert days == {target: (views, 0, len(people[target])) for target, views in expected.items()}
+    assert (await field.state())["dropped"]["invalid"] == 3
+    for row in await field.sql("select t, j from day"):
+        totals = json.loads(row["j"])
+        assert sum(totals["pages"].values()) == sum(totals["browsers"].values()) == expected[row["t"]]
+
+
+@pytest.mark.rule("W5")
+async def test_an_hour_of_a_thousand_links_costs_two_rows_a_link(field: Field) -> None:
+    now = await now_of(field.emulator)
+    hour = now - now % HOUR_MS
+    await field.cron(hour)
+    links, events = 1_000, 4_200
+    for minute in range(60):
+        numbers = range(minute * events // 60, (minute + 1) * events // 60)
+        body = "".join(
+            json.dumps([f"lnk_{i * 7 % links:03}", hour // HOUR_MS, "", f"v{i:07}", "", "", "DE|mobile|Chrome|Android"])
+            + "\n"
+            for i in numbers
+        )
+        insert = "insert into part(id, body, f) values (?, ?, 'AAAAAAAA,')"
+        await field.sql(insert, (hour // MINUTE_MS + minute) * 256, body)
+    before, known = await rows_written(field), (await field.state())["written"]["rows"]
+    await field.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
+    assert sum(views for views, _, _ in field.receiver.days.values()) == events
+    # Parts and pages go, and some pages end within a run's share: far from a row for each event.
+    written = await rows_written(field) - before
+    assert written < 2 * links + 200
+    # The worker knows what it has written, and rather too much than too little. The parts were written by this test.
+    assert written <= (await field.state())["written"]["rows"] - known - 60 < 1.05 * written
 
 
 @pytest.mark.rule("W3")

@@ -1,7 +1,7 @@
 """Reading an account's own database for a report: one call, the newest there is, kept for a few minutes.
 
-The worker folds its events into `day` and `hr` rows; what is not folded yet lies in `part` rows. Both are read in one
-batch, which is one instant, and added up here by the worker's rules (docs/worker-database.md).
+The worker folds its events into `day` and `hr` rows; what is not folded yet lies in `part` and `sorted` rows. All are
+read in one batch, which is one instant, and added up here by the worker's rules (docs/worker-database.md).
 """
 
 from __future__ import annotations
@@ -64,11 +64,10 @@ class _Day(BaseModel):
     bots: dict[str, int] = {}
 
 
-# One event of a part: target, epoch hour, bot's reason, visitor's hash; then, unless the worker's write budget refused
-# its detail, page, source, country, device, browser, os.
-_EVENT: TypeAdapter[tuple[str, int, str, str] | tuple[str, int, str, str, str, str, str, str, str, str]] = TypeAdapter(
-    tuple[str, int, str, str] | tuple[str, int, str, str, str, str, str, str, str, str]
-)
+# One event of a part: target, epoch hour, bot's reason, visitor's hash; then, of a person and unless the worker's write
+# budget refused its detail, page, source and client, which is "country|device|browser|os".
+_Event = tuple[str, int, str, str] | tuple[str, int, str, str, str, str, str]
+_EVENTS: TypeAdapter[list[_Event]] = TypeAdapter(list[_Event])
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
 # Keys a target and day, the first that come (docs/worker-database.md); what is beyond counts as OTHER.
 _CAPS: dict[Dimension, int] = {
@@ -148,7 +147,9 @@ class LiveReads:
         except ServiceError:  # the stored token cannot be opened
             raise LiveUnavailable("not_installed") from None
         try:
-            live = add_up(now, target_id, first_day, last_day, *(result.rows for result in results))
+            rows = [result.rows for result in results]
+            # In a thread: events that wait to be folded can be many, and the other requests go on meanwhile.
+            live = await trio.to_thread.run_sync(lambda: add_up(now, target_id, first_day, last_day, *rows))
         except (ValidationError, ValueError, KeyError, TypeError):
             raise LiveUnavailable("cloudflare") from None  # somebody else wrote into that database
         self._keep(key, live)
@@ -168,7 +169,10 @@ def statements(target_id: str, first_day: int, last_day: int) -> list[tuple[str,
     return [
         (f"select d, j from day where {between}", days),  # noqa: S608  # constant text
         (f"select d, h, v, b, n, u from hr where {between}", days),  # noqa: S608  # constant text
-        ("select body from part order by id", []),
+        (
+            "select body from (select body from sorted union all select body from part) where instr(body, ?1) > 0",
+            [target_id],
+        ),
         ("select v from meta where k = 'state'", []),
     ]
 
@@ -202,16 +206,18 @@ def add_up(
         if day == today:
             tally.hours[hour_at] = Counts(*(int(str(row[name])) for name in ("v", "b", "n")))
     for row in parts:
-        for line in str(row["body"]).splitlines():
-            target, hour, reason, visitor, *detail = _EVENT.validate_python(json.loads(line))
+        lines = json.loads("[" + str(row["body"])[:-1].replace("\n", ",") + "]")
+        # Of a hundred thousand lines most are often another target's.
+        own = [line for line in lines if line[:1] == [target_id]]
+        for _, hour, reason, visitor, *detail in _EVENTS.validate_python(own):
             day = hour // 24
             # What comes after its day was closed is dropped by the worker, too.
-            if target == target_id and first_day <= day <= last_day and day > closed_day:
+            if first_day <= day <= last_day and day > closed_day:
                 _add_event(tally, hour, reason, visitor, detail, today)
     return Live(at, tally.days, tally.hours, tally.breakdowns())
 
 
-def _add_event(tally: _Tally, hour: int, reason: str, visitor: str, detail: Sequence[object], today: int) -> None:
+def _add_event(tally: _Tally, hour: int, reason: str, visitor: str, detail: Sequence[str], today: int) -> None:
     day, hour_at = hour // 24, hour * HOUR_MS
     if reason:
         of_day = of_hour = Counts(bots=1)
@@ -219,11 +225,19 @@ def _add_event(tally: _Tally, hour: int, reason: str, visitor: str, detail: Sequ
     else:
         of_day = Counts(1, 0, _first_time(tally.day_seen.setdefault(day, set()), visitor))
         of_hour = Counts(1, 0, _first_time(tally.hour_seen.setdefault(hour_at, set()), visitor))
-        for dimension, key in zip(_OF_PEOPLE, detail or [_OTHER] * len(_OF_PEOPLE), strict=True):
-            tally.add(day, dimension, str(key))
+        for dimension, key in zip(_OF_PEOPLE, _keys_of(detail), strict=True):
+            tally.add(day, dimension, key)
     tally.days[day] = tally.days.get(day, Counts()) + of_day
     if day == today:
         tally.hours[hour_at] = tally.hours.get(hour_at, Counts()) + of_hour
+
+
+def _keys_of(detail: Sequence[str]) -> list[str]:
+    """The keys of one event of a person, a dimension each; none came with it: the write budget refused them."""
+    if not detail:
+        return [_OTHER] * len(_OF_PEOPLE)
+    page, source, client = detail
+    return [page, source, *client.split("|")]
 
 
 def _first_time(seen: set[str], visitor: str) -> int:

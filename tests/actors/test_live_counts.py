@@ -20,7 +20,8 @@ OPEN = [{"v": json.dumps({"day": DAY - 1})}]
 
 
 def event(visitor: str, *, hour: int = 10, day: int = DAY, reason: str = "", source: str = "", target: str = TARGET):
-    return [target, day * 24 + hour, reason, visitor, "", source, "DE", "mobile", "Firefox", "Android"]
+    head = [target, day * 24 + hour, reason, visitor]
+    return head if reason else [*head, "", source, "DE|mobile|Firefox|Android"]
 
 
 def part(*events: list[object]) -> dict[str, object]:

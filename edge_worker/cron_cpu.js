@@ -1,0 +1,156 @@
+/**
+ * What a cron run costs: `node cron_cpu.js WORK`, one of fold, close, push; prints the milliseconds it takes.
+ *
+ * The worker's own code in an engine that has compiled nothing yet, on a real SQLite whose time is not counted, as the
+ * database's is not on the platform. What the platform's client does to values, JSON both ways, is counted. Inside the
+ * whole runtime the same run could be measured only together with the emulated edge's own work.
+ */
+
+import { readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+
+import { tick } from "./src/cron.js";
+import { encodeEvent } from "./src/fold.js";
+import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./src/time.js";
+
+const NOW = 20_000 * DAY_MS + 10 * HOUR_MS + 4 * MINUTE_MS;
+const ENV = { PUSH_URL: "http://service/push", WORKER_KEY: "key", BUNDLE: "b", INSTALL: "i", PUSH_MINUTE: "4" };
+// An hour of a free plan's whole day, on many targets whose day has filled its breakdowns.
+const EVENTS = 4_200;
+const TARGETS = 1_000;
+const KEYS = 60;
+
+const sqlite = new DatabaseSync(":memory:");
+let sqlMs = 0;
+
+/** @param {string} sql @param {(string | number)[]} params */
+function run(sql, params) {
+  const began = performance.now();
+  const statement = sqlite.prepare(sql);
+  const numbered = Object.fromEntries(params.map((value, i) => [`?${i + 1}`, value]));
+  const results = sql.includes("?1") ? statement.all(numbered) : statement.all(...params);
+  sqlMs += performance.now() - began;
+  return results;
+}
+
+/** The platform's binding, as far as the crons use it. @param {string} sql @param {(string | number)[]} params */
+function prepare(sql, params = []) {
+  const call = () => JSON.parse(JSON.stringify({ success: true, meta: {}, results: run(...sent()) }));
+  /** @returns {[string, (string | number)[]]} */
+  const sent = () => {
+    const body = JSON.parse(JSON.stringify({ sql, params }));
+    return [body.sql, body.params];
+  };
+  return {
+    call,
+    bind: (/** @type {(string | number)[]} */ ...values) => prepare(sql, values),
+    all: async () => call(),
+    first: async (/** @type {string | undefined} */ column) => {
+      const row = call().results[0] ?? null;
+      return column === undefined || row === null ? row : row[column];
+    },
+  };
+}
+
+const database = {
+  prepare,
+  async batch(/** @type {ReturnType<typeof prepare>[]} */ statements) {
+    run("begin", []);
+    try {
+      const answers = statements.map((statement) => statement.call());
+      run("commit", []);
+      return answers;
+    } catch (error) {
+      run("rollback", []);
+      throw error;
+    }
+  },
+};
+
+/** @param {number} at epoch ms @param {number} number */
+const event = (at, number) =>
+  encodeEvent(
+    {
+      t: `lnk_${String((number * 7) % TARGETS).padStart(20, "0")}`, hour: hourOf(at), reason: "",
+      page: `/blog/an-article-${number % 50}`, source: `site${number % 70}.example`, country: ["DE", "FR", "US"][number % 3] ?? "",
+      device: ["mobile", "desktop"][number % 2] ?? "", browser: ["Chrome", "Safari", "Firefox"][number % 3] ?? "",
+      os: ["Windows", "iOS", "Android"][number % 3] ?? "",
+    },
+    `v${String(number % 2_000).padStart(7, "0")}`,
+    true,
+  );
+
+function fillDays() {
+  /** @param {string} name */
+  const keys = (name) => Object.fromEntries(Array.from({ length: KEYS }, (_, i) => [`${name}${i}`, 3]));
+  const j = JSON.stringify({ v: 180, b: 0, u: 0, pages: keys("/blog/an-article-"), sources: keys("site"), countries: { DE: 180 },
+    devices: { mobile: 180 }, browsers: { Chrome: 180 }, os: { Android: 180 }, bots: {} });
+  const insert = sqlite.prepare("insert into day(t, d, j) values (?, ?, ?)");
+  for (let n = 0; n < TARGETS; n += 1) insert.run(`lnk_${String(n).padStart(20, "0")}`, dayOf(NOW), j);
+}
+
+function fillParts() {
+  const insert = sqlite.prepare("insert into part(id, body, f) values (?, ?, 'AAAAAAAA,')");
+  for (let minute = 0; minute < 60; minute += 1) {
+    const at = NOW - HOUR_MS - 4 * MINUTE_MS + minute * MINUTE_MS;
+    const body = Array.from({ length: EVENTS / 60 }, (_, i) => event(at, minute * 70 + i)).join("");
+    insert.run((at / MINUTE_MS) * 256, body);
+  }
+}
+
+function fillQueue() {
+  const rows = Array.from({ length: 220 }, (_, n) => [`lnk_${String(n).padStart(20, "0")}`, 900, 10, 700]);
+  const day = new Date(NOW).toISOString().slice(0, 10);
+  const part = { day, as_of: NOW, final: false, hours: [], refused_hours: [], days: rows };
+  const insert = sqlite.prepare("insert into out(id, born, body) values (?, ?, ?)");
+  for (let id = 1; id <= 40; id += 1) insert.run(id, NOW, JSON.stringify(part));
+}
+
+/** @param {RequestInit | undefined} init */
+async function takePush(init) {
+  const ids = [...String(init?.body).matchAll(/\{"id":(\d+),/g)].map(([, id]) => Number(id));
+  return new Response(JSON.stringify({ ok: true, accepted: ids, refused: [], unknown_targets: [] }));
+}
+
+/** @param {Record<string, unknown>} more */
+function setState(more) {
+  const state = { sorted: 0, hour: hourOf(NOW), day: dayOf(NOW) - 1, as_of: NOW, push: { install: "i", tried: "i", next_at: NOW + HOUR_MS,
+    fails: 0, most_parts: 20, error: null }, ...more };
+  sqlite.prepare("update meta set v = ? where k = 'state'").run(JSON.stringify(state));
+}
+
+/** @type {Record<string, () => number>} what is there when the run begins, and its time */
+const WORK = {
+  fold() {
+    setState({ hour: hourOf(NOW) - 1 });
+    fillDays();
+    fillParts();
+    return NOW;
+  },
+  close() {
+    const day = dayOf(NOW);
+    setState({ hour: hourOf(NOW) + 13, dirty: [day * 24 + 23] });
+    fillDays();
+    const insert = sqlite.prepare("insert into hr(t, d, h, v, b, n, u) values (?, ?, ?, 4, 0, 4, '[\"v1\",\"v2\",\"v3\",\"v4\"]')");
+    for (let n = 0; n < TARGETS; n += 1) for (let h = 0; h < 24; h += 1) insert.run(`lnk_${String(n).padStart(20, "0")}`, day, h);
+    return (day + 1) * DAY_MS + 12 * MINUTE_MS;
+  },
+  push() {
+    const state = { install: "i", tried: "i", next_at: NOW, fails: 0, most_parts: 20, error: null };
+    setState({ push: state });
+    fillQueue();
+    return NOW;
+  },
+};
+
+const [, , name = ""] = process.argv;
+for (const sql of readFileSync(new URL("src/schema.sql", import.meta.url), "utf8").split("\n--\n")) sqlite.exec(sql);
+const now = /** @type {() => number} */ (WORK[name])();
+globalThis.fetch = (_, init) => takePush(init);
+// Node compiles these when they are first used; on the platform they are part of the runtime.
+await (await fetch("", { signal: AbortSignal.timeout(1) })).text();
+globalThis.gc?.();
+sqlMs = 0;
+const began = performance.now();
+await tick(/** @type {any} */ (database), ENV, now);
+console.log((performance.now() - began - sqlMs).toFixed(2));
