@@ -24,6 +24,7 @@ class Fault(BaseModel):
     ]  # fmt: skip
     path: str = "*"
     method: str = "*"
+    after: int = Field(default=0, ge=0)  # so many calls that fit pass first
     times: int | None = Field(default=1, ge=1)  # null: until deleted
     status: int | None = Field(default=None, ge=100, le=599)
     code: int | None = None
@@ -59,6 +60,9 @@ class Faults:
         """The first fault of these kinds that fits, used up once; None when there is none."""
         for fault in self.waiting:
             if fault.kind in kinds and fault.fits(method, targets):
+                if fault.after > 0:
+                    fault.after -= 1
+                    continue
                 if fault.times is not None:
                     fault.times -= 1
                     if fault.times == 0:

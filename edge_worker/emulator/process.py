@@ -102,8 +102,12 @@ class Emulator:
         return int((await self.ask("POST", "/clock", {"offset_s": offset_s}))["now"])
 
     async def fault(self, kind: str, path: str = "*", **more: Any) -> None:
-        """Lets the next calls that fit fail; ``more``: method, times, status, code, delay_s (see faults.Fault)."""
+        """Lets the next calls that fit fail; ``more``: method, after, times, status, code … (see faults.Fault)."""
         await self.ask("POST", "/faults", {"kind": kind, "path": path, **more})
+
+    async def faults(self) -> list[dict[str, Any]]:
+        """Those that wait for a call that fits."""
+        return list(await self.ask("GET", "/faults"))
 
     async def clear_faults(self) -> None:
         """Forgets all faults."""

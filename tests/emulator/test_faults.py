@@ -58,6 +58,14 @@ async def test_a_fault_fits_method_path_and_times(emulator: Emulator, api: Api) 
     assert (await api.call("DELETE", f"{api.account}/d1/database/xxxxx")).status_code == 404
 
 
+async def test_a_fault_waits_for_its_turn(emulator: Emulator, api: Api) -> None:
+    await emulator.fault("refuse", "/zones*", after=2)
+    statuses = [
+        (await api.call("GET", path)).status_code for path in ("/zones", api.account, "/zones", "/zones", "/zones")
+    ]
+    assert statuses == [200, 200, 200, 403, 200]
+
+
 async def test_a_fault_that_is_not_known_is_refused(emulator: Emulator) -> None:
     with pytest.raises(httpx.HTTPStatusError):
         await emulator.fault("explode")

@@ -41,3 +41,25 @@ async def service(emulator: Emulator, store_config: StoreConfig, tmp_path: Path)
     async with open_service(tmp_path / "svc", settings_of(emulator, store_config)) as running:
         await running.sign_up("a@example.com", "a long password")
         yield running
+
+
+async def connect(service: Service, customer: Customer) -> str:
+    """Connects the customer's account, with a link host: its id, once the worker has confirmed itself."""
+    body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+    account_id: str = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]["id"]
+    await service.account_in(account_id, "ready")
+    await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{ZONE}"}, expect=202)
+    return account_id
+
+
+async def crons(
+    emulator: Emulator, customer: Customer, real: int, at: int, minutes: int, *, fail: bool = False
+) -> None:
+    """The platform's clock goes on to `at`, and the worker's cron fires once a minute from then on.
+
+    `real` is the platform's time without its offset; epoch ms. Only with `fail` may runs end with an exception.
+    """
+    await emulator.clock((at - real) / 1000)
+    for minute in range(minutes):
+        run = await emulator.cron(customer.account_id, "svc-edge", at=at + minute * 60_000)
+        assert fail or run["outcome"] == "ok", run

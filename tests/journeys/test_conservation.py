@@ -18,7 +18,7 @@ from edge_worker.service import open_service
 from edge_worker.traffic import DESKTOP_CHROME
 from svc.store import open_store, totals
 from tests.databases import sqlite_config
-from tests.journeys.conftest import settings_of
+from tests.journeys.conftest import connect, crons, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,10 +105,7 @@ async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator
     async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
         await service.sign_up("a@example.com", "a long password")
         await emulator.clock(((today - 3) * DAY_MS + 20 * MINUTE_MS - real) / 1000)
-        body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
-        account_id = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]["id"]
-        await service.account_in(account_id, "ready")
-        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": "go.shop.example"}, expect=202)
+        account_id = await connect(service, customer)
         body = {"account_id": account_id, "host": "shop.example"}
         site = (await service.call("POST", "/v1/sites", body, expect=202))["site"]
         links = []
@@ -152,11 +149,3 @@ async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator
     held = (await emulator.state())["accounts"][customer.account_id]
     assert max(day["rows_written"] for day in held["usage"].values()) < 100_000
     assert held["scripts"]["svc-edge"]["max_d1_queries"] <= 50
-
-
-async def crons(emulator, customer, real, at, minutes) -> None:
-    """The platform's clock goes on to `at`, and the worker's cron fires once a minute from then on."""
-    await emulator.clock((at - real) / 1000)
-    for minute in range(minutes):
-        run = await emulator.cron(customer.account_id, "svc-edge", at=at + minute * MINUTE_MS)
-        assert run["outcome"] == "ok", run

@@ -1,0 +1,101 @@
+"""The push, disturbed at every point at which it can be: the service's totals are those of an undisturbed one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from edge_worker.service import open_service
+from edge_worker.traffic import DESKTOP_CHROME
+from svc.store import open_store, totals
+from tests.databases import sqlite_config
+from tests.journeys.conftest import ZONE, connect, crons, settings_of
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.process import Customer, Emulator
+
+HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
+PEOPLE = 3
+EGRESS = ("egress_drop_before", "egress_drop_after", "egress_status")
+DATABASE = ("d1_drop_before", "d1_drop_after")
+# A run that folds, closes an hour and pushes asks its database so often, about; and surely not more often.
+LEAST_CALLS, MOST_CALLS = 8, 30
+DAYS = 3
+
+
+class Hours:
+    """One hour after the other, from `first` (epoch hours): each has the same visits, and its cron is disturbed."""
+
+    def __init__(self, emulator: Emulator, customer: Customer, path: str, real: int, first: int) -> None:
+        self.emulator, self.customer, self.path, self.real, self.first = emulator, customer, path, real, first
+        self.names: list[str] = []
+
+    async def next(self, name: str, fault: dict[str, Any] | None, *, runs: int = 1) -> bool:
+        """An hour whose cron runs into the fault, or `runs` times at once. Whether there was a call for the fault."""
+        hour = self.first + len(self.names)
+        self.names.append(name)
+        await self.emulator.clock((hour * HOUR_MS + 2 * MINUTE_MS - self.real) / 1000)
+        for number in range(2 * PEOPLE):
+            visit = await self.emulator.visit(
+                ZONE, self.path, method="POST", body="/\n", ip=f"192.0.2.{number % PEOPLE}",
+                headers={"user-agent": DESKTOP_CHROME.user_agent},
+            )  # fmt: skip
+            assert visit.status == 204
+        await self.emulator.settled()
+        # The account's push is due at a minute up to 52: this run folds, closes the hour and pushes it.
+        due = (hour + 1) * HOUR_MS + 55 * MINUTE_MS
+        if fault is not None:
+            await self.emulator.fault(**fault)
+        async with trio.open_nursery() as nursery:
+            for _ in range(runs):
+                nursery.start_soon(self.crons, due, 1, fault is not None)
+        unused = await self.emulator.faults()
+        await self.emulator.clear_faults()
+        await self.crons(due + MINUTE_MS, 4)
+        return not unused
+
+    async def crons(self, at: int, minutes: int, fail: bool = False) -> None:
+        """See conftest.crons."""
+        await crons(self.emulator, self.customer, self.real, at, minutes, fail=fail)
+
+
+@pytest.mark.rule("W3", "R1")
+@pytest.mark.timeout(600)
+async def test_a_disturbance_at_any_point_of_the_push_changes_no_total(emulator, customer, tmp_path):
+    config = sqlite_config(tmp_path)
+    real = await emulator.clock(0)
+    first_day = real // DAY_MS - DAYS
+    async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
+        await service.sign_up("a@example.com", "a long password")
+        await emulator.clock((first_day * DAY_MS + MINUTE_MS - real) / 1000)
+        account_id = await connect(service, customer)
+        site = (await service.call("POST", "/v1/sites", {"account_id": account_id, "host": ZONE}, expect=202))["site"]
+        await service.synced(f"/v1/sites/{site['id']}")
+
+        hours = Hours(emulator, customer, site["path"], real, first_day * 24)
+        for kind in EGRESS:
+            assert await hours.next(kind, {"kind": kind, "path": "*/edge/push"})
+        for kind in DATABASE:
+            calls = 0
+            while await hours.next(f"{kind} {calls}", {"kind": kind, "after": calls}):
+                calls += 1
+            assert LEAST_CALLS <= calls <= MOST_CALLS
+        await hours.next("two at once", None, runs=2)
+
+        assert len(hours.names) < DAYS * 24
+        await hours.crons((first_day + DAYS) * DAY_MS + 12 * MINUTE_MS, 12)
+        account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+        assert account["push"]["queue"] == 0
+        assert sum(account["push"]["dropped"].values()) == 0
+
+    first = first_day * 24
+    async with open_store(config) as store:
+        found = await store.read(totals.hour_counts(site["id"], first * HOUR_MS, (first + DAYS * 24) * HOUR_MS))
+        stored = {hours.names[at // HOUR_MS - first]: (counts.views, counts.visitors) for at, counts in found}
+        assert stored == dict.fromkeys(hours.names, (2 * PEOPLE, PEOPLE))
+        days = await store.read(totals.day_counts(site["id"], first_day, first_day + DAYS))
+        for day, (counts, _, final) in days.items():
+            views = 2 * PEOPLE * len(hours.names[(day - first_day) * 24 :][:24])
+            assert (counts.views, counts.visitors, final) == (views, PEOPLE, True)
