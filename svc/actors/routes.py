@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import trio
 
 from svc.actors import health
-from svc.edge import routes
+from svc.edge import routes, zones
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 from svc.model import SERVING
 from svc.store import link_hosts, sites
@@ -52,16 +53,20 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
         at = context.access(account)
         for gone in gone_hosts:
             if gone.route_id is not None:
-                await _remove(at, gone.zone_id, gone.route_id, link_pattern(gone.host))
+                await _remove(at, gone.host, gone.zone_id, gone.route_id)
             await context.store.run(link_hosts.forget_link_host(account.id, gone.host))
         if host is not None:
-            state, route_id, error = await _make(at, host.zone_id, link_pattern(host.host))
-            await context.store.run(link_hosts.set_link_host_route(account.id, host.host, state, route_id, error))
-            again |= state != "active"
+            made = await _make(at, host.host, host.zone_id, link_pattern(host.host))
+            await context.store.run(
+                link_hosts.set_link_host_route(
+                    account.id, host.host, made.zone_id, made.state, made.route_id, made.error
+                )
+            )
+            again |= made.state != "active"
         for site in open_sites:
-            state, route_id, error = await _make(at, site.zone_id, site_pattern(site.host, site.path))
-            await context.store.run(sites.set_site_route(site.id, state, route_id, error))
-            again |= state != "active"
+            made = await _make(at, site.host, site.zone_id, site_pattern(site.host, site.path))
+            await context.store.run(sites.set_site_route(site.id, made.zone_id, made.state, made.route_id, made.error))
+            again |= made.state != "active"
     except EdgeUnavailable as error:
         log.info("routes wait", extra={"account": account.id, "why": error.message})
         again = True
@@ -72,7 +77,37 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
     return timers.routes_at
 
 
-async def _make(at: Access, zone_id: str, pattern: str) -> tuple[RouteState, str | None, JsonObject | None]:
+@dataclass(frozen=True)
+class _Made:
+    """How the making of a route ended."""
+
+    zone_id: str
+    state: RouteState
+    route_id: str | None = None
+    error: JsonObject | None = None
+
+
+async def _make(at: Access, host: str, zone_id: str, pattern: str) -> _Made:
+    """The route of `pattern`, in the zone of `host`.
+
+    A zone that has left the account answers like a missing right. That is this host's trouble and not the account's;
+    when the zone comes back it has another id.
+    """
+    try:
+        return await _make_in(at, zone_id, pattern)
+    except EdgeRefused as error:
+        if error.code != "permission_error":
+            raise
+        zone = await zones.zone_of(at, host)
+        if zone is None:
+            gone: JsonObject = {"code": "zone_not_found", "message": f"{host} is in no active zone of the account."}
+            return _Made(zone_id, "route_pending", None, gone)
+        if zone.id == zone_id:
+            raise
+        return await _make_in(at, zone.id, pattern)
+
+
+async def _make_in(at: Access, zone_id: str, pattern: str) -> _Made:
     """The route of `pattern`, looked up first and after a lost answer, so that it is made once."""
     found = await _find(at, zone_id, pattern)
     if found is None:
@@ -85,19 +120,27 @@ async def _make(at: Access, zone_id: str, pattern: str) -> tuple[RouteState, str
         except EdgeRefused as error:
             if error.code != "route_conflict":
                 raise
-            return "route_conflict", None, error.noted()
+            return _Made(zone_id, "route_conflict", None, error.noted())
     if found.script != SCRIPT_NAME:
         holder = f"the worker {found.script}" if found.script else "a route without a worker"
-        return "route_conflict", None, {"code": "route_conflict", "message": f"{pattern} is held by {holder}."}
-    return "active", found.id, None
+        held: JsonObject = {"code": "route_conflict", "message": f"{pattern} is held by {holder}."}
+        return _Made(zone_id, "route_conflict", None, held)
+    return _Made(zone_id, "active", found.id)
 
 
 async def _find(at: Access, zone_id: str, pattern: str) -> Route | None:
     return next((route for route in await routes.list_routes(at, zone_id) if route.pattern == pattern), None)
 
 
-async def _remove(at: Access, zone_id: str, route_id: str, pattern: str) -> None:
-    """Delete a route if it is still as we made it; one that was changed outside is left in place."""
-    found = next((route for route in await routes.list_routes(at, zone_id) if route.id == route_id), None)
-    if found is not None and found.pattern == pattern and found.script == SCRIPT_NAME:
+async def _remove(at: Access, host: str, zone_id: str, route_id: str) -> None:
+    """Delete a link host's route if it is still as we made it; one that was changed outside is left in place."""
+    try:
+        listed = await routes.list_routes(at, zone_id)
+    except EdgeRefused as error:
+        zone = await zones.zone_of(at, host) if error.code == "permission_error" else None
+        if error.code != "permission_error" or (zone is not None and zone.id == zone_id):
+            raise
+        return  # the zone has left the account, and its routes with it
+    found = next((route for route in listed if route.id == route_id), None)
+    if found is not None and found.pattern == link_pattern(host) and found.script == SCRIPT_NAME:
         await routes.delete(at, zone_id, route_id)

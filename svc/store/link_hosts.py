@@ -34,14 +34,15 @@ def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
 
 
 def set_link_host_route(
-    account_id: str, host: str, state: RouteState, route_id: str | None, error: JsonObject | None
+    account_id: str, host: str, zone_id: str, state: RouteState, route_id: str | None, error: JsonObject | None
 ) -> Tx[None]:
     """How the making of the link host's route ended; one that was replaced meanwhile stays deleted."""
     yield sql(
-        "update link_hosts set state = case when state = 'deleted' then state else $3 end, route_id = $4, error = $5"
-        " where account_id = $1 and host = $2",
+        "update link_hosts set state = case when state = 'deleted' then state else $4 end, zone_id = $3,"
+        " route_id = $5, error = $6 where account_id = $1 and host = $2",
         account_id,
         host,
+        zone_id,
         state,
         route_id,
         None if error is None else json.dumps(error),

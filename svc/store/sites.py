@@ -102,12 +102,15 @@ def unrouted_sites(account_id: str) -> Tx[list[Site]]:
     return (yield from _sites(rows))
 
 
-def set_site_route(site_id: str, state: RouteState, route_id: str | None, error: JsonObject | None) -> Tx[None]:
+def set_site_route(
+    site_id: str, zone_id: str, state: RouteState, route_id: str | None, error: JsonObject | None
+) -> Tx[None]:
     """How the making of the site's route ended; one that was deleted meanwhile stays deleted, with its route noted."""
     yield sql(
-        "update sites set state = case when state = 'deleted' then state else $2 end, route_id = $3, error = $4"
-        " where id = $1",
+        "update sites set state = case when state = 'deleted' then state else $3 end, zone_id = $2, route_id = $4,"
+        " error = $5 where id = $1",
         site_id,
+        zone_id,
         state,
         route_id,
         _dump(error),

@@ -224,12 +224,15 @@ def _named(parameters: tuple[Parameter, ...]) -> dict[str, Parameter]:
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """A connection as the service uses it: WAL, durable commits, foreign keys held, used by one thread at a time."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
-    connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
-    connection.execute("pragma journal_mode = wal")
-    connection.execute("pragma synchronous = full")
-    connection.execute("pragma foreign_keys = on")
-    if read_only:
-        connection.execute("pragma query_only = on")
+    with contextlib.ExitStack() as on_failure:  # it may be no database, or not ours to write
+        on_failure.callback(connection.close)
+        connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+        connection.execute("pragma foreign_keys = on")
+        if read_only:
+            connection.execute("pragma query_only = on")
+        on_failure.pop_all()
     return connection
 
 

@@ -131,7 +131,7 @@ async def test_the_key_before_a_reinstall_is_accepted_until_its_time_and_no_othe
 async def test_a_new_link_host_replaces_the_old_under_a_new_version(store):
     account_id = await store.run(an_account())
     await store.run(a_site(account_id))
-    await store.run(link_hosts.set_link_host_route(account_id, "go.example.com", "active", "r1", None))
+    await store.run(link_hosts.set_link_host_route(account_id, "go.example.com", "zone", "active", "r1", None))
     same = await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone"))
     assert (same.version, same.state, same.route_id) == (1, "active", "r1")
     await store.run(link_hosts.put_link_host(account_id, "l.example.com", "zone"))

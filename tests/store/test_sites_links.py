@@ -231,10 +231,14 @@ async def test_a_route_is_noted_and_a_deleted_site_stays_deleted(store):
     made, held, gone = [await store.run(a_site(account_id, f"{name}.example.com")) for name in ("a", "b", "c")]
     await store.run(_delete("sites", gone, account_id))
     conflict: JsonObject = {"code": "route_conflict", "message": "held"}
-    await store.run(sites.set_site_route(made, "active", "r1", None))
-    await store.run(sites.set_site_route(held, "route_conflict", None, conflict))
-    await store.run(sites.set_site_route(gone, "active", "r3", None))
-    states = {site.id: (site.state, site.route_id, site.error) for site in await store.read(sites.sites_of(account_id))}
+    await store.run(sites.set_site_route(made, "z2", "active", "r1", None))
+    await store.run(sites.set_site_route(held, "z2", "route_conflict", None, conflict))
+    await store.run(sites.set_site_route(gone, "z2", "active", "r3", None))
+    states = {
+        site.id: (site.state, site.route_id, site.error)
+        for site in await store.read(sites.sites_of(account_id))
+        if site.zone_id == "z2"
+    }
     assert states == {
         made: ("active", "r1", None),
         held: ("route_conflict", None, conflict),

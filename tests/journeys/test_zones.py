@@ -1,0 +1,51 @@
+"""A zone that leaves the customer's account, and comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from edge_worker.service import eventually, open_service
+from tests.databases import sqlite_config
+from tests.journeys.conftest import connect, settings_of
+
+
+async def site_with(service, site_id, **wanted):
+    """The site, once it has these fields."""
+
+    async def look():
+        site = (await service.call("GET", f"/v1/sites/{site_id}"))["site"]
+        return site if {name: site[name] for name in wanted} == wanted else None
+
+    return await eventually(look)
+
+
+@pytest.mark.rule("S1")
+async def test_a_zone_that_has_left_is_the_sites_trouble_and_nobody_elses(emulator, customer, tmp_path):
+    settings = settings_of(emulator, sqlite_config(tmp_path), SVC_TIMING_ROUTE_RETRY_S="0.5")
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        await emulator.set_zone(customer.account_id, "leaving.example")
+        account_id = await connect(service, customer)
+        # No route can be made until the zone is gone.
+        await emulator.fault("refuse", "/zones/*/workers/routes", method="POST", times=None, status=500)
+        made = []
+        for host in ("leaving.example", "www.shop.example"):
+            body = {"account_id": account_id, "host": host}
+            made.append((await service.call("POST", "/v1/sites", body, expect=202))["site"]["id"])
+        await emulator.delete_zone(customer.account_id, "leaving.example")
+        await emulator.clear_faults()
+
+        await site_with(service, made[1], state="active", error=None)
+        site = await site_with(service, made[0], state="route_pending")
+        site = await eventually(lambda: noted(service, made[0]))
+        assert site["error"]["code"] == "zone_not_found"
+        assert (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]["state"] == "ready"
+
+        # It comes back under another id.
+        await emulator.set_zone(customer.account_id, "leaving.example")
+        await site_with(service, made[0], state="active", error=None)
+
+
+async def noted(service, site_id):
+    site = (await service.call("GET", f"/v1/sites/{site_id}"))["site"]
+    return site if site["error"] is not None else None
