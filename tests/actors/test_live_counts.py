@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.actors.live import add_up
+from svc.actors.live import add_up, statements
 from svc.clock import DAY_MS, HOUR_MS
 from svc.model import Counts
 
+SCHEMA = Path(__file__).parents[2] / "edge_worker" / "src" / "schema.sql"
 DAY = 20_000
 AT = DAY * DAY_MS + 10 * HOUR_MS
 TARGET = "lnk_a"
@@ -43,6 +47,29 @@ def test_folded_rows_and_unfolded_parts_are_counted_once_each():
     assert live.breakdowns["sources"] == {"": 3, "qr": 1}
     assert live.breakdowns["bots"] == {"list": 1}
     assert live.breakdowns["countries"] == {"DE": 2}
+
+
+def test_events_are_read_wherever_they_are_on_their_way_to_the_totals():
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.row_factory = sqlite3.Row
+        for statement in SCHEMA.read_text().split("\n--\n"):
+            database.execute(statement)
+        others = event("a" * 8, target="lnk_b")
+        database.execute("insert into part(id, body) values (1, ?)", [part(event("a" * 8), others)["body"]])
+        database.execute("insert into part(id, body) values (2, ?)", [part(others)["body"]])
+        database.execute("insert into sorted(id, body) values (1, ?)", [part(event("b" * 8), others)["body"]])
+        totals = json.dumps({"v": 1, "b": 0, "u": 1})
+        database.execute("insert into day(t, d, j) values (?, ?, ?)", [TARGET, DAY, totals])
+        database.execute(
+            "insert into hr(t, d, h, v, b, n, u) values (?, ?, 9, 1, 0, 1, '[\"cccccccc\"]')", [TARGET, DAY]
+        )
+        rows = [
+            [dict(row) for row in database.execute(text, parameters).fetchall()]
+            for text, parameters in statements(TARGET, DAY, DAY)
+        ]
+    assert len(rows[2]) == 2, "a part without the target is not sent"
+    live = add_up(AT, TARGET, DAY, DAY, rows[0], rows[1], rows[2], OPEN)
+    assert live.days == {DAY: Counts(3, 0, 3)}
 
 
 def test_a_bot_counts_by_its_reason_only():
