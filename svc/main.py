@@ -52,7 +52,7 @@ async def run(config: Config, announce: Callable[[str], None], clock: Clock = sy
     port = sockets.insecure_sockets[0].getsockname()[1]
     host = config.http.bind.rpartition(":")[0]
     base_url = config.http.base_url or f"http://{host}:{port}"
-    async with open_store(config.store) as store, open_edge(config.edge) as edge:
+    async with open_store(config.store, serving=True) as store, open_edge(config.edge) as edge:
         context = Context(
             store=store,
             edge=edge,

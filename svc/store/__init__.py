@@ -16,21 +16,22 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_store(config: StoreConfig) -> AsyncIterator[Store]:
+async def open_store(config: StoreConfig, *, serving: bool = False) -> AsyncIterator[Store]:
     """The store that `[store] url` names, migrated: sqlite:///path (from here) or postgresql://…
 
-    Raises ConfigError: another address, a store that cannot be reached, or one of a newer program.
+    `serving`: for the service itself, of which there is one a store; commands use it beside.
+    Raises ConfigError: another address, a store that cannot be reached, one of a newer program, or one that is served.
     """
     url = config.url.get_secret_value()
     if url.startswith("sqlite:///"):
         from svc.store.sqlite import open_sqlite
 
-        async with open_sqlite(Path(url.removeprefix("sqlite:///"))) as store:
+        async with open_sqlite(Path(url.removeprefix("sqlite:///")), serving=serving) as store:
             yield store
     elif url.startswith(("postgresql://", "postgres://")):
         from svc.store.postgres import open_postgres
 
-        async with open_postgres(url, config.pool_size) as store:
+        async with open_postgres(url, config.pool_size, serving=serving) as store:
             yield store
     else:
         raise ConfigError("The setting [store] url must begin with sqlite:/// or postgresql://")

@@ -34,6 +34,8 @@ T = TypeVar("T")
 
 # One service at a time migrates (an arbitrary number, the same in every version).
 _MIGRATION_LOCK = 727_301
+# One service at a time serves; held by a connection of its own, so the server lets go of it, whatever happens.
+_SERVING_LOCK = 727_302
 # Waiting for a free connection, for a row that another transaction holds, for one statement.
 _ACQUIRE_S = 10.0
 _SETTINGS = {
@@ -200,12 +202,12 @@ class Crossing:
 
 
 @asynccontextmanager
-async def open_postgres(url: str, pool_size: int) -> AsyncIterator[PostgresStore]:
-    """The store in the database at `url`, migrated. Raises ConfigError: not reached, or of a newer program."""
+async def open_postgres(url: str, pool_size: int, *, serving: bool = False) -> AsyncIterator[PostgresStore]:
+    """The store in the database at `url`, migrated. Raises ConfigError: not reached, of a newer program, or served."""
     crossing = Crossing()
     try:
         try:
-            pool = await crossing.cross(lambda _: _open(url, pool_size))
+            pool, alone = await crossing.cross(lambda _: _open(url, pool_size, serving))
         except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
             # The address is not shown: it may hold a password.
             raise ConfigError(f"The PostgreSQL store cannot be opened: {type(error).__name__}: {error}") from None
@@ -213,27 +215,38 @@ async def open_postgres(url: str, pool_size: int) -> AsyncIterator[PostgresStore
             yield PostgresStore(crossing, pool)
         finally:
             with trio.CancelScope(shield=True):  # bounded by _CLOSE_S
-                await crossing.cross(lambda _: _close(pool))
+                await crossing.cross(lambda _: _close(pool, alone))
     finally:
         with trio.CancelScope(shield=True):  # the loop has nothing left to do
             await trio.to_thread.run_sync(crossing.close)
 
 
-async def _open(url: str, pool_size: int) -> asyncpg.Pool:
+async def _open(url: str, pool_size: int, serving: bool) -> tuple[asyncpg.Pool, asyncpg.Connection | None]:
+    """The pool; and, for the service, the connection that says that it is the only one."""
     connection = await asyncpg.connect(url, timeout=_ACQUIRE_S)
     try:
+        if serving and not await connection.fetchval("select pg_try_advisory_lock($1)", _SERVING_LOCK):
+            raise ConfigError("Another svc serve uses this PostgreSQL store; one service a store.")
         await _migrate(connection)
-    finally:
+        pool = await asyncpg.create_pool(
+            url, min_size=1, max_size=pool_size, server_settings=_SETTINGS, timeout=_ACQUIRE_S
+        )
+    except BaseException:
         await connection.close()
-    pool = asyncpg.create_pool(url, min_size=1, max_size=pool_size, server_settings=_SETTINGS, timeout=_ACQUIRE_S)
-    return await pool
+        raise
+    if serving:
+        return pool, connection
+    await connection.close()
+    return pool, None
 
 
-async def _close(pool: asyncpg.Pool) -> None:
+async def _close(pool: asyncpg.Pool, alone: asyncpg.Connection | None) -> None:
     try:
         await asyncio.wait_for(pool.close(), _CLOSE_S)
     except TimeoutError:
         pool.terminate()
+    if alone is not None:
+        alone.terminate()
 
 
 async def _migrate(connection: asyncpg.Connection) -> None:

@@ -8,6 +8,7 @@ before that commit.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import queue
 import sqlite3
@@ -237,14 +238,34 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 
 
 @asynccontextmanager
-async def open_sqlite(path: Path) -> AsyncIterator[SqliteStore]:
-    """The store in the file `path`, migrated. Raises ConfigError: not a database, or of a newer program."""
-    store = await trio.to_thread.run_sync(_open, path)
+async def open_sqlite(path: Path, *, serving: bool = False) -> AsyncIterator[SqliteStore]:
+    """The store in the file `path`, migrated. Raises ConfigError: not a database, of a newer program, or served."""
+    with _alone(path) if serving else contextlib.nullcontext():
+        store = await trio.to_thread.run_sync(_open, path)
+        try:
+            yield store
+        finally:
+            with trio.CancelScope(shield=True):  # bounded: the threads finish at most what is queued
+                await trio.to_thread.run_sync(store.close)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Held while the service runs: two would both act for every account. The kernel lets go of it, whatever happens.
+
+    A file of its own: closing the database's file once would undo SQLite's own locks.
+    """
     try:
-        yield store
-    finally:
-        with trio.CancelScope(shield=True):  # bounded: the threads finish at most what is queued
-            await trio.to_thread.run_sync(store.close)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.with_name(f"{path.name}.lock").open("a")
+    except OSError as error:
+        raise ConfigError(f"The store {path} cannot be opened: {error}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"Another svc serve uses the store {path}; one service a store.") from None
+        yield
 
 
 def _open(path: Path) -> SqliteStore:
