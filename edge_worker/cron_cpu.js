@@ -83,7 +83,7 @@ const event = (at, number) =>
 function fillDays() {
   /** @param {string} name */
   const keys = (name) => Object.fromEntries(Array.from({ length: KEYS }, (_, i) => [`${name}${i}`, 3]));
-  const j = JSON.stringify({ v: 180, b: 0, u: 0, pages: keys("/blog/an-article-"), sources: keys("site"), countries: { DE: 180 },
+  const j = JSON.stringify({ v: 180, b: 0, pages: keys("/blog/an-article-"), sources: keys("site"), countries: { DE: 180 },
     devices: { mobile: 180 }, browsers: { Chrome: 180 }, os: { Android: 180 }, bots: {} });
   const insert = sqlite.prepare("insert into day(t, d, j) values (?, ?, ?)");
   for (let n = 0; n < TARGETS; n += 1) insert.run(`lnk_${String(n).padStart(20, "0")}`, dayOf(NOW), j);
@@ -131,7 +131,7 @@ const WORK = {
     const day = dayOf(NOW);
     setState({ hour: hourOf(NOW) + 13, dirty: [day * 24 + 23] });
     fillDays();
-    const insert = sqlite.prepare("insert into hr(t, d, h, v, b, n, u) values (?, ?, ?, 4, 0, 4, '[\"v1\",\"v2\",\"v3\",\"v4\"]')");
+    const insert = sqlite.prepare("insert into hr(t, d, h, v, b, u) values (?, ?, ?, 4, 0, '[\"v1\",\"v2\",\"v3\",\"v4\"]')");
     for (let n = 0; n < TARGETS; n += 1) for (let h = 0; h < 24; h += 1) insert.run(`lnk_${String(n).padStart(20, "0")}`, day, h);
     return (day + 1) * DAY_MS + 12 * MINUTE_MS;
   },

@@ -97,7 +97,7 @@ function currentLevel({ state, waiting, now }) {
 /** The end of a day is folded in the new day's budget, whatever the level. @param {Run} run */
 const mayFold = (run) => keepsHours(currentLevel(run)) || run.state.day + 1 < dayOf(run.now);
 
-/** @param {Run} run @returns {number | null} id of the last part that is to be sorted now, null for none */
+/** @param {Run} run @returns {number | null} id of the last part that may be sorted now, null for none */
 function sortUntil(run) {
   const { state, waiting, pages, now } = run;
   if (pages > 0 || !mayFold(run)) return null;
@@ -114,10 +114,11 @@ function sortUntil(run) {
  */
 async function sort(run) {
   const { db, now, state, waiting } = run;
-  const last = sortUntil(run);
-  if (last === null) return true;
-  const taken = await parts.readTaken(db, last, today(now));
-  const pages = Math.ceil(waiting.chars / PAGE_CHARS) + 1;
+  const until = sortUntil(run);
+  if (until === null) return true;
+  const taken = await parts.readTaken(db, until, today(now));
+  const { last } = taken;
+  const pages = Math.ceil(taken.chars / PAGE_CHARS) + 1;
   const next = {
     ...state,
     sorted: last,

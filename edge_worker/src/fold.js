@@ -4,7 +4,7 @@
  * @typedef {[string, number, string, string, string?, string?, string?]} Line target, epoch hour, bot's reason,
  *   visitor; then, of a person and unless the write budget refused it, page, source and client
  *
- * @typedef {{v: number, b: number, u: number, [dimension: string]: number | Record<string, number>}} DayTotals
+ * @typedef {{v: number, b: number, [dimension: string]: number | Record<string, number>}} DayTotals
  * @typedef {{t: string, d: number, h: number, v: number, b: number, u: Set<string>}} HourSum
  * @typedef {{t: string, d: number, v: number, b: number, pages: Map<string, number>, sources: Map<string, number>,
  *   clients: Map<string, number>, bots: Map<string, number>}} DaySum
@@ -184,8 +184,8 @@ function addTo(counts, key, n) {
  * @returns {DayTotals}
  */
 export function mergeDay(known, added) {
-  /** @type {{v: number, b: number, u: number} & Record<string, Record<string, number>>} */
-  const day = known === undefined ? { v: 0, b: 0, u: 0 } : JSON.parse(known);
+  /** @type {{v: number, b: number} & Record<string, Record<string, number>>} */
+  const day = known === undefined ? { v: 0, b: 0 } : JSON.parse(known);
   day.v += added.v;
   day.b += added.b;
   day.pages = mergeCapped(day.pages ?? {}, added.pages, DIMENSIONS.pages);

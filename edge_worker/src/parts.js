@@ -29,7 +29,7 @@ export const minuteOf = (id) => Math.floor(id / SLOTS) * MINUTE_MS;
 /**
  * @typedef {object} Waiting what is not sorted yet
  * @property {number} first id of the first part, or more than any id
- * @property {number | null} settled id of the last part that can be sorted now, with all before it
+ * @property {number | null} settled id of the last part that can be sorted now
  * @property {number | null} ofHours the same, of the hours that can be closed
  * @property {number} chars size of all parts that are settled
  * @property {number} writes of today that these parts hold
@@ -44,12 +44,11 @@ export const minuteOf = (id) => Math.floor(id / SLOTS) * MINUTE_MS;
 export function waitingStatement(db, now, today, open) {
   return db
     .prepare(
-      "with p(id, chars, f, upto) as (select id, length(body), length(f), sum(length(body)) over (order by id) from part) " +
-        "select min(id) as first, max(id) filter (where id < ?1 and (upto <= ?2 or upto = chars)) as settled, " +
-        "max(id) filter (where id < ?4 and (upto <= ?2 or upto = chars)) as hours, " +
-        "coalesce(sum(chars) filter (where id < ?1), 0) as chars, coalesce(sum(f) filter (where id >= ?3), 0) as f from p",
+      "select min(id) as first, max(id) filter (where id < ?1) as settled, max(id) filter (where id < ?2) as hours, " +
+        "coalesce(sum(length(body)) filter (where id < ?1), 0) as chars, " +
+        "coalesce(sum(length(f)) filter (where id >= ?3), 0) as f from part",
     )
-    .bind(partBound(now - SETTLED_MS), SORT_CHARS, today, open);
+    .bind(partBound(now - SETTLED_MS), open, today);
 }
 
 /** @param {unknown} row @returns {Waiting} */
@@ -60,8 +59,10 @@ export function readWaiting(row) {
 }
 
 /**
- * @typedef {object} Taken what leaves the parts when those up to `last` are sorted
+ * @typedef {object} Taken the first parts, as many as are sorted at once
+ * @property {number} last id of the last of them
  * @property {number} rows
+ * @property {number} chars
  * @property {number} names characters of their writes' names
  * @property {number} writes of today
  * @property {string} drops lines
@@ -69,26 +70,23 @@ export function readWaiting(row) {
  */
 
 /**
- * @param {D1Database} db @param {number} last @param {number} today the least id of a part of this UTC day
+ * @param {D1Database} db @param {number} until id of a part: those up to it can be sorted
+ * @param {number} today the least id of a part of this UTC day
  * @returns {Promise<Taken>}
  */
-export async function readTaken(db, last, today) {
+export async function readTaken(db, until, today) {
   const row = await db
     .prepare(
-      "select count(*) as n, coalesce(sum(length(f)), 0) as names, coalesce(group_concat(x, ''), '') as x, " +
-        "coalesce(sum(length(f)) filter (where id >= ?2), 0) as today, " +
-        "(select min(id) from part where id > ?1) as next from part where id <= ?1",
+      "with p as (select id, f, x, length(body) as chars, sum(length(body)) over (order by id) as upto from part " +
+        "where id <= ?1), taken as (select * from p where upto <= ?3 or upto = chars) " +
+        "select max(id) as last, count(*) as rows, sum(chars) as chars, sum(length(f)) as names, " +
+        "group_concat(x, '') as drops, coalesce(sum(length(f)) filter (where id >= ?2), 0) as today, " +
+        "(select min(id) from part where id > (select max(id) from taken)) as next from taken",
     )
-    .bind(last, today)
+    .bind(until, today, SORT_CHARS)
     .first();
-  const found = /** @type {{n: number, names: number, x: string, today: number, next: number | null}} */ (row);
-  return {
-    rows: found.n,
-    names: found.names,
-    writes: found.today / FLUSH_NAME_CHARS,
-    drops: found.x,
-    next: found.next ?? Number.MAX_SAFE_INTEGER,
-  };
+  const found = /** @type {Omit<Taken, "writes" | "next"> & {today: number, next: number | null}} */ (row);
+  return { ...found, writes: found.today / FLUSH_NAME_CHARS, next: found.next ?? Number.MAX_SAFE_INTEGER };
 }
 
 const LINES = "'[' || replace(substr(body, 1, length(body) - 1), char(10), ',') || ']'";

@@ -20,7 +20,8 @@ with named(t) as (select t from hr where d = ?3 and (?6 = 'true' or h in (select
   group by t order by t limit ?10 offset ?11)
 select ?1, ?2, json_object('day', ?4, 'as_of', cast(?5 as integer), 'final', json(?6),
   'hours', json((select json_group_array(json(o)) from (
-    select json_object('at', cast((?3 * 24 + h) * ${HOUR_MS} as integer), 'rows', json_group_array(json_array(t, v, b, n))) o
+    select json_object('at', cast((?3 * 24 + h) * ${HOUR_MS} as integer), 'rows', json_group_array(json_array(t, v, b,
+      (select count(distinct l.value) from json_each(hr.u) l)))) o
     from hr where d = ?3 and h in (select value from json_each(?7)) and t in (select t from named) group by h))),
   'refused_hours', json(?8),
   'days', json((select json_group_array(json(o)) from (

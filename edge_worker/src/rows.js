@@ -22,18 +22,24 @@ export function pagesOf(items) {
   return pages.map((page) => `[${page.join(",")}]`);
 }
 
-// The lists of hashes are united in the database: a large one would cost more CPU here than a cron run has.
+/** A list of hashes that would grow past this is made distinct; under the platform's 2 MB for a value. */
+const LIST_CHARS = 1_500_000;
+
+// Lists are put together as text: looking into them would read a row for each hash, at every page of an hour. So a
+// visitor may be named more than once; whoever counts visitors counts distinct ones.
 const HOURS =
-  "insert into hr(t, d, h, v, b, n, u) select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, " +
-  "json_array_length(value, '$[5]'), value -> '$[5]' from json_each(?) where true " +
-  "on conflict(t, d, h) do update set v = v + excluded.v, b = b + excluded.b, (n, u) = " +
-  "(select count(*), json_group_array(value) from " +
-  "(select value from json_each(hr.u) union select value from json_each(excluded.u)))";
+  "insert into hr(t, d, h, v, b, u) select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, " +
+  "value -> '$[5]' from json_each(?) where true " +
+  "on conflict(t, d, h) do update set v = v + excluded.v, b = b + excluded.b, u = case " +
+  "when excluded.u = '[]' then hr.u when hr.u = '[]' then excluded.u " +
+  `when length(hr.u) + length(excluded.u) < ${LIST_CHARS} ` +
+  "then substr(hr.u, 1, length(hr.u) - 1) || ',' || substr(excluded.u, 2) " +
+  "else (select json_group_array(value) from " +
+  "(select value from json_each(hr.u) union select value from json_each(excluded.u))) end";
 
 const DAYS =
-  "insert into day(t, d, j) select value ->> 0, value ->> 1, json_set(value -> '$[2]', '$.u', " +
-  "(select count(distinct l.value) from hr, json_each(hr.u) l where hr.t = e.value ->> 0 and hr.d = e.value ->> 1)) " +
-  "from json_each(?) e where true on conflict(t, d) do update set j = excluded.j";
+  "insert into day(t, d, j) select value ->> 0, value ->> 1, value -> '$[2]' " +
+  "from json_each(?) where true on conflict(t, d) do update set j = excluded.j";
 
 /**
  * @param {D1Database} db
@@ -45,7 +51,7 @@ export function hourStatements(db, sums) {
 }
 
 /**
- * After the hours' statements, in the same batch: a day's visitors are counted from its hours' lists.
+ * A day's visitors are counted from its hours' lists when it is closed.
  * @param {D1Database} db
  * @param {Iterable<{t: string, d: number, totals: import("./fold.js").DayTotals}>} days
  */

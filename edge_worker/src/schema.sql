@@ -10,7 +10,7 @@ create table if not exists sorted(id integer primary key, body text not null);
 --
 create table if not exists day(t text, d integer, j text, primary key(t,d)) without rowid;
 --
-create table if not exists hr(t text, d integer, h integer, v integer, b integer, n integer, u text, primary key(t,d,h)) without rowid;
+create table if not exists hr(t text, d integer, h integer, v integer, b integer, u text, primary key(t,d,h)) without rowid;
 --
 create table if not exists salt(d integer primary key, s text not null);
 --

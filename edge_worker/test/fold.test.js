@@ -34,7 +34,7 @@ test("detail counts people only, bots count by reason", () => {
   const sums = fold(encodeEvent(EVENT, "A", true), encodeEvent({ ...EVENT, reason: "list" }, "", true));
   const day = mergeDay(undefined, /** @type {any} */ (sums.days.get(`site_a ${DAY}`)));
   assert.deepEqual(day, {
-    v: 1, b: 1, u: 0, pages: { "/": 1 }, sources: { "": 1 }, countries: { DE: 1 }, devices: { mobile: 1 },
+    v: 1, b: 1, pages: { "/": 1 }, sources: { "": 1 }, countries: { DE: 1 }, devices: { mobile: 1 },
     browsers: { Safari: 1 }, os: { iOS: 1 }, bots: { list: 1 },
   });
 });

@@ -25,10 +25,10 @@ async def send_views(field: Field, views: int = VIEWS, people: int = PEOPLE) -> 
     await field.emulator.settled()
 
 
-async def rows_written(field: Field) -> int:
-    """Rows that the account has written on all days."""
+async def rows_used(field: Field, what: str) -> int:
+    """Rows that the account has written (`rows_written`) or read (`rows_read`) on all days."""
     usage = (await field.emulator.state())["accounts"][field.customer.account_id]["usage"]
-    return sum(day["rows_written"] for day in usage.values())
+    return sum(day[what] for day in usage.values())
 
 
 async def stored_views(field: Field) -> int:
@@ -128,14 +128,38 @@ async def test_an_hour_of_a_thousand_links_costs_two_rows_a_link(field: Field) -
         )
         insert = "insert into part(id, body, f) values (?, ?, 'AAAAAAAA,')"
         await field.sql(insert, (hour // MINUTE_MS + minute) * 256, body)
-    before, known = await rows_written(field), (await field.state())["written"]["rows"]
+    before, known = await rows_used(field, "rows_written"), (await field.state())["written"]["rows"]
     await field.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
     assert sum(views for views, _, _ in field.receiver.days.values()) == events
     # Parts and pages go, and some pages end within a run's share: far from a row for each event.
-    written = await rows_written(field) - before
+    written = await rows_used(field, "rows_written") - before
     assert written < 2 * links + 200
     # The worker knows what it has written, and rather too much than too little. The parts were written by this test.
     assert written <= (await field.state())["written"]["rows"] - known - 60 < 1.05 * written
+
+
+@pytest.mark.rule("W5")
+async def test_twenty_thousand_visitors_of_one_page_cost_a_few_reads_each(field: Field) -> None:
+    now = await now_of(field.emulator)
+    hour = now - now % HOUR_MS
+    await field.cron(hour)
+    people = 20_000
+    for minute in range(10):
+        numbers = range(minute * people // 10, (minute + 1) * people // 10)
+        # Everybody comes twice, in different parts and pages.
+        lines = [
+            json.dumps(
+                ["site_a", hour // HOUR_MS, "", f"v{i * 13 % (people // 2):07}", "/", "", "DE|mobile|Chrome|iOS"]
+            )
+            for i in numbers
+        ]
+        insert = "insert into part(id, body, f) values (?, ?, 'AAAAAAAA,')"
+        await field.sql(insert, (hour // MINUTE_MS + minute) * 256, "\n".join(lines) + "\n")
+    before = await rows_used(field, "rows_read")
+    await field.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
+    assert list(field.receiver.hours.values()) == [(people, 0, people // 2)]
+    assert list(field.receiver.days.values()) == [(people, 0, people // 2)]
+    assert await rows_used(field, "rows_read") - before < 12 * people
 
 
 @pytest.mark.rule("W3")

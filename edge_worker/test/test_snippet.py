@@ -54,13 +54,13 @@ async def site(
 
 
 async def counted(field: Field) -> dict[str, Any]:
-    """The day's totals."""
+    """The day's totals, with its visitors as `u`."""
     await field.emulator.settled()
     now = await now_of(field.emulator)
     await field.cron(next_hour(now))
     rows = await field.sql("select j from day")
-    totals: dict[str, Any] = json.loads(rows[0]["j"]) if rows else {}
-    return totals
+    visitors = await field.sql("select count(distinct l.value) as u from hr, json_each(hr.u) l")
+    return {**(json.loads(rows[0]["j"]) if rows else {}), **visitors[0]}
 
 
 @pytest.mark.rule("S2")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import trio
@@ -168,7 +168,7 @@ def statements(target_id: str, first_day: int, last_day: int) -> list[tuple[str,
     between = "t = ?1 and d between cast(?2 as integer) and cast(?3 as integer)"
     return [
         (f"select d, j from day where {between}", days),  # noqa: S608  # constant text
-        (f"select d, h, v, b, n, u from hr where {between}", days),  # noqa: S608  # constant text
+        (f"select d, h, v, b, u from hr where {between}", days),  # noqa: S608  # constant text
         (
             "select body from (select body from sorted union all select body from part) where instr(body, ?1) > 0",
             [target_id],
@@ -204,7 +204,9 @@ def add_up(
         tally.day_seen.setdefault(day, set()).update(seen)
         tally.hour_seen[hour_at] = seen
         if day == today:
-            tally.hours[hour_at] = Counts(*(int(str(row[name])) for name in ("v", "b", "n")))
+            tally.hours[hour_at] = Counts(int(str(row["v"])), int(str(row["b"])), len(seen))
+    for day, visitors in tally.day_seen.items():  # the worker counts them when it closes the day
+        tally.days[day] = replace(tally.days.get(day, Counts()), visitors=len(visitors))
     for row in parts:
         lines = json.loads("[" + str(row["body"])[:-1].replace("\n", ",") + "]")
         # Of a hundred thousand lines most are often another target's.

@@ -34,8 +34,8 @@ def part(*events: list[object]) -> dict[str, object]:
 
 @pytest.mark.rule("R4")
 def test_folded_rows_and_unfolded_parts_are_counted_once_each():
-    day_row = {"d": DAY, "j": json.dumps({"v": 2, "b": 1, "u": 2, "sources": {"": 2}, "bots": {"list": 1}})}
-    hour_row = {"d": DAY, "h": 9, "v": 2, "b": 1, "n": 2, "u": json.dumps(["aaaaaaaa", "bbbbbbbb"])}
+    day_row = {"d": DAY, "j": json.dumps({"v": 2, "b": 1, "sources": {"": 2}, "bots": {"list": 1}})}
+    hour_row = {"d": DAY, "h": 9, "v": 2, "b": 1, "u": json.dumps(["aaaaaaaa", "bbbbbbbb", "aaaaaaaa"])}
     live = add_up(
         AT, TARGET, DAY, DAY, [day_row], [hour_row], [part(event("aaaaaaaa"), event("cccccccc", source="qr"))], OPEN
     )
@@ -58,11 +58,9 @@ def test_events_are_read_wherever_they_are_on_their_way_to_the_totals():
         database.execute("insert into part(id, body) values (1, ?)", [part(event("a" * 8), others)["body"]])
         database.execute("insert into part(id, body) values (2, ?)", [part(others)["body"]])
         database.execute("insert into sorted(id, body) values (1, ?)", [part(event("b" * 8), others)["body"]])
-        totals = json.dumps({"v": 1, "b": 0, "u": 1})
+        totals = json.dumps({"v": 1, "b": 0})
         database.execute("insert into day(t, d, j) values (?, ?, ?)", [TARGET, DAY, totals])
-        database.execute(
-            "insert into hr(t, d, h, v, b, n, u) values (?, ?, 9, 1, 0, 1, '[\"cccccccc\"]')", [TARGET, DAY]
-        )
+        database.execute("insert into hr(t, d, h, v, b, u) values (?, ?, 9, 1, 0, '[\"cccccccc\"]')", [TARGET, DAY])
         rows = [
             [dict(row) for row in database.execute(text, parameters).fetchall()]
             for text, parameters in statements(TARGET, DAY, DAY)
@@ -137,7 +135,7 @@ def folded_rows(lines: list[list[object]]) -> tuple[list[dict[str, object]], lis
     if not lines:
         return [], []
     people = [line for line in lines if not line[2]]
-    totals = {"v": len(people), "b": len(lines) - len(people), "u": len({line[3] for line in people})}
+    totals = {"v": len(people), "b": len(lines) - len(people)}
     hours = []
     for hour in sorted({int(str(line[1])) for line in lines}):
         of_hour = [line for line in lines if line[1] == hour]
@@ -149,7 +147,6 @@ def folded_rows(lines: list[list[object]]) -> tuple[list[dict[str, object]], lis
                 "h": hour - DAY * 24,
                 "v": views,
                 "b": len(of_hour) - views,
-                "n": len(seen),
                 "u": json.dumps(seen),
             }
         )

@@ -148,4 +148,5 @@ async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator
 
     held = (await emulator.state())["accounts"][customer.account_id]
     assert max(day["rows_written"] for day in held["usage"].values()) < 100_000
+    assert max(day["rows_read"] for day in held["usage"].values()) < 5_000_000
     assert held["scripts"]["svc-edge"]["max_d1_queries"] <= 50
