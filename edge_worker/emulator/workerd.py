@@ -142,6 +142,11 @@ class Workerd:
         if not self._told_to_end:
             raise RuntimeError(f"workerd ended by itself, with status {status}")
 
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
     def terminate(self) -> None:
         """Asks it to take no more connections and to end when the open requests have been answered."""
         self._told_to_end = True

@@ -51,10 +51,12 @@ export class Config {
   loadedAt = 0;
   retryAt = 0;
   copiedAt = 0;
-  /** @type {Map<string, number>} the version that each place has a copy of */
-  copied = new Map();
+  /** @type {WeakMap<object, number>} the version that the route of each site, and of the link host, has a copy of */
+  copied = new WeakMap();
   /** @type {Map<string, unknown>} */
   rows = new Map();
+  /** @type {Set<string>} */
+  siteHosts = new Set();
   /** @type {Set<string>} links that are known not to exist, oldest first */
   missing = new Set();
   tokens = READS_BURST;
@@ -72,6 +74,11 @@ export class Config {
     return /** @type {Site | undefined} */ (this.rows.get(`p:${key}`));
   }
 
+  /** @param {string} hostname @returns {boolean} whether a site may be there; it may have been removed */
+  hasSites(hostname) {
+    return this.siteHosts.has(hostname);
+  }
+
   /** @param {string} code @returns {Link | undefined} */
   link(code) {
     return /** @type {Link | undefined} */ (this.rows.get(`l:${code}`));
@@ -82,8 +89,14 @@ export class Config {
     for (const { k, j } of changed) {
       this.missing.delete(k);
       if (j === null) this.rows.delete(k);
-      else this.rows.set(k, JSON.parse(j));
+      else this.keep(k, JSON.parse(j));
     }
+  }
+
+  /** @param {string} k @param {unknown} value */
+  keep(k, value) {
+    this.rows.set(k, value);
+    if (k.startsWith("p:")) this.siteHosts.add(k.slice(2, k.indexOf("/")));
   }
 
   /**
@@ -142,6 +155,7 @@ async function load(config, db, now) {
   ]);
   const rows = /** @type {Row[]} */ (links?.results ?? []);
   config.rows.clear();
+  config.siteHosts.clear();
   config.missing.clear();
   config.complete = rows.length <= FIRST_LINKS;
   config.apply(/** @type {Row[]} */ (fixed?.results ?? []));
@@ -253,7 +267,7 @@ async function readCopy(config, url) {
       const answer = await caches.default.match(place);
       if (answer === undefined) continue;
       const copy = /** @type {{ver: number, complete: boolean, rows: [string, unknown][]}} */ (await answer.json());
-      config.rows = new Map(copy.rows);
+      for (const [k, value] of copy.rows) config.keep(k, value);
       config.complete = copy.complete;
       // The version stays unknown: the next good read reads all.
       config.readAt = 1;
@@ -268,14 +282,17 @@ async function readCopy(config, url) {
  * Puts a copy where other isolates find it when the database does not answer: a cache belongs to one zone and one data
  * centre, so each place has its own.
  * @param {Config} config
- * @param {string} place hostname and path of the route, e.g. "shop.example.com/ab3"
+ * @param {import("./address.js").Address} url of the request
+ * @param {Site | null} site null: the link host
  * @param {number} now
  * @returns {Promise<void> | undefined} undefined when there is nothing to do
  */
-export function copyWhenDue(config, place, now) {
-  if (config.ver < 0 || config.ver === config.copied.get(place) || now - config.copiedAt < COPY_EVERY_MS) return undefined;
+export function copyWhenDue(config, url, site, now) {
+  const route = site ?? config;
+  if (config.copied.get(route) === config.ver || config.ver < 0 || now - config.copiedAt < COPY_EVERY_MS) return undefined;
   config.copiedAt = now;
-  config.copied.set(place, config.ver);
+  config.copied.set(route, config.ver);
+  const place = site === null ? url.hostname : url.hostname + url.pathname;
   const body = JSON.stringify({ ver: config.ver, complete: config.complete, rows: [...config.rows] });
   const headers = { "content-type": "application/json", "cache-control": `max-age=${COPY_MAX_AGE_S}` };
   return caches.default.put(`https://${place}/~config`, new Response(body, { headers })).catch((/** @type {unknown} */ error) => {

@@ -200,6 +200,14 @@ export function mergeDay(known, added) {
   return day;
 }
 
+const NOT_ASCII = /[\u0080-\uffff]/g;
+const escapeOf = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+/** Printable ASCII without quote and backslash: its JSON is itself in quotes. Nearly everything is. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** @param {string} text @returns {string} its JSON in ASCII, so that a character is one of SQLite's too */
+const quote = (text) => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text).replace(NOT_ASCII, escapeOf));
+
 /**
  * @typedef {object} Event
  * @property {string} t target
@@ -213,15 +221,11 @@ export function mergeDay(known, added) {
  * @param {Event} event
  * @param {string} visitor hash, "" for a bot
  * @param {boolean} withDetail
- * @returns {string} one line, with its end; ASCII, so that a character is one of SQLite's too
+ * @returns {string} one line, with its end
  */
-export function encodeEvent(event, visitor, withDetail) {
-  const { t, hour, reason } = event;
-  /** @type {(string | number)[]} */
-  const line = [t, hour, reason, visitor];
-  if (reason === "" && withDetail) {
-    line.push(event.page, event.source, [event.country, event.device, event.browser, event.os].join(CLIENT_MARK));
-  }
-  const escape = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return `${JSON.stringify(line).replace(/[\u0080-\uffff]/g, escape)}\n`;
+export function encodeEvent({ t, hour, reason, page, source, country, device, browser, os }, visitor, withDetail) {
+  const head = `[${quote(t)},${hour},"${reason}","${visitor}"`;
+  if (reason !== "" || !withDetail) return `${head}]\n`;
+  const client = [country, device, browser, os].join(CLIENT_MARK);
+  return `${head},${quote(page)},${quote(source)},${quote(client)}]\n`;
 }

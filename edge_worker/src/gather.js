@@ -150,7 +150,7 @@ async function makeChunk(gather, events, { db, level }) {
     return null;
   }
   const withDetail = level < 2;
-  const visitors = await Promise.all(hashesOf(gather, events));
+  const visitors = await hashesOf(gather, events);
   const lines = events.map((event, i) => {
     const visitor = visitors[i];
     return visitor === undefined ? "" : encodeEvent(event, visitor, withDetail);
@@ -165,22 +165,24 @@ async function makeChunk(gather, events, { db, level }) {
 
 /**
  * @param {Gather} gather @param {Seen[]} events
- * @returns {(Promise<string> | string | undefined)[]} for each event: "" for a bot, undefined when its day is closed
+ * @returns {Promise<(string | undefined)[]>} for each event: "" for a bot, undefined when its day is closed
  */
-function hashesOf(gather, events) {
+async function hashesOf(gather, events) {
   // Several events of one visitor are often written together: one hash for all.
   /** @type {Map<string, Promise<string>>} */
-  const made = new Map();
-  return events.map(({ t, hour, reason, ip, ua }) => {
+  const making = new Map();
+  const names = events.map(({ t, hour, reason, ip, ua }) => {
     const day = Math.floor(hour / 24);
     const key = gather.salts.get(day);
     if (key === undefined) return undefined;
     if (reason !== "") return "";
     const name = `${day}|${t}|${ip}|${ua}`;
-    let hash = made.get(name);
-    if (hash === undefined) made.set(name, (hash = visitorHash(key, t, ip, ua)));
-    return hash;
+    if (!making.has(name)) making.set(name, visitorHash(key, t, ip, ua));
+    return name;
   });
+  const hashes = await Promise.all(making.values());
+  const made = new Map([...making.keys()].map((name, i) => [name, hashes[i]]));
+  return names.map((name) => (name === undefined || name === "" ? name : made.get(name)));
 }
 
 /** @param {Gather} gather @param {Seen[]} events @param {D1Database} db */

@@ -3,11 +3,14 @@
 // eslint-disable-next-line no-control-regex -- control characters are what is removed here
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
+const PRINTABLE = /^[ -~]*$/;
+
 /**
  * @param {string} text
  * @param {number} limit most characters (UTF-16 units) kept
  * @returns {string}
  */
 export function clean(text, limit) {
+  if (text.length <= limit && PRINTABLE.test(text)) return text;
   return text.slice(0, limit * 2).replace(CONTROL, "").slice(0, limit).toWellFormed();
 }

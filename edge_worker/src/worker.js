@@ -36,11 +36,10 @@ const purposeOf = (headers) =>
 /**
  * Counts one request: after its answer is given.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
- * @param {{t: string, page: string, driven: boolean, source: () => string}} seen
+ * @param {{t: string, page: string, driven: boolean, ua: string, country: string, source: () => string}} seen
  */
-function count(env, ctx, request, { t, page, driven, source }) {
+function count(env, ctx, request, { t, page, driven, ua, country, source }) {
   const { headers, method } = request;
-  const ua = headers.get("user-agent") ?? "";
   const { reason: byAgent, device, browser, os } = agentOf(ua);
   // A beacon is sent by a page that is shown: only a link can be fetched ahead.
   const purpose = method === "GET" ? purposeOf(headers) : "";
@@ -51,7 +50,7 @@ function count(env, ctx, request, { t, page, driven, source }) {
     reason,
     page,
     source: reason === "" ? source() : "",
-    country: countryOf(request),
+    country,
     device,
     browser,
     os,
@@ -68,30 +67,46 @@ function drop(env, ctx, reason) {
   if (written !== undefined) ctx.waitUntil(written);
 }
 
-/** @param {ExecutionContext} ctx @param {string} place */
-function keepCopy(ctx, place) {
-  const copied = copyWhenDue(config, place, Date.now());
+/** @param {ExecutionContext} ctx @param {Address} url @param {import("./config.js").Site | null} site */
+function keepCopy(ctx, url, site) {
+  const copied = copyWhenDue(config, url, site, Date.now());
   if (copied !== undefined) ctx.waitUntil(copied);
 }
 
-/** @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url */
-async function answerLink(request, env, ctx, url) {
+/**
+ * @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url
+ * @returns {Response | Promise<Response>} at once when the link is known: a promise costs time
+ */
+function answerLink(request, env, ctx, url) {
   const { method } = request;
   const code = url.pathname.slice(1);
   if (!CODE.test(code)) return new Response(null, { status: 404, headers: NO_STORE });
   if (method !== "GET" && method !== "HEAD") {
     return new Response(null, { status: 405, headers: { allow: "GET, HEAD", ...NO_STORE } });
   }
-  const link = config.link(code) ?? (await findLink(config, env.DB, code, Date.now()));
-  if (link === "busy") return new Response(null, { status: 503, headers: { "retry-after": "2", ...NO_STORE } });
-  if (link === undefined) return new Response(null, { status: 404, headers: NO_STORE });
+  const known = config.link(code);
+  if (known !== undefined) return redirect(request, env, ctx, url, known);
+  return findLink(config, env.DB, code, Date.now()).then((link) => {
+    if (link === "busy") return new Response(null, { status: 503, headers: { "retry-after": "2", ...NO_STORE } });
+    if (link === undefined) return new Response(null, { status: 404, headers: NO_STORE });
+    return redirect(request, env, ctx, url, link);
+  });
+}
+
+/**
+ * @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url
+ * @param {import("./links.js").Link} link
+ */
+function redirect(request, env, ctx, url, link) {
   const { headers } = request;
-  const location = targetOf(link, countryOf(request), headers.get("user-agent") ?? "");
+  const ua = headers.get("user-agent") ?? "";
+  const country = countryOf(request);
+  const location = targetOf(link, country, ua);
   const source = () =>
     hasMarker(url.search) ? QR : sourceKey(headers.get("referer") ?? "", namedSource(url.search), url.hostname);
-  count(env, ctx, request, { t: link.t, page: "", driven: false, source });
-  keepCopy(ctx, url.hostname);
-  return new Response(null, { status: 302, headers: { location, ...NO_STORE } });
+  count(env, ctx, request, { t: link.t, page: "", driven: false, ua, country, source });
+  keepCopy(ctx, url, null);
+  return new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
 }
 
 /**
@@ -101,16 +116,19 @@ async function answerLink(request, env, ctx, url) {
 async function answerBeacon(request, env, ctx, url, site) {
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow: "POST, OPTIONS" } });
   if (request.method !== "POST") return new Response(null, { status: 404, headers: NO_STORE });
+  const { headers } = request;
   // A body longer than a beacon is not read at all.
-  const tooLong = Number(request.headers.get("content-length") ?? 0) > BEACON_CHARS * 3;
+  const tooLong = Number(headers.get("content-length") ?? 0) > BEACON_CHARS * 3;
   const beacon = tooLong || isForeign(request, url) ? null : parseBeacon(await request.text());
   if (beacon === null) drop(env, ctx, "invalid");
   else if (!isExcluded(beacon.page, site.x ?? [])) {
     const { page, referrer, named, driven } = beacon;
-    count(env, ctx, request, { t: site.t, page, driven, source: () => sourceKey(referrer, named, url.hostname) });
+    const ua = headers.get("user-agent") ?? "";
+    const source = () => sourceKey(referrer, named, url.hostname);
+    count(env, ctx, request, { t: site.t, page, driven, ua, country: countryOf(request), source });
   }
-  keepCopy(ctx, url.hostname + url.pathname);
-  return new Response(null, { status: 204, headers: NO_STORE });
+  keepCopy(ctx, url, site);
+  return new Response(null, { status: 204 });
 }
 
 /** @param {Request} request @param {Address} url @returns {boolean} sent by a page of another host */
@@ -133,38 +151,49 @@ function answerScript(request, path) {
  * @returns {{site: import("./config.js").Site, path: string, rest: string} | null}
  */
 function findSite({ hostname, pathname }, now) {
-  const ends = [pathname.length, pathname.indexOf("/", 1)];
-  if (/** @type {number} */ (ends[1]) > 0) ends.push(pathname.indexOf("/", /** @type {number} */ (ends[1]) + 1));
-  for (const end of ends) {
-    if (end < 2) continue;
+  if (!config.hasSites(hostname)) return null;
+  // All of the path first: a beacon's. A site's path has one or two segments.
+  let end = pathname.length;
+  let slash = 0;
+  for (let tried = 0; tried < 3 && end > 1; tried += 1) {
     const path = pathname.slice(0, end);
     const site = config.site(hostname + path);
     if (site !== undefined && (site.until === undefined || now < site.until)) {
       return { site, path, rest: pathname.slice(end) };
     }
+    slash = pathname.indexOf("/", slash + 1);
+    end = slash;
   }
   return null;
 }
 
+/**
+ * @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url @param {number} now
+ * @returns {Response | Promise<Response>}
+ */
+function answer(request, env, ctx, url, now) {
+  const found = findSite(url, now);
+  if (found !== null) {
+    if (found.rest === "") return answerBeacon(request, env, ctx, url, found.site);
+    if (found.rest === `/${found.site.n}.js`) return answerScript(request, found.path);
+    return new Response(null, { status: 404, headers: NO_STORE });
+  }
+  if (url.hostname === config.host) return answerLink(request, env, ctx, url);
+  // A new isolate that knows nothing: a link's visitor may come again; anything else belongs to the site.
+  if (config.readAt === 0 && CODE.test(url.pathname.slice(1))) {
+    return new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
+  }
+  return fetch(request);
+}
+
 /** @type {ExportedHandler<Env>} */
 export default {
-  async fetch(request, env, ctx) {
+  fetch(request, env, ctx) {
     const now = Date.now();
     const url = readAddress(request.url);
     const wait = ensure(config, env.DB, ctx, url, now);
-    if (wait !== undefined) await wait;
-    const found = findSite(url, now);
-    if (found !== null) {
-      if (found.rest === "") return answerBeacon(request, env, ctx, url, found.site);
-      if (found.rest === `/${found.site.n}.js`) return answerScript(request, found.path);
-      return new Response(null, { status: 404, headers: NO_STORE });
-    }
-    if (url.hostname === config.host) return answerLink(request, env, ctx, url);
-    // A new isolate that knows nothing: a link's visitor may come again; anything else belongs to the site.
-    if (config.readAt === 0 && CODE.test(url.pathname.slice(1))) {
-      return new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
-    }
-    return fetch(request);
+    if (wait === undefined) return answer(request, env, ctx, url, now);
+    return wait.then(() => answer(request, env, ctx, url, now));
   },
 
   async scheduled(event, env) {

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from .field import DAY_MS, HOUR_MS, MINUTE_MS, Field, now_of
+from .field import DAY_MS, HOUR_MS, MINUTE_MS, Field
 from .test_count import next_hour
 from .test_exact import send_views
 
@@ -29,15 +29,15 @@ async def day_totals(field: Field) -> list[tuple[int, int, int]]:
 async def test_hours_are_refused_first_then_detail_and_daily_totals_stay_exact(
     field: Field, rows: int, level: int
 ) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.cron(now)
     await send_views(field, 10, 5)
     await use_up(field, rows)
     await field.cron(now + MINUTE_MS)
     assert (await field.state())["level"] == level
-    await now_of(field.emulator, 61)
+    await field.clock(61)
     await send_views(field, 1, 1)
-    await now_of(field.emulator, 90)
+    await field.clock(90)
     await send_views(field, 10, 5)
     hour = now - now % HOUR_MS
     for late in range(6):
@@ -45,7 +45,7 @@ async def test_hours_are_refused_first_then_detail_and_daily_totals_stay_exact(
     assert field.receiver.refused_hours == [hour]
     assert field.receiver.hours == {}
     midnight = now - now % DAY_MS + DAY_MS
-    await field.emulator.clock((midnight + 12 * MINUTE_MS - now) / 1000)
+    await field.clock((midnight + 12 * MINUTE_MS - now) / 1000)
     await field.crons_until_quiet(midnight + 12 * MINUTE_MS)
     assert await day_totals(field) == [(21, 0, 5)]
     totals = json.loads((await field.sql("select j from day"))[0]["j"])
@@ -57,7 +57,7 @@ async def test_hours_are_refused_first_then_detail_and_daily_totals_stay_exact(
 
 @pytest.mark.rule("W5")
 async def test_when_the_platform_refuses_writes_events_wait_and_links_work(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.cron(now)
     await field.configure({"l:abc": {"t": "lnk_a", "u": "https://example.net/1"}})
     await field.emulator.set_usage(field.customer.account_id, rows_written=100_000)
@@ -66,7 +66,7 @@ async def test_when_the_platform_refuses_writes_events_wait_and_links_work(field
     await field.emulator.settled()
     assert await field.sql("select * from part") == []
     await field.emulator.set_usage(field.customer.account_id, rows_written=0)
-    await now_of(field.emulator, 70)
+    await field.clock(70)
     await send_views(field, 1, 1)
     lines = [line for row in await field.sql("select body from part") for line in row["body"].splitlines()]
     counts: dict[str, int] = defaultdict(int)

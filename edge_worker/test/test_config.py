@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .field import DAY_MS, SITE_HOST, SITE_PATH, Field, now_of
+from .field import DAY_MS, SITE_HOST, SITE_PATH, Field
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,13 +33,13 @@ async def test_a_change_is_served_after_ten_seconds_in_the_background_and_after_
     assert (await field.click("abc")).headers["location"] == "https://example.net/1"
     await field.configure({"l:abc": link("https://example.net/2"), "l:new": link("https://example.net/new")})
     assert (await field.click("abc")).headers["location"] == "https://example.net/1"
-    await now_of(field.emulator, FRESH_S + 1)
+    await field.clock(FRESH_S + 1)
     assert (await field.click("abc")).headers["location"] == "https://example.net/1"
     await field.emulator.settled()
     assert (await field.click("abc")).headers["location"] == "https://example.net/2"
     assert (await field.click("new")).headers["location"] == "https://example.net/new"
     await field.configure({"l:abc": None})
-    await now_of(field.emulator, FRESH_S + STALE_S + 5)
+    await field.clock(FRESH_S + STALE_S + 5)
     assert (await field.click("abc")).status == 404
 
 
@@ -49,7 +49,7 @@ async def test_the_last_known_configuration_is_served_while_the_database_fails(f
     await field.emulator.settled()
     await field.emulator.fault("d1_drop_before", times=None)
     for hours in (1, 24, 100):
-        await now_of(field.emulator, hours * 3600)
+        await field.clock(hours * 3600)
         assert (await field.click("abc")).headers["location"] == "https://example.net/1"
         assert (await field.view()).status == 204
     await field.emulator.clear_faults()
@@ -63,7 +63,7 @@ async def test_a_new_isolate_serves_the_last_known_configuration_while_the_datab
     await field.configure({"l:abc": link("https://example.net/1")})
     # Each place has a copy of its own: a cache belongs to one zone.
     assert (await field.click("abc")).status == 302
-    await now_of(field.emulator, COPY_EVERY_S)
+    await field.clock(COPY_EVERY_S)
     assert (await field.view()).status == 204
     await field.emulator.settled()
     await field.emulator.fault("d1_drop_before", times=None)
@@ -77,7 +77,7 @@ async def test_a_new_isolate_serves_the_last_known_configuration_while_the_datab
             assert (await field.view()).status == 204
         await field.emulator.settled()
     await field.emulator.clear_faults()
-    await now_of(field.emulator, 3600)
+    await field.clock(3600)
     assert (await field.view()).status == 204
     await field.emulator.settled()
     lines = [line for row in await field.sql("select body from part") for line in row["body"].splitlines()]
@@ -103,7 +103,7 @@ async def test_links_work_when_the_days_reads_are_used_up(field: Field) -> None:
     assert (await field.click("abc")).status == 302
     await field.emulator.settled()
     await field.emulator.set_usage(field.customer.account_id, rows_read=5_000_000, rows_written=100_000)
-    await now_of(field.emulator, 3600)
+    await field.clock(3600)
     assert (await field.click("abc")).headers["location"] == "https://example.net/1"
 
 
@@ -135,12 +135,12 @@ async def test_random_codes_cost_few_reads_in_an_account_with_many_links(field: 
 
 @pytest.mark.rule("S5")
 async def test_a_retiring_path_counts_until_its_day(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     old = {"t": "site_a", "n": "old", "until": now + DAY_MS}
     await field.configure({f"p:{SITE_HOST}{SITE_PATH}": old})
     assert (await field.view()).status == 204
     await field.emulator.settled()
-    await now_of(field.emulator, 2 * DAY_MS / 1000)
+    await field.clock(2 * DAY_MS / 1000)
     assert (await field.view()).status != 204
     await field.emulator.settled()
     body = (await field.sql("select body from part"))[0]["body"]

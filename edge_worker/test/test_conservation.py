@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from .field import CHROME, DAY_MS, HOUR_MS, LINK_HOST, MINUTE_MS, SITE_HOST, SITE_PATH, Field, accepted, now_of
+from .field import CHROME, DAY_MS, HOUR_MS, LINK_HOST, MINUTE_MS, SITE_HOST, SITE_PATH, Field, accepted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,9 +104,9 @@ async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(fie
     expected = Expected()
     receiver = field.receiver
     await field.configure({f"l:code{i}": {"t": f"lnk_{i}", "u": f"https://example.net/{i}"} for i in range(LINKS)})
-    real = await now_of(field.emulator)
+    real = await field.clock(0)
     midnight = real - real % DAY_MS + DAY_MS
-    await field.emulator.clock((midnight - real) / 1000)
+    await field.clock((midnight - real) / 1000)
     await field.cron(midnight)
 
     def done_but_lost(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
@@ -121,14 +121,14 @@ async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(fie
     for day in range(DAYS):
         for hour in BURST_HOURS:
             at = midnight + day * DAY_MS + hour * HOUR_MS + 2 * MINUTE_MS
-            await field.emulator.clock((at - real) / 1000 - 30)
+            await field.clock((at - real) / 1000 - 30)
             await burst(field, expected, chance, EVENTS // (DAYS * len(BURST_HOURS)), at)
             receiver.answers += [done_but_lost, done_twice]
             next_at = at + HOUR_MS + 2 * MINUTE_MS
-            await field.emulator.clock((next_at - real) / 1000)
+            await field.clock((next_at - real) / 1000)
             await field.crons_until_quiet(next_at)
     at = midnight + DAYS * DAY_MS + 20 * MINUTE_MS
-    await field.emulator.clock((at - real) / 1000)
+    await field.clock((at - real) / 1000)
     await field.crons_until_quiet(at)
 
     assert sum(expected.views.values()) + sum(expected.bots.values()) == EVENTS // 9 * 9

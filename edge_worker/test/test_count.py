@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from .field import CHROME, DAY_MS, HOUR_MS, LINK_HOST, MINUTE_MS, SITE_HOST, SITE_PATH, Field, now_of
+from .field import CHROME, DAY_MS, HOUR_MS, LINK_HOST, MINUTE_MS, SITE_HOST, SITE_PATH, Field
 
 IPHONE = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
@@ -21,7 +21,7 @@ def next_hour(now: int) -> int:
 
 @pytest.mark.rule("W1")
 async def test_the_first_cron_confirms_the_upload_with_nothing_to_send(field: Field) -> None:
-    await field.cron(await now_of(field.emulator))
+    await field.cron(await field.clock(0))
     (push,) = field.receiver.pushes
     assert (push["install"], push["parts"], push["queue"], push["error"]) == ("install-1", [], 0, None)
 
@@ -29,7 +29,7 @@ async def test_the_first_cron_confirms_the_upload_with_nothing_to_send(field: Fi
 @pytest.mark.rule("W2")
 @pytest.mark.rule("W3")
 async def test_views_bots_and_visitors_reach_the_service_by_hour_and_day(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.cron(now)
     for page, ip in [("/", "192.0.2.1"), ("/a?x=1", "192.0.2.1"), ("/a", "2001:db8::2"), ("/admin/x", "192.0.2.9")]:
         assert (await field.view(page, ip=ip)).status == 204
@@ -75,7 +75,7 @@ async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(field: Fie
     assert (head.status, head.headers["location"]) == (302, "https://example.net/x?y=1#z")
     await field.click("abc", headers={"sec-purpose": "prefetch"})
     await field.emulator.settled()
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.crons_until_quiet(next_hour(now))
     totals = json.loads((await field.sql("select j from day where t = 'lnk_a'"))[0]["j"])
     assert (totals["v"], totals["b"]) == (5, 3)
@@ -110,7 +110,7 @@ async def test_a_beacon_that_is_not_ours_is_dropped_as_invalid(field: Field) -> 
     assert (bad.status, foreign.status) == (204, 204)
     await field.view()
     await field.emulator.settled()
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.crons_until_quiet(next_hour(now))
     assert (await field.state())["dropped"]["invalid"] == 2
     assert list(field.receiver.days.values()) == [(1, 0, 1)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from .field import DAY_MS, HOUR_MS, MINUTE_MS, SCRIPT, Field, accepted, now_of
+from .field import DAY_MS, HOUR_MS, MINUTE_MS, SCRIPT, Field, accepted
 from .test_count import next_hour
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ async def stored_views(field: Field) -> int:
 
 @pytest.mark.rule("W3")
 async def test_two_crons_at_once_fold_and_close_once(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await send_views(field)
     at = next_hour(now)
     async with trio.open_nursery() as nursery:
@@ -55,14 +55,14 @@ async def test_two_crons_at_once_fold_and_close_once(field: Field) -> None:
 
 
 async def test_events_of_a_minute_that_is_folded_already_are_counted_too(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await send_views(field, 10, 5)
     await field.cron(next_hour(now))
     assert await field.sql("select * from part") == []
     # A place whose clock is an hour slow.
-    await now_of(field.emulator, -3600)
+    await field.clock(-3600)
     await send_views(field, 10, 5)
-    await now_of(field.emulator, 3600)
+    await field.clock(3600)
     await field.crons_until_quiet(next_hour(now) + HOUR_MS)
     assert await stored_views(field) == 20
     assert sum(counts[0] for counts in field.receiver.hours.values()) == 20
@@ -71,7 +71,7 @@ async def test_events_of_a_minute_that_is_folded_already_are_counted_too(field: 
 @pytest.mark.rule("W3")
 async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(field: Field) -> None:
     """A part of many lines, of many targets, and of targets whose day is large already, with crons at once."""
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.cron(now)
     hour = now // HOUR_MS
     expected: Counter[str] = Counter()
@@ -115,7 +115,7 @@ async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(fie
 
 @pytest.mark.rule("W5")
 async def test_an_hour_of_a_thousand_links_costs_two_rows_a_link(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     hour = now - now % HOUR_MS
     await field.cron(hour)
     links, events = 1_000, 4_200
@@ -140,7 +140,7 @@ async def test_an_hour_of_a_thousand_links_costs_two_rows_a_link(field: Field) -
 
 @pytest.mark.rule("W5")
 async def test_twenty_thousand_visitors_of_one_page_cost_a_few_reads_each(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     hour = now - now % HOUR_MS
     await field.cron(hour)
     people = 20_000
@@ -165,7 +165,7 @@ async def test_twenty_thousand_visitors_of_one_page_cost_a_few_reads_each(field:
 @pytest.mark.rule("W3")
 @pytest.mark.parametrize("kind", ["d1_drop_before", "d1_drop_after"])
 async def test_a_database_that_loses_calls_loses_and_doubles_nothing(field: Field, kind: str) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.view()
     await field.emulator.settled()
     for i in range(8):
@@ -201,12 +201,12 @@ async def test_the_last_event_before_a_quiet_time_outlives_a_disturbance(field: 
 async def test_a_visitor_is_the_same_after_the_isolate_is_gone_and_another_the_next_day(
     field: Field, bundle: Path
 ) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await send_views(field, 10, 5)
     await field.upload(bundle, json.loads((bundle / "manifest.json").read_text()), "install-2")
     await send_views(field, 10, 5)
     tomorrow = now - now % DAY_MS + DAY_MS + 2 * HOUR_MS
-    await field.emulator.clock((tomorrow - now) / 1000)
+    await field.clock((tomorrow - now) / 1000)
     await send_views(field, 10, 5)
     await field.crons_until_quiet(next_hour(tomorrow))
     assert sorted(field.receiver.days.values()) == [(10, 0, 5), (20, 0, 5)]
@@ -214,13 +214,13 @@ async def test_a_visitor_is_the_same_after_the_isolate_is_gone_and_another_the_n
 
 @pytest.mark.rule("W2")
 async def test_the_salt_and_the_hashes_are_gone_when_the_day_is_closed(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await send_views(field, 10, 5)
     body = (await field.sql("select body from part"))[0]["body"]
     hashes = {json.loads(line)[3] for line in body.splitlines()}
     assert len(hashes) == 5
     tomorrow = now - now % DAY_MS + DAY_MS
-    await field.emulator.clock((tomorrow + 12 * MINUTE_MS - now) / 1000)
+    await field.clock((tomorrow + 12 * MINUTE_MS - now) / 1000)
     await field.crons_until_quiet(tomorrow + 12 * MINUTE_MS)
     assert await field.sql("select * from salt") == []
     assert await field.sql("select * from hr") == []
@@ -235,7 +235,7 @@ async def test_the_salt_and_the_hashes_are_gone_when_the_day_is_closed(field: Fi
 
 @pytest.mark.rule("W2")
 async def test_no_address_and_no_user_agent_is_stored(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.view(
         "/p",
         ip="198.51.100.77",
@@ -260,7 +260,7 @@ async def test_no_address_and_no_user_agent_is_stored(field: Field) -> None:
 @pytest.mark.rule("W3")
 async def test_lost_answers_and_refusals_of_the_service_change_no_total(field: Field) -> None:
     receiver = field.receiver
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.cron(now)
     await send_views(field)
     at = next_hour(now)
@@ -292,7 +292,7 @@ async def test_lost_answers_and_refusals_of_the_service_change_no_total(field: F
 
 @pytest.mark.rule("W7")
 async def test_a_refused_key_stops_the_push_until_the_next_upload(field: Field, bundle: Path) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     field.receiver.answers.append(lambda _: (401, {}, {}))
     await field.cron(now)
     for minute in range(1, 50):
@@ -307,7 +307,7 @@ async def test_a_refused_key_stops_the_push_until_the_next_upload(field: Field, 
 
 @pytest.mark.rule("W4")
 async def test_refused_parts_leave_the_queue_and_are_counted(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.cron(now)
     await send_views(field, 3)
 
@@ -323,14 +323,14 @@ async def test_refused_parts_leave_the_queue_and_are_counted(field: Field) -> No
 
 @pytest.mark.rule("W3")
 async def test_a_backlog_of_thirty_days_is_worked_off_inside_every_limit(field: Field) -> None:
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.cron(now)
     midnight = now - now % DAY_MS
     field.receiver.answers += [lambda _: (503, {}, {})] * 10_000
     days = 30
     for day in range(days):
         start = midnight + day * DAY_MS + 2 * HOUR_MS if day else now
-        await field.emulator.clock((start - now) / 1000)
+        await field.clock((start - now) / 1000)
         await send_views(field, 4, 2)
         for hour in range(3, 25):
             at = midnight + day * DAY_MS + hour * HOUR_MS + 12 * MINUTE_MS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from .field import CHROME, SITE_HOST, SITE_PATH, Field, now_of
+from .field import CHROME, SITE_HOST, SITE_PATH, Field
 from .test_count import next_hour
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def site(
 async def counted(field: Field) -> dict[str, Any]:
     """The day's totals, with its visitors as `u`."""
     await field.emulator.settled()
-    now = await now_of(field.emulator)
+    now = await field.clock(0)
     await field.cron(next_hour(now))
     rows = await field.sql("select j from day")
     visitors = await field.sql("select count(distinct l.value) as u from hr, json_each(hr.u) l")

@@ -1,0 +1,114 @@
+"""The worker in the bare runtime, without the emulated edge: what a request costs there is the worker's own doing.
+
+Two workerd processes: one with the worker and a no-op worker, each on a port, one with the database, as far away from
+them as a database can be here.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import trio
+
+from edge_worker.emulator.capnp import OWN_DATE, databases_config, quote
+from edge_worker.emulator.workerd import Workerd, listening_socket, port_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+BUNDLE = Path(__file__).parents[1] / "svc" / "bundle"
+NOTHING = """export default { fetch: () =>
+  new Response(null, { status: 302, headers: { location: "https://a.example/" } }) }"""
+# The binding of D1 speaks to this; the databases' process wants the database's name besides.
+BINDING = """export default { fetch: async (request, env) => env.D1.fetch(
+  `http://d1/query?db=bench&resultsFormat=${new URL(request.url).searchParams.get("resultsFormat")}`,
+  { method: "POST", body: await request.arrayBuffer() }) }"""
+NO_CACHE = "export default { fetch: () => new Response(null, { status: 204 }) }"
+SETTINGS = {"INSTALL": "i", "PUSH_MINUTE": "7", "PUSH_URL": "http://127.0.0.1:9/", "WORKER_KEY": "k", "BUNDLE": "b"}
+
+
+class Bare:
+    """The running processes: `worker_port`, `nothing_port`, and what the worker's process has used."""
+
+    def __init__(self, worker_port: int, nothing_port: int, pid: int, databases: httpx.AsyncClient) -> None:
+        self.worker_port, self.nothing_port = worker_port, nothing_port
+        self._pid, self._databases = pid, databases
+
+    def cpu_us(self) -> float:
+        """CPU of all threads of the worker's process so far (Linux: schedstat's first figure, ns)."""
+        stats = Path(f"/proc/{self._pid}/task").glob("*/schedstat")
+        return sum(int(stat.read_text().split()[0]) for stat in stats) / 1_000
+
+    async def sql(self, sql: str, *params: Any) -> list[dict[str, Any]]:
+        """The rows of one statement."""
+        body = [{"sql": sql, "params": list(params)}]
+        answer = (await self._databases.post("/query", params={"db": "bench"}, json=body)).json()
+        assert isinstance(answer, list), answer
+        rows: list[dict[str, Any]] = answer[0]["results"]
+        return rows
+
+    async def configure(self, rows: Mapping[str, object]) -> None:
+        """The schema, and configuration as the service writes it."""
+        for statement in (BUNDLE / "schema.sql").read_text().split("\n--\n"):
+            await self.sql(statement)
+        for key, row in rows.items():
+            await self.sql("insert into cfg(k, ver, j) values (?, 1, ?)", key, json.dumps(row))
+        await self.sql("update meta set v = 1 where k = 'cfg_ver'")
+
+
+@asynccontextmanager
+async def open_bare() -> AsyncIterator[Bare]:
+    """Both processes, until the block ends."""
+    sockets = {name: listening_socket() for name in ("worker", "nothing", "databases")}
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
+        folder = Path(name)
+        (folder / "data").mkdir()
+        databases = folder / "databases.capnp"
+        databases.write_text(databases_config(folder, init={"databases": {"bench": "a"}, "accounts": {}}))
+        scripts = folder / "scripts.capnp"
+        scripts.write_text(_scripts_config(folder, port_of(sockets["databases"])))
+        async with trio.open_nursery() as nursery:
+            base = await Workerd.start(databases, {"databases": sockets["databases"]}, nursery, print)
+            taken = {name: sockets[name] for name in ("worker", "nothing")}
+            runtime = await Workerd.start(scripts, taken, nursery, print)
+            url = f"http://127.0.0.1:{port_of(sockets['databases'])}"
+            async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
+                yield Bare(port_of(sockets["worker"]), port_of(sockets["nothing"]), runtime.pid, client)
+            await runtime.stop()
+            await base.stop()
+            nursery.cancel_scope.cancel()
+    for socket in sockets.values():
+        socket.close()
+
+
+def _scripts_config(folder: Path, databases_port: int) -> str:
+    (folder / "svc-edge.js").write_bytes((BUNDLE / "svc-edge.js").read_bytes())
+    bound = [f"(name={quote(name)}, text={quote(text)})" for name, text in SETTINGS.items()]
+    inner = '(name="fetcher", service="binding")'
+    bound.append(f'(name="DB", wrapped=(moduleName="cloudflare-internal:d1-api", innerBindings=[{inner}]))')
+    services = [
+        _service("worker", 'embed "svc-edge.js"', bound, 'globalOutbound="net", cacheApiOutbound="cache", '),
+        _service("nothing", quote(NOTHING), []),
+        _service("cache", quote(NO_CACHE), []),
+        _service("binding", quote(BINDING), ['(name="D1", service="databases")']),
+        f'(name="databases", external=(address="127.0.0.1:{databases_port}", http=()))',
+        '(name="net", network=(allow=["private", "public"]))',
+    ]
+    names = ("worker", "nothing")
+    sockets = ", ".join(f"(name={quote(name)}, http=(), service={quote(name)})" for name in names)
+    return (
+        'using Workerd = import "/workerd/workerd.capnp";\n'
+        f"const config :Workerd.Config = (services=[\n{', '.join(services)}\n], sockets=[{sockets}]);\n"
+    )
+
+
+def _service(name: str, module: str, bindings: Sequence[str], more: str = "") -> str:
+    return (
+        f'(name={quote(name)}, worker=(modules=[(name="w.js", esModule={module})], '
+        f'compatibilityDate="{OWN_DATE}", {more}bindings=[{", ".join(bindings)}]))'
+    )
