@@ -6,8 +6,18 @@
 
 import { keepsHours, levelOf } from "./budget.js";
 import { mergeDay } from "./fold.js";
-import * as parts from "./parts.js";
-import { PAGE_CHARS, SETTLED_MS, minuteOf, partBound } from "./parts.js";
+import {
+  PAGE_CHARS,
+  SETTLED_MS,
+  minuteOf,
+  partBound,
+  readPage,
+  readTaken,
+  readWaiting,
+  sortStatements,
+  takeOff,
+  waitingStatement,
+} from "./parts.js";
 import { MOST_PARTS, PUSH_CHARS, afterPush, pushBody, pushDue, send } from "./push.js";
 import { OUT_KEPT_MS, clearStatements, partStatements } from "./queue.js";
 import { dayStatements, hourStatements } from "./rows.js";
@@ -64,11 +74,11 @@ export async function tick(db, env, now) {
 async function begin(db, now) {
   const [meta, waits, sorted] = await db.batch([
     db.prepare("select v from meta where k = 'state'"),
-    parts.waitingStatement(db, now, today(now), partBound(hourToClose(now) * HOUR_MS + HOUR_GRACE_MS)),
+    waitingStatement(db, now, today(now), partBound(hourToClose(now) * HOUR_MS + HOUR_GRACE_MS)),
     db.prepare("select count(*) as n from sorted"),
   ]);
   const text = String(/** @type {{v: string} | undefined} */ (meta?.results[0])?.v ?? "{}");
-  const waiting = parts.readWaiting(waits?.results[0]);
+  const waiting = readWaiting(waits?.results[0]);
   const pages = Number(/** @type {{n: number} | undefined} */ (sorted?.results[0])?.n ?? 0);
   // A new database: events were perhaps written before the first cron, and received up to a minute before that.
   const first = Math.min(now, minuteOf(waiting.first) - MINUTE_MS);
@@ -116,7 +126,7 @@ async function sort(run) {
   const { db, now, state, waiting } = run;
   const until = sortUntil(run);
   if (until === null) return true;
-  const taken = await parts.readTaken(db, until, today(now));
+  const taken = await readTaken(db, until, today(now));
   const { last } = taken;
   const pages = Math.ceil(taken.chars / PAGE_CHARS) + 1;
   const next = {
@@ -129,7 +139,7 @@ async function sort(run) {
   const done = await advance(run, next, [
     // A late write may have been appended since this was read: then all of it waits for the next run. Names tell.
     failWhen(db, "(select coalesce(sum(length(f)), 0) from part where id <= ?) <> ?", [last, taken.names]),
-    ...parts.sortStatements(db, last),
+    ...sortStatements(db, last),
   ]);
   run.waiting = { ...waiting, first: taken.next, writes: waiting.writes - taken.writes };
   run.pages = pages;
@@ -144,7 +154,7 @@ async function sort(run) {
 async function fold(run) {
   const { db, now, state } = run;
   if (run.pages === 0 || !mayFold(run)) return true;
-  const page = await parts.readPage(db, state.day);
+  const page = await readPage(db, state.day);
   run.pages = 0;
   if (page === null) return true;
   const { sums, stored } = page;
@@ -160,7 +170,7 @@ async function fold(run) {
   const done = await advance(run, next, [
     ...hourStatements(db, sums.hours.values()),
     ...dayStatements(db, days),
-    parts.takeOff(db, page),
+    takeOff(db, page),
   ]);
   run.pages = page.whole ? page.pages - 1 : page.pages;
   return done;

@@ -6,6 +6,9 @@ import { DAY_MS, HOUR_MS, dateText } from "./time.js";
 const PART_CHARS = 120_000;
 const ROW_CHARS = 60;
 
+/** … but a run has 50 queries (platform docs: D1 limits, free plan), so a very large day has larger ones. */
+const CLOSING_PARTS = 15;
+
 /** Report periods end 30 days back; a few more for the service's clock. */
 export const DAYS_KEPT = 35;
 
@@ -48,7 +51,8 @@ select ?1, ?2, json_object('day', ?4, 'as_of', cast(?5 as integer), 'final', jso
  */
 export function partStatements(db, closing, firstId, now) {
   const { day, hours, refused, last, final, targets } = closing;
-  const size = Math.max(1, Math.floor(PART_CHARS / (ROW_CHARS * (hours.length + 1))));
+  const fits = Math.floor(PART_CHARS / (ROW_CHARS * (hours.length + 1)));
+  const size = Math.max(1, fits, Math.ceil(targets / CLOSING_PARTS));
   const statements = [];
   for (let offset = 0; offset === 0 || offset < targets; offset += size) {
     statements.push(
