@@ -22,8 +22,10 @@ export function pagesOf(items) {
   return pages.map((page) => `[${page.join(",")}]`);
 }
 
-/** A list of hashes that would grow past this is made distinct; under the platform's 2 MB for a value. */
+/** A list of hashes that would grow past this is made distinct … */
 const LIST_CHARS = 1_500_000;
+/** … and takes no more past this (170,000 visitors an hour), so that it stays under the platform's 2 MB for a value. */
+const MOST_LIST_CHARS = 1_900_000;
 
 // Lists are put together as text: looking into them would read a row for each hash, at every page of an hour. So a
 // visitor may be named more than once; whoever counts visitors counts distinct ones.
@@ -34,8 +36,9 @@ const HOURS =
   "when excluded.u = '[]' then hr.u when hr.u = '[]' then excluded.u " +
   `when length(hr.u) + length(excluded.u) < ${LIST_CHARS} ` +
   "then substr(hr.u, 1, length(hr.u) - 1) || ',' || substr(excluded.u, 2) " +
-  "else (select json_group_array(value) from " +
-  "(select value from json_each(hr.u) union select value from json_each(excluded.u))) end";
+  `else (select case when length(list) < ${MOST_LIST_CHARS} then list else hr.u end from ` +
+  "(select json_group_array(value) as list from " +
+  "(select value from json_each(hr.u) union select value from json_each(excluded.u)))) end";
 
 const DAYS =
   "insert into day(t, d, j) select value ->> 0, value ->> 1, value -> '$[2]' " +

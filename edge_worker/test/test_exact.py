@@ -162,6 +162,26 @@ async def test_twenty_thousand_visitors_of_one_page_cost_a_few_reads_each(field:
     assert await rows_used(field, "rows_read") - before < 12 * people
 
 
+@pytest.mark.rule("W6")
+@pytest.mark.parametrize(("known", "counted"), [(140_000, 140_020), (173_000, 173_000)])
+async def test_a_list_of_visitors_does_not_outgrow_a_value(field: Field, known: int, counted: int) -> None:
+    now = await field.clock(0)
+    hour = now - now % HOUR_MS
+    await field.cron(hour)
+    await field.sql(
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < ?) "
+        "insert into hr(t, d, h, v, b, u) select 'site_a', ?, ?, 0, 0, json_group_array(printf('k%07d', i)) from n",
+        known,
+        hour // DAY_MS,
+        hour % DAY_MS // HOUR_MS,
+    )
+    line = '["site_a",%d,"","v%07d","/","","DE|mobile|Chrome|iOS"]\n'
+    body = "".join(line % (hour // HOUR_MS, i) for i in range(20))
+    await field.sql("insert into part(id, body, f) values (?, ?, 'AAAAAAAA,')", hour // MINUTE_MS * 256, body)
+    await field.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
+    assert list(field.receiver.hours.values()) == [(20, 0, counted)]
+
+
 @pytest.mark.rule("W3")
 @pytest.mark.parametrize("kind", ["d1_drop_before", "d1_drop_after"])
 async def test_a_database_that_loses_calls_loses_and_doubles_nothing(field: Field, kind: str) -> None:
