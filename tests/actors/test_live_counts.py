@@ -62,7 +62,7 @@ def test_events_are_read_wherever_they_are_on_their_way_to_the_totals():
         database.execute("insert into day(t, d, j) values (?, ?, ?)", [TARGET, DAY, totals])
         database.execute("insert into hr(t, d, h, v, b, u) values (?, ?, 9, 1, 0, '[\"cccccccc\"]')", [TARGET, DAY])
         rows = [
-            [dict(row) for row in database.execute(text, parameters).fetchall()]
+            [dict(row) for row in database.execute(text, {str(i): value for i, value in enumerate(parameters, 1)})]
             for text, parameters in statements(TARGET, DAY, DAY)
         ]
     assert len(rows[2]) == 2, "a part without the target is not sent"
