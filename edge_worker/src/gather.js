@@ -4,7 +4,7 @@
  * that a write made twice (its answer was lost) adds nothing the second time.
  */
 
-import { windowMs } from "./budget.js";
+import { keepsDetail, windowMs } from "./budget.js";
 import { encodeEvent } from "./fold.js";
 import { noneDropped } from "./state.js";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "./time.js";
@@ -149,7 +149,7 @@ async function makeChunk(gather, events, { db, level }) {
     noteFailure(gather, "no salt", error);
     return null;
   }
-  const withDetail = level < 2;
+  const withDetail = keepsDetail(level);
   const visitors = await hashesOf(gather, events);
   const lines = events.map((event, i) => {
     const visitor = visitors[i];
