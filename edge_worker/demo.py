@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from edge_worker.emulator.process import open_emulator
+from edge_worker.node import node_command
 from edge_worker.service import Service, eventually, open_service
 from edge_worker.traffic import DESKTOP_CHROME, Hit, Tally, clicks, views
 
@@ -202,7 +203,7 @@ class Journey:
             ],
         }
         ran = await trio.run_process(
-            [str(Path(sys.executable).with_name("node")), str(BROWSER)],
+            node_command(BROWSER),
             stdin=json.dumps(plan).encode(),
             capture_stdout=True,
             capture_stderr=True,

@@ -1,7 +1,7 @@
 /**
  * The cron, once a minute: sorts parts into pages, folds a page into days and hours, closes hours and days into the
- * queue, pushes the queue. A run does a bounded piece of work (10 ms of CPU, 50 queries: platform docs, free plan) and leaves the rest to the
- * next.
+ * queue, pushes the queue. A run does a bounded piece of work (10 ms of CPU, 50 queries: platform docs, free plan) and
+ * leaves the rest to the next.
  */
 
 import { keepsHours, levelOf } from "./budget.js";

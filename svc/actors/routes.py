@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.edge.client import Access
     from svc.edge.routes import Route
+    from svc.edge.zones import Zone
     from svc.model import Account, JsonObject, RouteState
 
 log = logging.getLogger(__name__)
@@ -96,15 +97,24 @@ async def _make(at: Access, host: str, zone_id: str, pattern: str) -> _Made:
     try:
         return await _make_in(at, zone_id, pattern)
     except EdgeRefused as error:
-        if error.code != "permission_error":
-            raise
-        zone = await zones.zone_of(at, host)
-        if zone is None:
-            gone: JsonObject = {"code": "zone_not_found", "message": f"{host} is in no active zone of the account."}
-            return _Made(zone_id, "route_pending", None, gone)
-        if zone.id == zone_id:
-            raise
-        return await _make_in(at, zone.id, pattern)
+        zone = await _zone_now(at, host, zone_id, error)
+    if zone is None:
+        gone: JsonObject = {"code": "zone_not_found", "message": f"{host} is in no active zone of the account."}
+        return _Made(zone_id, "route_pending", None, gone)
+    return await _make_in(at, zone.id, pattern)
+
+
+async def _zone_now(at: Access, host: str, zone_id: str, refusal: EdgeRefused) -> Zone | None:
+    """The zone that `host` is in, when `zone_id`, which refused a call, has left the account; None: none.
+
+    Raises the refusal when that is not its reason.
+    """
+    if refusal.code != "permission_error":
+        raise refusal
+    zone = await zones.zone_of(at, host)
+    if zone is not None and zone.id == zone_id:
+        raise refusal
+    return zone
 
 
 async def _make_in(at: Access, zone_id: str, pattern: str) -> _Made:
@@ -137,9 +147,7 @@ async def _remove(at: Access, host: str, zone_id: str, route_id: str) -> None:
     try:
         listed = await routes.list_routes(at, zone_id)
     except EdgeRefused as error:
-        zone = await zones.zone_of(at, host) if error.code == "permission_error" else None
-        if error.code != "permission_error" or (zone is not None and zone.id == zone_id):
-            raise
+        await _zone_now(at, host, zone_id, error)
         return  # the zone has left the account, and its routes with it
     found = next((route for route in listed if route.id == route_id), None)
     if found is not None and found.pattern == link_pattern(host) and found.script == SCRIPT_NAME:
