@@ -9,7 +9,16 @@ ROOT = Path(__file__).parents[1]
 SVC = ROOT / "svc"
 
 # Known by every room; they know only each other.
-FLOOR = {"svc.model", "svc.errors", "svc.ids", "svc.clock", "svc.config", "svc.vault", "svc.worker"}
+FLOOR = {
+    "svc.model",
+    "svc.errors",
+    "svc.faults",
+    "svc.ids",
+    "svc.clock",
+    "svc.config",
+    "svc.vault",
+    "svc.worker",
+}
 MAY_IMPORT = {
     "svc.store": FLOOR | {"svc.store"},
     "svc.edge": FLOOR | {"svc.edge"},
