@@ -8,7 +8,7 @@ WORKER := $(shell find edge_worker/src -type f) edge_worker/build.js
 # npm runs the node that it finds on the path: ours first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench rules build env clean
+.PHONY: help demo test lint bench fuzz rules build env clean
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ lint: build ## ruff, mypy, eslint and the worker's type check
 
 bench: build ## the benchmarks of bench/, as ratios taken in one run
 	$(PY) -m bench
+
+fuzz: build ## hostile connections for an hour (SECONDS=…, SEED=…)
+	$(PY) -m tests.http.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 rules: env ## the rules of docs/conformance.md that no test names
 	$(PY) -m tests.rules

@@ -58,6 +58,7 @@ class Http(_Section):
     bind: str = Field(default="127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")
     base_url: HttpUrl = ""
     trusted_proxies: tuple[Network, ...] = ()
+    connections: Positive = 1_000
     max_body_bytes: Positive = 1_048_576
     graceful_s: Seconds = 35
 

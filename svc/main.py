@@ -1,8 +1,7 @@
 """The composition root: store, edge, supervisor, HTTP, each an `async with`; unwinding them is the shutdown.
 
 SIGTERM or SIGINT ends it in order: no new connections, running requests have `graceful_s`, running operations
-`drain_s`. A thread outside Trio ends the process hard when that takes too long: hypercorn's send is shielded, so one
-client that stops reading would otherwise hold the shutdown for ever.
+`drain_s`. A thread outside Trio ends the process hard when that takes too long, whatever holds it up.
 """
 
 from __future__ import annotations
@@ -13,24 +12,25 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
-from hypercorn.config import Config as HypercornConfig
-from hypercorn.trio import serve as hypercorn_serve
 
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
+from svc.config import ConfigError
 from svc.edge.client import open_edge
 from svc.http.app import Deps, create_app
+from svc.http.server import serve
 from svc.mail import open_mailer
 from svc.store import open_store
 from svc.vault import open_vault
 from svc.worker import load_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from svc.clock import Clock
     from svc.config import Config
@@ -48,9 +48,10 @@ async def run(config: Config, announce: Callable[[str], None], clock: Clock = sy
     """
     bundle = load_bundle()
     vault = open_vault(config.vault.key_file)
-    sockets = _http_config(config).create_sockets()
-    port = sockets.insecure_sockets[0].getsockname()[1]
-    host = config.http.bind.rpartition(":")[0]
+    host, _, port_text = config.http.bind.rpartition(":")
+    # Bound before anything else: with port 0 only the socket knows where the workers are to push.
+    listeners = await _listen(host.strip("[]"), int(port_text))
+    port = listeners[0].socket.getsockname()[1]
     base_url = config.http.base_url or f"http://{host}:{port}"
     async with open_store(config.store, serving=True) as store, open_edge(config.edge) as edge:
         context = Context(
@@ -74,28 +75,34 @@ async def run(config: Config, announce: Callable[[str], None], clock: Clock = sy
                     bundle=bundle,
                 )
             )
-            server = _http_config(config)
-            server.bind = [f"fd://{sockets.insecure_sockets[0].detach()}"]
-            async with trio.open_nursery() as nursery:
-                await nursery.start(lambda task_status: _serve(app, server, config, task_status))
+            with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                 announce(f"http://{host}:{port}")
+                await serve(
+                    app,
+                    listeners,
+                    connections=config.http.connections,
+                    graceful_s=config.http.graceful_s,
+                    until=partial(_signalled, signals, config),
+                )
     log.info("stopped")
 
 
-async def _serve(app: object, server: HypercornConfig, config: Config, task_status: trio.TaskStatus[object]) -> None:
-    await hypercorn_serve(
-        app,  # type: ignore[arg-type]  # quart's application is an ASGI application
-        server,
-        shutdown_trigger=lambda: _signalled(config),
-        task_status=task_status,
-    )
+async def _listen(host: str, port: int) -> list[trio.SocketListener]:
+    """Sockets on `host`; one only where the port is free to choose, since each would choose another.
+
+    Raises ConfigError: the address is taken, or not of this machine.
+    """
+    try:
+        listeners = await trio.open_tcp_listeners(port, host=host)
+    except OSError as error:
+        raise ConfigError(f"[http] bind: {host}:{port} cannot be listened on: {error.strerror or error}") from None
+    for listener in [] if port else listeners[1:]:
+        await listener.aclose()
+    return listeners if port else listeners[:1]
 
 
-async def _signalled(config: Config) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for number in signals:
-            log.info("stopping", extra={"signal": signal.Signals(number).name})
-            break
+async def _signalled(signals: AsyncIterator[int], config: Config) -> None:
+    log.info("stopping", extra={"signal": signal.Signals(await anext(signals)).name})
     limit_s = config.http.graceful_s + config.timing.drain_s + _CLOSING_S
     hard_exit = threading.Timer(limit_s, _exit_hard)
     hard_exit.daemon = True
@@ -105,19 +112,6 @@ async def _signalled(config: Config) -> None:
 def _exit_hard() -> None:
     print("svc: the shutdown took too long; ending hard", file=sys.stderr, flush=True)  # noqa: T201  # logging may hang
     os._exit(1)
-
-
-def _http_config(config: Config) -> HypercornConfig:
-    server = HypercornConfig()
-    server.bind = [config.http.bind]
-    server.graceful_timeout = config.http.graceful_s
-    # Between two requests; also the time a client has to send its headers.
-    server.keep_alive_timeout = 15
-    # It times reads while a handler runs, too, so it lies above the longest handler (edge.connect_s).
-    server.read_timeout = int(config.edge.connect_s) + 15
-    server.include_server_header = False
-    server.errorlog = logging.getLogger("svc.server")
-    return server
 
 
 class JsonFormatter(logging.Formatter):

@@ -30,9 +30,10 @@ MAY_IMPORT = {
 }
 # A library belongs to one room.
 OWNERS = {
+    "h11": ("svc/http/server.py",),
     "quart": ("svc/http/",),
     "quart_trio": ("svc/http/",),
-    "hypercorn": ("svc/main.py",),
+    "hypercorn": ("svc/http/server.py",),
     "httpx": ("svc/edge/",),
     "asyncpg": ("svc/store/postgres.py",),
     "asyncio": ("svc/store/postgres.py",),

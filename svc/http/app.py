@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from quart import Response, g, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
 from svc.errors import Invalid, NotFound, ServiceError
+from svc.faults import kind_of
 from svc.http.accounts import Accounts
 from svc.http.auth import Auth
 from svc.http.credentials import Credentials
 from svc.http.gate import Gate, respond
-from svc.http.guard import Guard
 from svc.http.idempotency import Answered, Idempotency, refusal
 from svc.http.keys import Keys
 from svc.http.links import Links
@@ -28,6 +29,8 @@ from svc.http.sites import Sites
 from svc.ids import random_base32
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from svc.actors.supervisor import Supervisor
     from svc.clock import Clock
     from svc.config import Config
@@ -41,7 +44,7 @@ log = logging.getLogger(__name__)
 _BODY_TIMEOUT_S = 10
 _SENDING_TIMEOUT_S = 30
 
-_SAID_ON_ALL = {
+_DEFAULT_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -86,19 +89,82 @@ def create_app(deps: Deps) -> QuartTrio:
     app.register_error_handler(ServiceError, _refused)
     app.register_error_handler(HTTPException, _refused_by_framework)
     app.register_error_handler(Exception, _failed)
-    app.asgi_app = Guard(app.asgi_app)  # type: ignore[method-assign,assignment,arg-type]  # quart's own way to wrap it
+    app.asgi_app = Outermost(app.asgi_app)  # type: ignore[method-assign]  # quart's own way to wrap it
     return app
 
 
+class Outermost:
+    """Around the framework: what it cannot even begin with has the error shape, too."""
+
+    def __init__(self, framework: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
+        self._framework = framework
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request, as ASGI has it."""
+        path = path_of(scope["path"], scope["raw_path"])
+        if path is None:
+            await _send(send, NotFound(), _new_request_id())
+            return
+        # The framework reads the host for routes and redirects that we do not have, and fails on one that is no name.
+        headers = [(name, b"svc" if name == b"host" else value) for name, value in scope["headers"]]
+        begun = False
+
+        async def noted(message: Any) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._framework({**scope, "path": path, "headers": headers}, receive, noted)
+        except Exception as error:
+            if begun:
+                raise
+            request_id = _new_request_id()
+            log.exception(
+                "request failed outside of its handler", extra={"request": request_id, "kind": kind_of(error)}
+            )
+            await _send(send, ServiceError("internal", details={"id": request_id}), request_id)
+
+
+def path_of(path: str, raw_path: bytes) -> str | None:
+    """The path of a request target, decoded; None: it names nothing that can be here.
+
+    A target may also be a whole address (RFC 9112, 3.2.2). No path holds a NUL: PostgreSQL stores none.
+    """
+    if not path.startswith("/"):
+        try:
+            path = unquote(urlsplit(raw_path.decode("ascii")).path)
+        except ValueError:
+            return None
+    return path if path.startswith("/") and "\x00" not in path else None
+
+
+def _new_request_id() -> str:
+    return f"req_{random_base32(20)}"
+
+
+async def _send(send: Any, error: ServiceError, request_id: str) -> None:
+    answer = refusal(error)
+    headers = {
+        **_DEFAULT_HEADERS,
+        "X-Request-Id": request_id,
+        "Content-Type": answer.content_type,
+        "Content-Length": str(len(answer.body)),
+    }
+    listed = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": listed})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+
+
 async def _begin() -> None:
-    g.request_id = f"req_{random_base32(20)}"
+    g.request_id = _new_request_id()
     g.headers = {}
 
 
 async def _finish(response: Response) -> Response:
     """What every answer carries, also a refusal."""
     response.headers["X-Request-Id"] = g.request_id
-    for name, value in {**_SAID_ON_ALL, **g.headers}.items():
+    for name, value in {**_DEFAULT_HEADERS, **g.headers}.items():
         response.headers.setdefault(name, value)
     return response
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import h11
 import pytest
 import trio
-from hypercorn.config import Config as HypercornConfig
-from hypercorn.trio import serve
 
+from svc.http.server import serve
 from svc.store import sites
 
 if TYPE_CHECKING:
@@ -24,19 +24,12 @@ SLOW_S = 1.0
 
 @asynccontextmanager
 async def served(world: World) -> AsyncIterator[int]:
-    """The application under hypercorn; gives its port."""
-    config = HypercornConfig()
-    config.bind = ["127.0.0.1:0"]
-    config.errorlog = None
-    config.keep_alive_timeout = 30
+    """The application behind our server; gives its port."""
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    done = trio.Event()
     async with trio.open_nursery() as nursery:
-        done = trio.Event()
-
-        async def run(task_status: trio.TaskStatus[list[str]]) -> None:
-            await serve(world.app, config, shutdown_trigger=done.wait, task_status=task_status)
-
-        (url,) = await nursery.start(run)
-        yield int(url.rpartition(":")[2])
+        nursery.start_soon(partial(serve, world.app, listeners, connections=100, graceful_s=3, until=done.wait))
+        yield listeners[0].socket.getsockname()[1]
         done.set()
 
 
@@ -162,14 +155,15 @@ async def test_an_odd_address_is_not_found_and_redirects_nowhere(world, port, ta
         assert (status, json.loads(body)["error"]["code"]) == (404, "not_found")
 
 
-async def test_a_websocket_is_not_found(world, port):
+@pytest.mark.parametrize("wish", ["h2c", "websocket", "something/else"])
+async def test_a_wish_to_change_the_protocol_is_answered_as_if_it_was_not_made(world, port, wish):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
-        upgrade = {"Upgrade": "websocket", "Connection": "Upgrade"}
         key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}
-        await stream.send_all(head("GET", "/v1/me", **upgrade, **key))
-        status, _, body = await answer_of(stream)
-        assert (status, json.loads(body)["error"]["code"]) == (404, "not_found")
+        upgrade = {"Upgrade": wish, "Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": "AAMAAABk", **key}
+        for _ in range(2):
+            await stream.send_all(head("GET", "/healthz", **upgrade))
+            assert (await answer_of(stream))[0] == 200
 
 
 @pytest.mark.rule("G3")

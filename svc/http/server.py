@@ -1,0 +1,331 @@
+"""The HTTP/1.1 server: our own loop over the listeners, hypercorn's protocol on each connection.
+
+Hypercorn's own loop runs all connections in one nursery, so what its protocol raises in one of them ends the server;
+and neither HTTP/2 nor websockets, which nobody needs behind this API, can be switched off in it. Here each connection
+is a fault domain, what hypercorn would switch protocols for is taken away before hypercorn sees it, every wait has a
+deadline, and an answer leaves in one packet.
+
+    listener ──► place (at most `connections`) ──► Connection: reads, one request at a time ──► the application
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import resource
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import h11
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config as HypercornConfig
+from hypercorn.events import Closed, RawData, Updated
+from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.trio.task_group import TaskGroup
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ConnectionState
+from hypercorn.utils import parse_socket_addr
+
+from svc.errors import Invalid
+from svc.faults import contained
+from svc.http.wire import JSON_TYPE, dump
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from hypercorn.events import Event
+    from hypercorn.typing import ASGIFramework
+
+log = logging.getLogger(__name__)
+
+# Between two requests, and from a connection's start to the end of its first head.
+KEEP_ALIVE_S = 15.0
+# One packet of an answer; a client that reads nothing for so long is gone.
+SEND_S = 30.0
+# After an answer whose request was still on its way: what else comes is read and forgotten for a moment, else the
+# client would get a reset instead of the answer.
+LINGER_S = 2.0
+LINGER_BYTES = 8 * 1_048_576
+# One read; with the limit of h11 on unfinished heads (16 KiB) no head is longer than 32 KiB.
+_READ_BYTES = 16_384
+_HEAD_FIELDS = 100
+# A chunk costs some 50 µs however small it is: a body may come in as many as this, and one more for each 256 bytes.
+_FREE_CHUNKS = 64
+_BYTES_A_CHUNK = 256
+# File descriptors that are not for clients: store, edge platform, mail, log.
+_OWN_FILES = 128
+
+
+class Http1(h11.Connection):
+    """h11, a little stricter, and with what would make hypercorn change the protocol taken away. No I/O.
+
+    A request to upgrade is answered as if it had not asked, which RFC 9110 (7.8) leaves to the server. The head of an
+    answer waits for what follows, so that both leave in one packet.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER)
+        self._head = b""
+        self._chunks = 0
+        self._body_bytes = 0
+        self.wants_body = True  # of an answer: all requests do but HEAD
+
+    def next_event(self) -> Any:
+        """As h11's. Raises h11.RemoteProtocolError, whose `error_status_hint` is the answer's status."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._body_bytes = 0
+            self.wants_body = event.method != b"HEAD"
+            return _plain(event)
+        if isinstance(event, h11.Data):
+            self._chunks += 1
+            self._body_bytes += len(event.data)
+            if self._chunks > _FREE_CHUNKS + self._body_bytes // _BYTES_A_CHUNK:
+                self._process_error(self.their_role)  # as h11 does where it refuses something itself
+                raise h11.RemoteProtocolError("the body comes in too many small chunks")
+        return event
+
+    def send(self, event: Any) -> Any:
+        """As h11's; b"" for the head of an answer."""
+        if not isinstance(event, h11.Response):
+            data = super().send(event)
+            if isinstance(event, (h11.Data, h11.EndOfMessage)):
+                data, self._head = self._head + data, b""
+            return data
+        if self.their_state is h11.SEND_BODY:  # answered before the request was read: the connection ends with it
+            event = h11.Response(
+                status_code=event.status_code, headers=[*event.headers.raw_items(), (b"connection", b"close")]
+            )
+        self._head = super().send(event)
+        return b""
+
+
+def _plain(request: h11.Request) -> h11.Request:
+    """The request without a wish to change the protocol. Raises h11.RemoteProtocolError: it must not be served."""
+    names = {name for name, _ in request.headers}
+    if request.http_version not in (b"1.0", b"1.1"):
+        raise h11.RemoteProtocolError("only HTTP/1.1 is spoken here", error_status_hint=505)
+    if not request.method.isupper():  # methods tell capitals apart; hypercorn does not
+        raise h11.RemoteProtocolError("methods are written in capitals", error_status_hint=501)
+    if len(request.headers) > _HEAD_FIELDS:
+        raise h11.RemoteProtocolError(f"more than {_HEAD_FIELDS} header fields", error_status_hint=431)
+    if {b"content-length", b"transfer-encoding"} <= names:  # which of them counts is how requests are smuggled
+        raise h11.RemoteProtocolError("Content-Length and Transfer-Encoding exclude each other")
+    if b"upgrade" not in names:
+        return request
+    return h11.Request(
+        method=request.method,
+        target=request.target,
+        headers=[(name, value) for name, value in request.headers.raw_items() if name.lower() != b"upgrade"],
+        http_version=request.http_version,
+    )
+
+
+class Protocol(H11Protocol):
+    """Hypercorn's protocol over our `Http1`; what it refuses itself has the error shape of the API."""
+
+    connection: Http1
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.connection = Http1()
+
+    async def _send_error_response(self, status_code: int) -> None:
+        body = dump(Invalid([("", _REFUSED.get(status_code, "is not HTTP/1.1"))]).body())
+        await self._send_h11_event(
+            h11.Response(
+                status_code=status_code,
+                headers=[
+                    (b"content-type", JSON_TYPE.encode()),
+                    (b"content-length", str(len(body)).encode()),
+                    (b"connection", b"close"),
+                    *self.config.response_headers("h11"),
+                ],
+            )
+        )
+        if self.connection.wants_body:
+            await self._send_h11_event(h11.Data(data=body))
+        await self._send_h11_event(h11.EndOfMessage())
+
+
+_REFUSED = {
+    431: f"the head of the request is longer than 16 KiB, or has more than {_HEAD_FIELDS} fields",
+    501: "the method is not known, or the transfer encoding is not chunked",
+    505: "only HTTP/1.1 is spoken here",
+}
+
+
+class Connection:
+    """One client: its socket, its protocol, its deadlines. One task reads; the application runs beside it."""
+
+    def __init__(self, stream: trio.SocketStream, app: ASGIWrapper, context: WorkerContext) -> None:
+        self._stream = stream
+        self._app = app
+        self._context = context
+        self._sending = trio.Lock()
+        self._reading = trio.CancelScope()
+        self._idle = True
+        self._answered = False  # an answer that ends the connection has been sent
+        self._broken = False
+
+    async def run(self) -> None:
+        """Serve until either side has had enough. Closes the socket."""
+        try:
+            async with TaskGroup() as group:
+                await self._serve(group)
+                # Whoever is still at work works for a client that has its answer, or has gone.
+                group._nursery.cancel_scope.cancel()  # type: ignore[union-attr]  # the group has no other way to end it
+            if self._answered and not self._broken:
+                await self._linger()
+        finally:
+            self._stream.socket.close()
+
+    def end_if_idle(self) -> None:
+        """The service stops: a connection between two requests ends now, any other with its answer."""
+        if self._idle:
+            self._reading.cancel()
+
+    async def _serve(self, group: TaskGroup) -> None:
+        socket = self._stream.socket
+        try:
+            client, server = socket.getpeername(), socket.getsockname()
+        except OSError:  # gone before it was looked at
+            return
+        protocol = Protocol(
+            self._app,
+            _HYPERCORN,
+            self._context,
+            group,
+            ConnectionState({}),
+            False,
+            parse_socket_addr(socket.family, client),
+            parse_socket_addr(socket.family, server),
+            self._take,
+        )
+        self._reading.deadline = trio.current_time() + KEEP_ALIVE_S
+        with self._reading, suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            while True:
+                data = await self._stream.receive_some(_READ_BYTES)
+                if not data:
+                    return
+                await protocol.handle(RawData(bytes(data)))
+
+    async def _take(self, event: Event) -> None:
+        """What the protocol has to say: bytes for the client, whether a request is under way, the end."""
+        if isinstance(event, RawData):
+            if event.data and not self._broken:
+                await self._send(event.data)
+        elif isinstance(event, Updated):
+            self._idle = event.idle
+            self._reading.deadline = trio.current_time() + KEEP_ALIVE_S if event.idle else math.inf
+        elif isinstance(event, Closed):
+            # Said in the application's task, which is about to be cancelled: the reader does the rest.
+            self._answered = True
+            self._reading.cancel()
+
+    async def _send(self, data: bytes) -> None:
+        async with self._sending:
+            sent = False
+            try:
+                with trio.move_on_after(SEND_S):
+                    await self._stream.send_all(data)
+                    sent = True
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                pass
+            finally:
+                if not sent:  # half an answer is on its way, and nothing can follow it
+                    self._broken = True
+                    self._reading.cancel()
+
+    async def _linger(self) -> None:
+        with (
+            trio.move_on_after(LINGER_S),
+            suppress(trio.BrokenResourceError, trio.ClosedResourceError),
+        ):
+            await self._stream.send_eof()
+            read_bytes = 0
+            while read_bytes < LINGER_BYTES:
+                data = await self._stream.receive_some(_READ_BYTES)
+                if not data:
+                    return
+                read_bytes += len(data)
+
+
+class _Places(trio.abc.Listener[trio.SocketStream]):
+    """A listener that accepts only while there is a place; who comes too much waits in the system's queue."""
+
+    def __init__(self, listener: trio.abc.Listener[trio.SocketStream], places: trio.Semaphore) -> None:
+        self._listener = listener
+        self._places = places
+
+    async def accept(self) -> trio.SocketStream:
+        await self._places.acquire()
+        try:
+            return await self._listener.accept()
+        except BaseException:
+            self._places.release()
+            raise
+
+    async def aclose(self) -> None:
+        await self._listener.aclose()
+
+
+async def serve(
+    app: ASGIFramework,
+    listeners: Sequence[trio.abc.Listener[trio.SocketStream]],
+    *,
+    connections: int,
+    graceful_s: float,
+    until: Callable[[], Awaitable[None]],
+) -> None:
+    """Serve `app` on `listeners`, at most `connections` at once, until `until` returns.
+
+    Then nothing new is accepted, idle connections end, and requests under way have `graceful_s` seconds.
+    """
+    context = WorkerContext(None)
+    places = trio.Semaphore(min(connections, _files_for_clients()))
+    open_now: set[Connection] = set()
+    wrapped = ASGIWrapper(app)
+
+    async def handle(stream: trio.SocketStream) -> None:
+        connection = Connection(stream, wrapped, context)
+        open_now.add(connection)
+        try:
+            with contained(log, "connection failed", level=logging.WARNING):
+                await connection.run()
+        finally:
+            open_now.discard(connection)
+            places.release()
+
+    async with trio.open_nursery() as nursery:
+        async with trio.open_nursery() as accepting:
+            limited = [_Places(listener, places) for listener in listeners]
+            accepting.start_soon(partial(trio.serve_listeners, handle, limited, handler_nursery=nursery))
+            await until()
+            accepting.cancel_scope.cancel()
+        await context.terminated.set()
+        for connection in open_now:
+            connection.end_if_idle()
+        nursery.cancel_scope.deadline = trio.current_time() + graceful_s
+
+
+def _files_for_clients() -> int:
+    """How many connections fit into the process's limit of open files, beside the service's own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with suppress(ValueError, OSError):  # not on every system
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+    return max(16, soft - _OWN_FILES) if soft != resource.RLIM_INFINITY else 2**31
+
+
+def _hypercorn() -> HypercornConfig:
+    config = HypercornConfig()
+    config.include_server_header = False
+    config.errorlog = cast("Any", logging.getLogger("svc.server"))
+    return config
+
+
+_HYPERCORN = _hypercorn()
