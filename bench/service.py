@@ -26,7 +26,7 @@ from svc.config import Store as StoreConfig
 from svc.http.app import Deps, create_app
 from svc.ids import digest, new_id
 from svc.mail import open_mailer
-from svc.model import Counts, Key, Link
+from svc.model import Key, Link
 from svc.store import accounts, keys, link_hosts, links, open_store, totals, users
 from svc.store.tx import sql
 from svc.worker import load_bundle
@@ -87,7 +87,7 @@ async def pushes() -> AsyncIterator[Row]:
     """Pushes of 50 targets, an hour and a day each, durable before they are answered."""
     async with new_store() as store:
         account_id, ids = await add_account(store, await add_user(store), _TARGETS)
-        counts = [totals.TargetCounts(target, Counts(10, 1, 5)) for target in ids]
+        counts = [(target, 10, 1, 5) for target in ids]
         day = _NOW // DAY_MS - 3
 
         def part(number: int) -> totals.PushedPart:

@@ -18,9 +18,9 @@ from svc.http.bodies import Id, Text, issues_of, parse_body
 from svc.http.credentials import bearer
 from svc.http.gate import raw_body, reply, route
 from svc.ids import digest
-from svc.model import DROP_REASONS, Counts, WorkerPush
+from svc.model import DROP_REASONS, WorkerPush
 from svc.store import accounts, totals
-from svc.store.totals import Ingested, PushedHour, PushedPart, TargetCounts
+from svc.store.totals import Ingested, PushedHour, PushedPart
 
 if TYPE_CHECKING:
     from quart import Response
@@ -141,14 +141,10 @@ def _pushed(part: _Part) -> PushedPart:
         day=part.day,
         as_of=part.as_of,
         final=part.final,
-        hours=tuple(PushedHour(hour.at, _counts(hour.rows)) for hour in part.hours),
+        hours=tuple(PushedHour(hour.at, hour.rows) for hour in part.hours),
         refused_hours=part.refused_hours,
-        days=_counts(part.days),
+        days=part.days,
     )
-
-
-def _counts(rows: tuple[_Row, ...]) -> tuple[TargetCounts, ...]:
-    return tuple(TargetCounts(target, Counts(views, bots, visitors)) for target, views, bots, visitors in rows)
 
 
 def _said(head: _Head, now: int) -> WorkerPush:

@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 # The worker keeps a part for 35 days; with its clock and ours apart, and a day for the last push under way.
 OLDEST_DAYS = 37
 
+# A part that reaches further beyond our clock than this waits in the worker's queue until our clock agrees.
+EARLY_MS = 5 * 60_000
+
 Refusal = Literal["too_old", "invalid"]
 
-
-@dataclass(frozen=True)
-class TargetCounts:
-    """What one target counted, in an hour or a day."""
-
-    target: str
-    counts: Counts
+# What one target counted in an hour or a day: target, views, bots, visitors.
+CountRow = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class PushedHour:
     """One closed hour; `at` is its start."""
 
     at: int
-    rows: tuple[TargetCounts, ...]
+    rows: tuple[CountRow, ...]
 
 
 @dataclass(frozen=True)
@@ -50,75 +48,80 @@ class PushedPart:
     final: bool
     hours: tuple[PushedHour, ...]
     refused_hours: tuple[int, ...]
-    days: tuple[TargetCounts, ...]
+    days: tuple[CountRow, ...]
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """What became of a push: every part is either accepted or refused."""
+    """What became of a push. A part that is neither accepted nor refused is early: the worker sends it again."""
 
     accepted: tuple[int, ...]
     refused: tuple[tuple[int, Refusal], ...]
     unknown_targets: tuple[str, ...]
 
 
-# A larger (as_of, final, views, bots, visitors) is the newer row.
-_UPSERT_HOUR = (
-    "insert into hours (target, at, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, $6, $7)"
-    " on conflict (target, at) do update set views = excluded.views, bots = excluded.bots,"
-    " visitors = excluded.visitors, as_of = excluded.as_of, final = excluded.final"
-    " where (excluded.as_of, excluded.final, excluded.views, excluded.bots, excluded.visitors)"
-    " > (hours.as_of, hours.final, hours.views, hours.bots, hours.visitors)"
-)
-_UPSERT_DAY = (
-    "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, $6, $7)"
-    " on conflict (target, day) do update set views = excluded.views, bots = excluded.bots,"
-    " visitors = excluded.visitors, as_of = excluded.as_of, final = excluded.final"
-    " where (excluded.as_of, excluded.final, excluded.views, excluded.bots, excluded.visitors)"
-    " > (days.as_of, days.final, days.views, days.bots, days.visitors)"
-)
+def _upsert(table: Literal["hours", "days"], key: Literal["at", "day"]) -> str:
+    """A row takes the place of an older one: a larger (as_of, final, views, bots, visitors) is the newer."""
+    return (
+        f"insert into {table} (target, {key}, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, $6, $7)"  # noqa: S608  # names of this file
+        f" on conflict (target, {key}) do update set views = excluded.views, bots = excluded.bots,"
+        " visitors = excluded.visitors, as_of = excluded.as_of, final = excluded.final"
+        " where (excluded.as_of, excluded.final, excluded.views, excluded.bots, excluded.visitors)"
+        f" > ({table}.as_of, {table}.final, {table}.views, {table}.bots, {table}.visitors)"
+    )
+
+
+_UPSERT_HOUR = _upsert("hours", "at")
+_UPSERT_DAY = _upsert("days", "day")
 
 
 def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingested]:
     """Take in the parts of a push.
 
-    A part is refused as `invalid` when its hours lie outside its day or its day in the future, as `too_old` when no
-    report could show it. Rows of targets that are not this account's are left out and named.
+    A part is refused as `invalid` when its hours lie outside its day or are not over at its as_of, as `too_old` when no
+    report could show it; one that is early is left to the worker. Rows of targets that are not this account's are left
+    out and named.
     """
     good: list[PushedPart] = []
     refused: list[tuple[int, Refusal]] = []
     for part in parts:
         why = refusal(part, now)
-        if why is None:
-            good.append(part)
-        else:
+        if why is not None:
             refused.append((part.id, why))
-    named = {row.target for part in good for row in _rows(part)}
+        elif not is_early(part, now):
+            good.append(part)
+    named = {row[0] for part in good for rows in (part.days, *(hour.rows for hour in part.hours)) for row in rows}
     known = yield from _known(account_id, named)
     hours = [
-        (row.target, hour.at, *_numbers(row.counts), part.as_of, int(part.final))
+        (target, hour.at, views, bots, visitors, part.as_of, int(part.final))
         for part in good
         for hour in part.hours
-        for row in hour.rows
-        if row.target in known
+        for target, views, bots, visitors in hour.rows
+        if target in known
     ]
     days = [
-        (row.target, part.day, *_numbers(row.counts), part.as_of, int(part.final))
+        (target, part.day, views, bots, visitors, part.as_of, int(part.final))
         for part in good
-        for row in part.days
-        if row.target in known
+        for target, views, bots, visitors in part.days
+        if target in known
     ]
+    refused_hours = {at for part in good for at in part.refused_hours}
+    final_days = {part.day for part in good if part.final}
     # Sorted: two pushes at once lock the rows that they share in the same order.
-    yield many(_UPSERT_HOUR, sorted(hours))
-    yield many(_UPSERT_DAY, sorted(days))
-    yield many(
-        "insert into refused_hours (account_id, at) values ($1, $2) on conflict (account_id, at) do nothing",
-        sorted((account_id, at) for at in {at for part in good for at in part.refused_hours}),
-    )
-    yield many(
-        "insert into final_days (account_id, day) values ($1, $2) on conflict (account_id, day) do nothing",
-        sorted((account_id, day) for day in {part.day for part in good if part.final}),
-    )
+    if hours:
+        yield many(_UPSERT_HOUR, sorted(hours))
+    if days:
+        yield many(_UPSERT_DAY, sorted(days))
+    if refused_hours:
+        yield many(
+            "insert into refused_hours (account_id, at) values ($1, $2) on conflict (account_id, at) do nothing",
+            [(account_id, at) for at in sorted(refused_hours)],
+        )
+    if final_days:
+        yield many(
+            "insert into final_days (account_id, day) values ($1, $2) on conflict (account_id, day) do nothing",
+            [(account_id, day) for day in sorted(final_days)],
+        )
     if good:
         yield sql(
             "insert into pushed (account_id, as_of) values ($1, $2) on conflict (account_id) do update"
@@ -130,17 +133,23 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
 
 
 def refusal(part: PushedPart, now: int) -> Refusal | None:
-    """Why a part cannot be taken; None when it can. Pure."""
+    """Why a part cannot be taken, now or later; None when it can. Pure."""
     first, end = part.day * DAY_MS, (part.day + 1) * DAY_MS
-    marks = [*(hour.at for hour in part.hours), *part.refused_hours]
-    # A worker's clock may be ahead of ours by less than an hour.
-    if part.as_of > now + HOUR_MS or not first <= part.as_of <= end:
+    if not first <= part.as_of <= end:
         return "invalid"
-    if any(not first <= at < end or at % HOUR_MS for at in marks):
+    if any(not first <= hour.at <= part.as_of - HOUR_MS or hour.at % HOUR_MS for hour in part.hours):
+        return "invalid"
+    # The write budget refuses an hour's points while the hour is still running.
+    if any(not first <= at < end or at % HOUR_MS for at in part.refused_hours):
         return "invalid"
     if part.day < day_of(now) - OLDEST_DAYS:
         return "too_old"
     return None
+
+
+def is_early(part: PushedPart, now: int) -> bool:
+    """Whether a part tells of a time that has not come by our clock: ours, or the worker's, is wrong. Pure."""
+    return max(part.as_of, *part.refused_hours, 0) > now + EARLY_MS
 
 
 def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Counts]]]:
@@ -209,11 +218,3 @@ def _known(account_id: str, named: set[str]) -> Tx[set[str]]:
             )
             known.update(row["id"] for row in rows)
     return known
-
-
-def _rows(part: PushedPart) -> list[TargetCounts]:
-    return [*part.days, *(row for hour in part.hours for row in hour.rows)]
-
-
-def _numbers(counts: Counts) -> tuple[int, int, int]:
-    return counts.views, counts.bots, counts.visitors

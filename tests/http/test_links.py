@@ -9,7 +9,6 @@ import trio
 
 from svc.http.links import new_code
 from svc.http.qr import svg
-from svc.model import Counts
 from svc.store import totals
 from tests.http.conftest import EDGE_ACCOUNT
 
@@ -180,9 +179,7 @@ async def test_clicks_of_a_week_are_in_the_list_for_who_may_read_reports(world):
     assert "clicks_7d" not in link
     today = world.clock() // 86_400_000
     parts = [
-        totals.PushedPart(
-            n, day, (day + 1) * 86_400_000, True, (), (), (totals.TargetCounts(link["id"], Counts(views, 9, 1)),)
-        )
+        totals.PushedPart(n, day, (day + 1) * 86_400_000, True, (), (), ((link["id"], views, 9, 1),))
         for n, (day, views) in enumerate([(today - 8, 1), (today - 7, 10), (today - 1, 100)])
     ]
     ingested = await world.store.run(totals.ingest(account.id, parts, world.clock()))

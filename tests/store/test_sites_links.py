@@ -10,7 +10,7 @@ import trio
 
 from svc.clock import day_of
 from svc.errors import Conflict, Forbidden, NotFound, ServiceError
-from svc.model import Counts, Rule
+from svc.model import Rule
 from svc.store import accounts, links, sites, totals
 from svc.store.tx import sql
 from svc.store.versions import bump_version
@@ -254,9 +254,7 @@ async def test_clicks_are_those_of_people_in_the_last_seven_closed_days(store):
     busy, idle = await store.run(a_link(account_id, "busy")), await store.run(a_link(account_id, "idle"))
     for ago, views in ((8, 1_000), (7, 1), (4, 20), (1, 300), (0, 4_000)):
         day = TODAY - ago
-        part = totals.PushedPart(
-            ago, day, day * 86_400_000, False, (), (), (totals.TargetCounts(busy, Counts(views, 50_000, 1)),)
-        )
+        part = totals.PushedPart(ago, day, day * 86_400_000, False, (), (), ((busy, views, 50_000, 1),))
         assert (await store.run(totals.ingest(account_id, [part], START_MS))).refused == ()
     assert await store.read(links.clicks_7d([busy, idle], TODAY)) == {busy: 321, idle: 0}
     assert await store.read(links.clicks_7d([], TODAY)) == {}
