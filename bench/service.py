@@ -1,4 +1,4 @@
-"""The service's figures: pushes, authenticated reads, accounts at rest, reports."""
+"""The figures of the service's parts: what the store takes, accounts at rest, stored reports."""
 
 from __future__ import annotations
 
@@ -10,29 +10,23 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import httpx
 import trio
-from hypercorn.config import Config as HypercornConfig
-from hypercorn.trio import serve
 from pydantic import SecretStr
-from quart_trio import QuartTrio
 
 from bench.figures import Row
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import DAY_MS, HOUR_MS, system_clock
-from svc.config import Config, Limits
+from svc.config import Config
 from svc.config import Store as StoreConfig
-from svc.http.app import Deps, create_app
-from svc.ids import digest, new_id
-from svc.mail import open_mailer
-from svc.model import Key, Link
-from svc.store import accounts, keys, link_hosts, links, open_store, totals, users
+from svc.ids import new_id
+from svc.model import Link
+from svc.store import accounts, link_hosts, links, open_store, totals, users
 from svc.store.tx import sql
 from svc.worker import load_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from svc.store.tx import Store, Tx
 
@@ -40,10 +34,9 @@ _NOTHING = cast("Any", None)  # the platform is not reached by any of these
 _TARGETS = 50
 _PUSHES = 2_000
 _AT_ONCE = 20
-_READS = 600
 _ACCOUNTS = 10_000
 _REPORTS = 200
-_NOW = system_clock() // HOUR_MS * HOUR_MS
+NOW = system_clock() // HOUR_MS * HOUR_MS
 
 
 @asynccontextmanager
@@ -64,20 +57,20 @@ async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, li
             user_id=user_id,
             edge_account_id=secrets.token_hex(16),
             name="bench",
-            now=_NOW,
+            now=NOW,
         )
     )
     await store.run(link_hosts.put_link_host(account_id, "go.example", "zone"))
     ids = []
     for number in range(targets):
-        link = Link(new_id("lnk"), account_id, user_id, f"code{number}", "https://a.example", (), "active", 0, _NOW)
+        link = Link(new_id("lnk"), account_id, user_id, f"code{number}", "https://a.example", (), "active", 0, NOW)
         ids.append((await store.run(links.add_link(link, 10**9))).id)
     return account_id, ids
 
 
 async def add_user(store: Store) -> int:
     """A user; their id."""
-    user = await store.run(users.add_user(f"{new_id('user')}@example.com", "no password", _NOW))
+    user = await store.run(users.add_user(f"{new_id('user')}@example.com", "no password", NOW))
     if user is None:
         raise AssertionError("the address was taken")
     return user.id
@@ -88,7 +81,7 @@ async def pushes() -> AsyncIterator[Row]:
     async with new_store() as store:
         account_id, ids = await add_account(store, await add_user(store), _TARGETS)
         counts = [(target, 10, 1, 5) for target in ids]
-        day = _NOW // DAY_MS - 3
+        day = NOW // DAY_MS - 3
 
         def part(number: int) -> totals.PushedPart:
             at = day * DAY_MS + number % 24 * HOUR_MS
@@ -99,66 +92,14 @@ async def pushes() -> AsyncIterator[Row]:
 
         async def some(first: int) -> None:
             for number in range(first, _PUSHES, _AT_ONCE):
-                await store.run(totals.ingest(account_id, [part(number)], _NOW))
+                await store.run(totals.ingest(account_id, [part(number)], NOW))
 
         async with trio.open_nursery() as nursery:
             for first in range(_AT_ONCE):
                 nursery.start_soon(some, first)
         took, used = time.perf_counter() - began, time.process_time() - cpu
-    yield Row(f"pushes of {_TARGETS} targets, durable, a second", f"{_PUSHES / took:.0f}", "300")
-    yield Row("  the same by CPU time of the process", f"{_PUSHES / used:.0f}", "300")
-
-
-async def reads() -> AsyncIterator[Row]:
-    """An authenticated read against the same stack's bare JSON endpoint."""
-    async with new_store() as store, open_mailer(Config().mail) as mailer:
-        config = Config(limits=Limits(requests_per_minute=10**9))
-        context = Context(store, _NOTHING, _NOTHING, config, system_clock, load_bundle(), "")
-        async with open_supervisor(context) as supervisor:
-            app = create_app(Deps(store, supervisor, config, system_clock, mailer, "http://bench", load_bundle()))
-            value = "svc_bench"
-            user_id = await add_user(store)
-            key = Key(new_id("key"), user_id, value, ("links",), None, None, _NOW, None)
-            await store.run(keys.add_key(key, digest(value), 5))
-            _, ids = await add_account(store, user_id, 1)
-            bare = QuartTrio("bare")
-            bare.get("/")(_bare)
-            async with serving(app) as service_url, serving(bare) as bare_url, httpx.AsyncClient() as client:
-                headers = {"Authorization": f"Bearer {value}"}
-                ours = await per_second(client, f"{service_url}/v1/links/{ids[0]}", headers)
-                theirs = await per_second(client, bare_url, {})
-                ours = max(ours, await per_second(client, f"{service_url}/v1/links/{ids[0]}", headers))
-                theirs = max(theirs, await per_second(client, bare_url, {}))
-    yield Row("an authenticated read of /v1 against a bare JSON endpoint", f"{ours / theirs:.2f}x", "0.5x")
-
-
-async def _bare() -> dict[str, bool]:
-    return {"ok": True}
-
-
-@asynccontextmanager
-async def serving(app: QuartTrio) -> AsyncIterator[str]:
-    """The application on a socket; its URL."""
-    config = HypercornConfig()
-    config.bind = ["127.0.0.1:0"]
-    config.loglevel = "WARNING"
-    stop = trio.Event()
-    async with trio.open_nursery() as nursery:
-        start: Callable[..., Any] = lambda task_status: serve(  # noqa: E731  # the one line that start() takes
-            cast("Any", app), config, shutdown_trigger=stop.wait, task_status=task_status
-        )
-        [url] = await nursery.start(start)
-        yield url
-        stop.set()
-
-
-async def per_second(client: httpx.AsyncClient, url: str, headers: dict[str, str]) -> float:
-    """Requests a second over one kept connection."""
-    began = time.perf_counter()
-    for _ in range(_READS):
-        answer = await client.get(url, headers=headers)
-        answer.raise_for_status()
-    return _READS / (time.perf_counter() - began)
+    yield Row("  the store's part alone, SQLite, a second", f"{_PUSHES / took:.0f}", "")
+    yield Row("  the same by CPU time of the process", f"{_PUSHES / used:.0f}", "")
 
 
 async def at_rest() -> AsyncIterator[Row]:
@@ -186,7 +127,7 @@ def _many_accounts(user_id: int) -> Tx[None]:
             new_id("acc"),
             user_id,
             secrets.token_hex(16),
-            _NOW,
+            NOW,
         )
 
 
@@ -201,7 +142,7 @@ async def reports() -> AsyncIterator[Row]:
     """The stored part of a 30-day report, with 1,000 targets of 30 days stored."""
     async with new_store() as store:
         _, ids = await add_account(store, await add_user(store), 1_000)
-        today = _NOW // DAY_MS
+        today = NOW // DAY_MS
         await store.run(_many_days(ids, today))
         began = time.perf_counter()
         for number in range(_REPORTS):
@@ -221,4 +162,4 @@ def _many_days(ids: list[str], today: int) -> Tx[None]:
             )
 
 
-MEASURES = (pushes, reads, at_rest, reports)
+MEASURES = (pushes, at_rest, reports)

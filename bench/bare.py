@@ -1,0 +1,32 @@
+"""The stack's barest endpoint, as a process: `python -m bench.bare` prints its URL and serves until killed."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve
+from quart_trio import QuartTrio
+
+app = QuartTrio("bare")
+
+
+@app.get("/")
+async def bare() -> dict[str, bool]:
+    """The smallest JSON."""
+    return {"ok": True}
+
+
+async def main() -> None:
+    """Serve with the library's own server, as it comes."""
+    config = Config()
+    config.bind = ["127.0.0.1:0"]
+    config.errorlog = None
+    async with trio.open_nursery() as nursery:
+        [url] = await nursery.start(lambda task_status: serve(cast("Any", app), config, task_status=task_status))
+        print(url, flush=True)
+
+
+if __name__ == "__main__":
+    trio.run(main)
