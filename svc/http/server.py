@@ -5,7 +5,7 @@ and neither HTTP/2 nor websockets, which nobody needs behind this API, can be sw
 is a fault domain, what hypercorn would switch protocols for is taken away before hypercorn sees it, every wait has a
 deadline, and an answer leaves in one packet.
 
-    listener ──► place (at most `connections`) ──► Connection: reads, one request at a time ──► the application
+    listener ──► one of `connections` places ──► Connection: reads, one request at a time ──► the application
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Connection:
         self._context = context
         self._sending = trio.Lock()
         self._reading = trio.CancelScope()
-        self._idle = True
+        self.idle_since: float | None = trio.current_time()  # None: a request is under way
         self._answered = False  # an answer that ends the connection has been sent
         self._broken = False
 
@@ -183,8 +183,8 @@ class Connection:
             self._stream.socket.close()
 
     def end_if_idle(self) -> None:
-        """The service stops: a connection between two requests ends now, any other with its answer."""
-        if self._idle:
+        """Between two requests, or before the first: end now."""
+        if self.idle_since is not None:
             self._reading.cancel()
 
     async def _serve(self, group: TaskGroup) -> None:
@@ -204,7 +204,7 @@ class Connection:
             parse_socket_addr(socket.family, server),
             self._take,
         )
-        self._reading.deadline = trio.current_time() + KEEP_ALIVE_S
+        self._reading.deadline = trio.current_time() + KEEP_ALIVE_S  # for the first head
         with self._reading, suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while True:
                 data = await self._stream.receive_some(_READ_BYTES)
@@ -218,8 +218,8 @@ class Connection:
             if event.data and not self._broken:
                 await self._send(event.data)
         elif isinstance(event, Updated):
-            self._idle = event.idle
-            self._reading.deadline = trio.current_time() + KEEP_ALIVE_S if event.idle else math.inf
+            self.idle_since = trio.current_time() if event.idle else None
+            self._reading.deadline = math.inf if self.idle_since is None else self.idle_since + KEEP_ALIVE_S
         elif isinstance(event, Closed):
             # Said in the application's task, which is about to be cancelled: the reader does the rest.
             self._answered = True
@@ -282,7 +282,8 @@ async def serve(
 ) -> None:
     """Serve `app` on `listeners`, at most `connections` at once, until `until` returns.
 
-    Then nothing new is accepted, idle connections end, and requests under way have `graceful_s` seconds.
+    When the last place is taken, the connection that has been idle for longest gives its own up for the next client.
+    At the end nothing new is accepted, idle connections end, and requests under way have `graceful_s` seconds.
     """
     context = WorkerContext(None)
     places = trio.Semaphore(min(connections, _files_for_clients()))
@@ -292,6 +293,10 @@ async def serve(
     async def handle(stream: trio.SocketStream) -> None:
         connection = Connection(stream, wrapped, context)
         open_now.add(connection)
+        if not places.value:
+            idle = [one for one in open_now if one.idle_since is not None and one is not connection]
+            for longest in sorted(idle, key=lambda one: one.idle_since or 0.0)[:1]:
+                longest.end_if_idle()
         try:
             with contained(log, "connection failed", level=logging.WARNING):
                 await connection.run()

@@ -148,20 +148,46 @@ async def test_what_fails_in_one_connection_is_logged_once_and_ends_that_connect
     assert [record.kind for record in caplog.records if record.message == "connection failed"] == ["KeyError"]
 
 
-async def test_no_more_clients_than_places_are_served_at_once(world):
+async def test_the_last_place_is_given_up_by_who_has_been_idle_for_longest(world):
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     done = trio.Event()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(serve, world.app, [listener], connections=2, graceful_s=3, until=done.wait))
-        first, second, third = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(3)]
-        for stream in (first, second, third):
-            await stream.send_all(head("GET", "/healthz"))
-        assert [(await answer_of(stream))[0] for stream in (first, second)] == [200, 200]
-        await first.aclose()
-        assert (await answer_of(third))[0] == 200
-        await second.aclose()
-        await third.aclose()
+        nursery.start_soon(partial(serve, world.app, [listener], connections=3, graceful_s=3, until=done.wait))
+        silent = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(9)]
+        polite = await trio.open_tcp_stream("127.0.0.1", port)
+        await polite.send_all(head("GET", "/healthz"))
+        assert (await answer_of(polite))[0] == 200
+        for stream in silent[:7]:
+            assert await closed_by_server(stream)
+        for stream in (*silent, polite):
+            await stream.aclose()
+        done.set()
+
+
+async def test_a_client_whose_request_is_under_way_keeps_its_place_and_the_others_wait(world):
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    done, arrived, go_on = trio.Event(), trio.Event(), trio.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        arrived.set()
+        await go_on.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(serve, slow, [listener], connections=1, graceful_s=3, until=done.wait))
+        busy = await trio.open_tcp_stream("127.0.0.1", port)
+        await busy.send_all(head("GET", "/"))
+        await arrived.wait()
+        waiting = await trio.open_tcp_stream("127.0.0.1", port)
+        await waiting.send_all(head("GET", "/"))
+        go_on.set()
+        assert (await answer_of(busy))[0] == 200
+        await busy.aclose()
+        assert (await answer_of(waiting))[0] == 200
+        await waiting.aclose()
         done.set()
 
 
