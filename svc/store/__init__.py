@@ -6,10 +6,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import trio
+
 from svc.config import ConfigError
+from svc.store.condition import watch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
 
     from svc.config import Store as StoreConfig
     from svc.store.tx import Store
@@ -19,19 +23,32 @@ if TYPE_CHECKING:
 async def open_store(config: StoreConfig, *, serving: bool = False) -> AsyncIterator[Store]:
     """The store that `[store] url` names, migrated: sqlite:///path (from here) or postgresql://…
 
-    `serving`: for the service itself, of which there is one a store; commands use it beside.
-    Raises ConfigError: another address, a store that cannot be reached, one of a newer program, or one that is served.
+    `serving`: for the service itself, of which there is one a store; commands use it beside. Its store is watched, and
+    when another service has taken it over, what runs inside is cancelled.
+    Raises ConfigError: another address, a store that cannot be reached, one of a newer program, one that is served, or
+    one that was taken over.
     """
+    async with _engine(config, serving=serving) as store:
+        if not serving:
+            yield store
+            return
+        async with trio.open_nursery() as watching:
+            watching.start_soon(watch, store, watching.cancel_scope)
+            yield store
+            watching.cancel_scope.cancel()
+        if store.condition.replaced.is_set():
+            raise ConfigError("Another svc serve has taken over the store of this one, which ends.")
+
+
+def _engine(config: StoreConfig, *, serving: bool) -> AbstractAsyncContextManager[Store]:
     url = config.url.get_secret_value()
     if url.startswith("sqlite:///"):
         from svc.store.sqlite import open_sqlite
 
-        async with open_sqlite(Path(url.removeprefix("sqlite:///")), serving=serving) as store:
-            yield store
-    elif url.startswith(("postgresql://", "postgres://")):
+        # The file itself, by whatever name it is reached: its lock lies beside it.
+        return open_sqlite(Path(url.removeprefix("sqlite:///")).resolve(), serving=serving)
+    if url.startswith(("postgresql://", "postgres://")):
         from svc.store.postgres import open_postgres
 
-        async with open_postgres(url, config.pool_size, serving=serving) as store:
-            yield store
-    else:
-        raise ConfigError("The setting [store] url must begin with sqlite:/// or postgresql://")
+        return open_postgres(url, config.pool_size, serving=serving)
+    raise ConfigError("The setting [store] url must begin with sqlite:/// or postgresql://")

@@ -6,7 +6,13 @@ commit is sent a cancel comes too late: the commit is waited for and its result 
 
 Isolation is read committed. A generator cannot be run twice, so nothing is retried here; transactions that must not
 overlap let a statement decide or lock the row that they share first (user, then account, then the rest in the order
-of their keys), and one that still loses is answered with Busy.
+of their keys), and one that still loses is answered with StoreUnavailable.
+
+One service a store: each connection of a service holds an advisory lock, shared, for as long as it lives. A service
+begins by taking that lock alone for a moment, which fails while another one has a connection, and counts the store's
+epoch on. A new connection is used only when the epoch is still the service's own. So what is written is written by the
+service that began last, without a question more in any transaction; after a restart of the server the next connection
+holds the lock again, or learns that another service was quicker.
 """
 
 from __future__ import annotations
@@ -22,7 +28,8 @@ import outcome
 import trio
 
 from svc.config import ConfigError
-from svc.errors import Busy
+from svc.errors import StoreUnavailable
+from svc.store.condition import Condition
 from svc.store.migrate import migrations, pending
 
 if TYPE_CHECKING:
@@ -34,8 +41,11 @@ T = TypeVar("T")
 
 # One service at a time migrates (an arbitrary number, the same in every version).
 _MIGRATION_LOCK = 727_301
-# One service at a time serves; held by a connection of its own, so the server lets go of it, whatever happens.
+# One service at a time serves a store; the lock's second half is the schema, of which a database has many.
 _SERVING_LOCK = 727_302
+# The connections of a service that was killed end a moment after it.
+_TAKE_TRIES = 10
+_TAKE_WAIT_S = 0.2
 # Waiting for a free connection, for a row that another transaction holds, for one statement.
 _ACQUIRE_S = 10.0
 _SETTINGS = {
@@ -43,17 +53,34 @@ _SETTINGS = {
     "lock_timeout": "10s",
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
+    # A machine that has gone keeps its locks for a minute, not for hours.
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
 }
+# A server that has not answered by now, though its own limits are shorter, is not reached any more.
+_ANSWER_S = 40.0
 # Closing waits for borrowed connections this long, then cuts them.
 _CLOSE_S = 5.0
-# The transaction was undone because of others: the same again may well succeed.
+# The transaction was undone because of others, or took too long: the same again may well succeed.
 _LOST_TO_OTHERS = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
 )
-# No connection, so nothing was begun.
-_NOT_REACHED = (OSError, asyncpg.TooManyConnectionsError, asyncpg.CannotConnectNowError)
+# Failures of the server, and not of the transaction that met them.
+_SERVER_FAILURES = (
+    asyncpg.InsufficientResourcesError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.PostgresSystemError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+)
+_DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+
+
+class _Replaced(Exception):
+    """Another service has taken the store since ours did."""
 
 
 class _Call:
@@ -61,6 +88,7 @@ class _Call:
 
     def __init__(self) -> None:
         self.task: asyncio.Task[Any] | None = None
+        self.writes = False
         self.committing = False
 
     def stop(self) -> None:
@@ -73,18 +101,27 @@ class PostgresStore:
     """See `svc.store.tx.Store`. Open one with `open_postgres`."""
 
     def __init__(self, crossing: Crossing, pool: asyncpg.Pool) -> None:
+        self.condition = Condition()
         self._crossing = crossing
         self._pool = pool
 
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction. Cancelled means that nothing of it was kept."""
-        return await self._crossing.cross(lambda call: self._write(tx, call))
+        return await self._cross(lambda call: self._write(tx, call))
 
     async def read(self, tx: Tx[T]) -> T:
         """Run a transaction that cannot write, on one snapshot."""
-        return await self._crossing.cross(lambda call: self._read(tx, call))
+        return await self._cross(lambda call: self._read(tx, call))
+
+    async def _cross(self, work: Callable[[_Call], Coroutine[Any, Any, T]]) -> T:
+        try:
+            return await self._crossing.cross(work)
+        except _Replaced:
+            self.condition.replaced.set()
+            raise StoreUnavailable("Another service has taken over; try again.") from None
 
     async def _write(self, tx: Tx[T], call: _Call) -> T:
+        call.writes = True
         async with self._connection(call) as connection, connection.transaction():
             value = await _drive(connection, tx)
             call.committing = True
@@ -101,18 +138,38 @@ class PostgresStore:
     async def _connection(self, call: _Call) -> AsyncIterator[Any]:
         try:
             connection = await self._pool.acquire(timeout=_ACQUIRE_S)
-        except _NOT_REACHED as error:
-            raise Busy from error
+        except TimeoutError as error:  # the watch finds out whether it is the server or too many transactions
+            raise StoreUnavailable("Too much waits for the service's store; try again.") from error
+        except _DRIVER_ERRORS as error:  # no connection, so nothing was begun
+            raise self._failed(StoreUnavailable(), error) from error
         try:
             yield connection
         except _LOST_TO_OTHERS as error:
-            raise Busy(retry_after_s=1) from error
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            if _is_lost(connection) and not call.committing:  # during a commit nobody knows what was kept
-                raise Busy from error
-            raise
+            raise StoreUnavailable("Another change was in the way for too long; try again.", retry_after_s=1) from error
+        except _DRIVER_ERRORS as error:
+            unavailable = _unavailable(error, call, lost=isinstance(error, TimeoutError) or _is_lost(connection))
+            if unavailable is None:
+                raise
+            raise self._failed(unavailable, error) from error
         finally:
-            await self._pool.release(connection)
+            with contextlib.suppress(*_DRIVER_ERRORS):  # it broke: the pool has let go of it
+                await self._pool.release(connection)
+
+    def _failed(self, unavailable: StoreUnavailable, cause: Exception) -> StoreUnavailable:
+        unavailable.__cause__ = cause
+        self.condition.failed(unavailable)
+        return unavailable
+
+
+def _unavailable(error: Exception, call: _Call, *, lost: bool) -> StoreUnavailable | None:
+    """What a failed transaction is told when the server failed; None: the error is the transaction's own."""
+    if call.committing and (lost or isinstance(error, asyncpg.OperatorInterventionError)):
+        return StoreUnavailable("The service's store went away while it kept this change; it may have been made.")
+    if isinstance(error, asyncpg.DiskFullError):
+        return StoreUnavailable("The disk of the service's store is full.")
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError) and call.writes:
+        return StoreUnavailable("The service's store is read-only.")
+    return StoreUnavailable() if lost or isinstance(error, _SERVER_FAILURES) else None
 
 
 def _is_lost(connection: Any) -> bool:
@@ -207,55 +264,102 @@ async def open_postgres(url: str, pool_size: int, *, serving: bool = False) -> A
     crossing = Crossing()
     try:
         try:
-            pool, alone = await crossing.cross(lambda _: _open(url, pool_size, serving))
-        except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            pool = await crossing.cross(lambda _: _open(url, pool_size, serving))
+        except _Replaced:
+            raise ConfigError(_SERVED) from None
+        except (*_DRIVER_ERRORS, ValueError) as error:
             # The address is not shown: it may hold a password.
             raise ConfigError(f"The PostgreSQL store cannot be opened: {type(error).__name__}: {error}") from None
         try:
             yield PostgresStore(crossing, pool)
         finally:
             with trio.CancelScope(shield=True):  # bounded by _CLOSE_S
-                await crossing.cross(lambda _: _close(pool, alone))
+                await crossing.cross(lambda _: _close(pool))
     finally:
         with trio.CancelScope(shield=True):  # the loop has nothing left to do
             await trio.to_thread.run_sync(crossing.close)
 
 
-async def _open(url: str, pool_size: int, serving: bool) -> tuple[asyncpg.Pool, asyncpg.Connection | None]:
-    """The pool; and, for the service, the connection that says that it is the only one."""
+_SERVED = "Another svc serve uses this PostgreSQL store; one service a store."
+
+
+async def _open(url: str, pool_size: int, serving: bool) -> asyncpg.Pool:
+    epoch = await _prepare(url, serving)
+
+    async def hold(connection: asyncpg.Connection) -> None:
+        """Hold the store's lock with this connection. Raises _Replaced: the store is another service's by now."""
+        await connection.fetchval(
+            "select pg_advisory_lock_shared($1, hashtext(current_schema()))", _SERVING_LOCK, timeout=_ACQUIRE_S
+        )
+        if await connection.fetchval("select epoch from serving") != epoch:
+            raise _Replaced
+
+    pool = await asyncpg.create_pool(
+        url,
+        min_size=0,  # the pool's own care for its least number logs each try; the watch makes the connection again
+        max_size=pool_size,
+        max_inactive_connection_lifetime=0,  # a connection that rests goes on holding the lock
+        init=hold if serving else None,
+        reset=_keep_session,
+        server_settings=_SETTINGS,
+        timeout=_ACQUIRE_S,
+        command_timeout=_ANSWER_S,
+    )
+    async with _closed_on_failure(pool), pool.acquire(timeout=_ACQUIRE_S):
+        return pool
+
+
+@asynccontextmanager
+async def _closed_on_failure(pool: asyncpg.Pool) -> AsyncIterator[None]:
+    try:
+        yield
+    except BaseException:
+        pool.terminate()
+        raise
+
+
+async def _keep_session(_: object) -> None:
+    """No transaction changes its session, and the driver's own reset would let go of the lock."""
+
+
+async def _prepare(url: str, serving: bool) -> int:
+    """Bring the schema up to date and, for a service, take the store. Returns the epoch that then begins.
+
+    All or nothing; two services that start at once do it one after the other.
+    """
     connection = await asyncpg.connect(url, timeout=_ACQUIRE_S)
     try:
-        if serving and not await connection.fetchval("select pg_try_advisory_lock($1)", _SERVING_LOCK):
-            raise ConfigError("Another svc serve uses this PostgreSQL store; one service a store.")
-        await _migrate(connection)
-        pool = await asyncpg.create_pool(
-            url, min_size=1, max_size=pool_size, server_settings=_SETTINGS, timeout=_ACQUIRE_S
-        )
-    except BaseException:
+        async with connection.transaction():
+            await connection.execute("select pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
+            if serving:
+                await _take(connection)
+            await _migrate(connection)
+            count = "update serving set epoch = epoch + 1 returning epoch" if serving else "select epoch from serving"
+            return int(await connection.fetchval(count))
+    finally:
         await connection.close()
-        raise
-    if serving:
-        return pool, connection
-    await connection.close()
-    return pool, None
 
 
-async def _close(pool: asyncpg.Pool, alone: asyncpg.Connection | None) -> None:
+async def _take(connection: asyncpg.Connection) -> None:
+    """Hold the store's lock alone until the end of the transaction. Raises ConfigError: another service holds it."""
+    for _ in range(_TAKE_TRIES):
+        if await connection.fetchval("select pg_try_advisory_xact_lock($1, hashtext(current_schema()))", _SERVING_LOCK):
+            return
+        await asyncio.sleep(_TAKE_WAIT_S)
+    raise ConfigError(_SERVED)
+
+
+async def _migrate(connection: asyncpg.Connection) -> None:
+    await connection.execute("create table if not exists schema_version (number bigint primary key)")
+    version = await connection.fetchval("select coalesce(max(number), 0) from schema_version")
+    for step in pending(migrations("postgres"), version):
+        for statement in step.statements:
+            await connection.execute(statement)
+        await connection.execute("insert into schema_version (number) values ($1)", step.number)
+
+
+async def _close(pool: asyncpg.Pool) -> None:
     try:
         await asyncio.wait_for(pool.close(), _CLOSE_S)
     except TimeoutError:
         pool.terminate()
-    if alone is not None:
-        alone.terminate()
-
-
-async def _migrate(connection: asyncpg.Connection) -> None:
-    """Bring the schema up to date, all steps or none; two services that start at once do it once."""
-    async with connection.transaction():
-        await connection.execute("select pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
-        await connection.execute("create table if not exists schema_version (number bigint primary key)")
-        version = await connection.fetchval("select coalesce(max(number), 0) from schema_version")
-        for step in pending(migrations("postgres"), version):
-            for statement in step.statements:
-                await connection.execute(statement)
-            await connection.execute("insert into schema_version (number) values ($1)", step.number)

@@ -3,6 +3,9 @@
 The writer takes every transaction that waits, runs each in a SAVEPOINT of one SQL transaction and commits once, so
 that a disk flush is shared (synchronous=FULL) and a transaction that fails undoes only itself. Nobody is answered
 before that commit.
+
+What fails of the store itself (a full disk, a file that another program keeps locked) is StoreUnavailable; the writer
+goes on with the next transaction.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ import outcome
 import trio
 
 from svc.config import ConfigError
+from svc.errors import StoreUnavailable
+from svc.store.condition import Condition
 from svc.store.migrate import migrations, pending
 
 if TYPE_CHECKING:
@@ -36,6 +41,23 @@ _GROUP = 200
 _READERS = 4
 # Another process (a command, a backup) may hold the file's write lock this long.
 _BUSY_MS = 5_000
+# By SQLite's primary result codes: failures of the store, and not of the transaction that met them.
+_BROKEN = "The service's store does not work."
+_HELD = "Another program holds the service's store."
+_STORE_FAILURES = {
+    sqlite3.SQLITE_BUSY: _HELD,
+    sqlite3.SQLITE_LOCKED: _HELD,
+    sqlite3.SQLITE_FULL: "The disk of the service's store is full.",
+    sqlite3.SQLITE_READONLY: "The service's store is read-only.",
+    sqlite3.SQLITE_NOMEM: _BROKEN,
+    sqlite3.SQLITE_IOERR: _BROKEN,
+    sqlite3.SQLITE_CORRUPT: _BROKEN,
+    sqlite3.SQLITE_CANTOPEN: _BROKEN,
+    sqlite3.SQLITE_PROTOCOL: _BROKEN,
+    sqlite3.SQLITE_NOTADB: _BROKEN,
+}
+# A reader's connection is read-only by itself: a transaction that writes there is a bug.
+_READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
 # "$1" is a parameter named "1" to SQLite; a tuple would bind by the order of appearance.
 _NAMES = tuple(str(number) for number in range(1, 1_101))  # as many as any list here has, and some more
 
@@ -43,7 +65,7 @@ _NAMES = tuple(str(number) for number in range(1, 1_101))  # as many as any list
 class _Job:
     """One transaction on its way through a thread; either the thread or a cancel takes it, never both.
 
-    Its place in a queue is its caller's, who waits: there are never more jobs than waiting tasks.
+    The queues are unbounded, but each job has a task waiting for it, so their length is bounded by the callers.
     """
 
     __slots__ = ("_taken", "result", "task", "token", "tx")
@@ -68,14 +90,19 @@ class SqliteStore:
     """See `svc.store.tx.Store`. Open one with `open_sqlite`."""
 
     def __init__(self, writer: sqlite3.Connection, readers: list[sqlite3.Connection]) -> None:
+        self.condition = Condition()
         self._writes: _Queue = queue.SimpleQueue()
         self._reads: _Queue = queue.SimpleQueue()
         self._connections = [*readers, writer]
         self._closed = False
         self._threads = [
-            threading.Thread(target=_write, args=(writer, self._writes), name="sqlite writer", daemon=True),
+            threading.Thread(
+                target=_write, args=(writer, self._writes, self.condition), name="sqlite writer", daemon=True
+            ),
             *(
-                threading.Thread(target=_read, args=(reader, self._reads), name="sqlite reader", daemon=True)
+                threading.Thread(
+                    target=_read, args=(reader, self._reads, self.condition), name="sqlite reader", daemon=True
+                )
                 for reader in readers
             ),
         ]
@@ -116,7 +143,7 @@ class SqliteStore:
             connection.close()
 
 
-def _write(connection: sqlite3.Connection, jobs: _Queue) -> None:
+def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition) -> None:
     ending = False
     while not ending:
         job = jobs.get()
@@ -134,40 +161,67 @@ def _write(connection: sqlite3.Connection, jobs: _Queue) -> None:
             committed = outcome.capture(_commit, connection, group)
             if isinstance(committed, outcome.Error):
                 # The group as a whole was not kept: disk full, file locked or gone.
-                _undo(connection)
                 for failed in group:
                     # One each: a traceback grows in every task that raises it.
                     failed.result = outcome.Error(_like(committed.error))
+            _note_failures(group, _STORE_FAILURES, condition)
             _answer(group)
 
 
 def _like(error: BaseException) -> BaseException:
     fresh = type(error)(*error.args)
     fresh.__cause__ = error
+    if isinstance(error, sqlite3.Error) and isinstance(fresh, sqlite3.Error):
+        fresh.sqlite_errorcode = _code_of(error)
     return fresh
+
+
+def _code_of(error: BaseException) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # errors of the module itself have none
+
+
+def _note_failures(jobs: list[_Job], failures: dict[int, str], condition: Condition) -> None:
+    """Let the jobs that the store itself failed be answered with StoreUnavailable."""
+    for job in jobs:
+        if isinstance(job.result, outcome.Error):
+            message = failures.get(_code_of(job.result.error) & 0xFF)
+            if message is not None:
+                unavailable = StoreUnavailable(message)
+                unavailable.__cause__ = job.result.error
+                job.result = outcome.Error(unavailable)
+                condition.failed(unavailable)
 
 
 def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
     """Run the jobs and commit them together. Raises sqlite3.Error: nothing of the group was kept."""
+    _undo(connection)  # what an earlier failure could not
     connection.execute("begin immediate")
-    for job in group:
-        connection.execute("savepoint job")
-        job.result = outcome.capture(_drive, connection, job.tx)
-        if isinstance(job.result, outcome.Error):
-            # Fails when the error has ended the whole transaction (SQLite does so when a disk fails): all are undone.
-            connection.execute("rollback to job")
-        connection.execute("release job")
-    connection.execute("commit")
+    try:
+        for job in group:
+            connection.execute("savepoint job")
+            job.result = outcome.capture(_drive, connection, job.tx)
+            if isinstance(job.result, outcome.Error):
+                if not connection.in_transaction:  # SQLite has ended it, as it does when a disk fails: all are undone
+                    raise job.result.error
+                connection.execute("rollback to job")
+            connection.execute("release job")
+        connection.execute("commit")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # the next group tries it again
+            _undo(connection)
+        raise
 
 
-def _read(connection: sqlite3.Connection, jobs: _Queue) -> None:
+def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition) -> None:
     while (job := jobs.get()) is not None:
         if job.take():
             job.result = outcome.capture(_snapshot, connection, job.tx)
+            _note_failures([job], _READER_FAILURES, condition)
             _answer([job])
 
 
 def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
+    _undo(connection)  # what an earlier failure could not
     connection.execute("begin")
     try:
         return _drive(connection, tx)
@@ -240,7 +294,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 @asynccontextmanager
 async def open_sqlite(path: Path, *, serving: bool = False) -> AsyncIterator[SqliteStore]:
     """The store in the file `path`, migrated. Raises ConfigError: not a database, of a newer program, or served."""
-    with _alone(path) if serving else contextlib.nullcontext():
+    with _lock(path) if serving else contextlib.nullcontext():
         store = await trio.to_thread.run_sync(_open, path)
         try:
             yield store
@@ -250,13 +304,16 @@ async def open_sqlite(path: Path, *, serving: bool = False) -> AsyncIterator[Sql
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """Held while the service runs: two would both act for every account. The kernel lets go of it, whatever happens.
 
     A file of its own: closing the database's file once would undo SQLite's own locks.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and path.stat().st_nlink > 1:
+            # The lock and SQLite's log lie beside each name: two programs would not see one another.
+            raise ConfigError(f"The store {path} has a second name (a hard link); remove one of them.")
         file = path.with_name(f"{path.name}.lock").open("a")
     except OSError as error:
         raise ConfigError(f"The store {path} cannot be opened: {error}") from error

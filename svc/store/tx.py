@@ -24,7 +24,10 @@ import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from svc.store.condition import Condition
 
 T = TypeVar("T")
 
@@ -79,13 +82,15 @@ def _parameters_of(text: str) -> int:
 class Store(Protocol):
     """What both engines are."""
 
+    condition: Condition
+
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction; returns after its commit is durable. Raises what the transaction raised.
 
-        Raises Busy when the engine could not do it now; nothing was done. Cancelled means the same.
+        Raises StoreUnavailable when the engine could not do it now; nothing was done. Cancelled means the same.
         """
         ...
 
     async def read(self, tx: Tx[T]) -> T:
-        """Run a transaction that only reads, on one snapshot, beside the writers."""
+        """Run a transaction that only reads, on one snapshot, beside the writers. Raises StoreUnavailable."""
         ...

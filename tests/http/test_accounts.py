@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from svc.errors import ServiceError
+from svc.errors import ServiceError, StoreUnavailable
 from svc.model import WorkerPush
 from svc.store import accounts
 from svc.store.tx import sql
@@ -204,3 +204,15 @@ async def test_health_is_told_without_a_credential(world):
     for path in ("/healthz", "/readyz"):
         answer = await world.call("GET", path)
         assert (answer.status, answer.body) == (200, {"ok": True})
+
+
+async def test_a_store_in_trouble_makes_the_service_unready_but_alive(world, expected_errors):
+    expected_errors.allow("the store is lost")
+    world.store.condition.failed(StoreUnavailable("The disk of the service's store is full."))
+    answer = await world.call("GET", "/readyz")
+    assert (answer.status, answer.code, answer.headers["Retry-After"]) == (503, "busy", "5")
+    assert answer.body["error"]["message"] == "The disk of the service's store is full."
+    assert (await world.call("GET", "/healthz")).status == 200
+    with world.store.condition.looking() as since:
+        world.store.condition.written(since)
+    assert (await world.call("GET", "/readyz")).status == 200

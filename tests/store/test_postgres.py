@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
-from svc.errors import Busy
+from svc.errors import StoreUnavailable
 from svc.store import open_store
 from svc.store.postgres import Crossing
 from svc.store.tx import sql
@@ -122,7 +122,7 @@ def _nap(tx: Tx[None]) -> Tx[None]:
     yield sql("select pg_sleep(0.02)")
 
 
-async def test_of_two_that_block_one_another_one_is_kept_and_one_is_busy(table):
+async def test_of_two_that_block_one_another_one_is_kept_and_one_is_to_try_again(table):
     def both(first: int, second: int) -> Tx[None]:
         yield sql("set local deadlock_timeout = '100ms'")
         yield sql("update t set n = n + 1 where id = $1", first)
@@ -137,7 +137,7 @@ async def test_of_two_that_block_one_another_one_is_kept_and_one_is_busy(table):
         try:
             await table.run(both(first, second))
             ends.append("kept")
-        except Busy:
+        except StoreUnavailable:
             ends.append("busy")
 
     async with trio.open_nursery() as nursery:
@@ -147,7 +147,7 @@ async def test_of_two_that_block_one_another_one_is_kept_and_one_is_busy(table):
     assert await table.read(value("select cast(sum(n) as bigint) as value from t")) == 2
 
 
-async def test_a_row_that_is_held_too_long_is_busy(table):
+async def test_a_row_that_is_held_too_long_is_to_be_tried_again(table):
     def hold() -> Tx[None]:
         yield from _touch(1)
         held.set()
@@ -162,7 +162,7 @@ async def test_a_row_that_is_held_too_long_is_busy(table):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(table.run, hold())
         await trio.to_thread.run_sync(held.wait)
-        with pytest.raises(Busy):
+        with pytest.raises(StoreUnavailable):
             await table.run(impatient())
         nursery.cancel_scope.cancel()
     assert await table.read(value("select n as value from t where id = 1")) == 0
@@ -193,9 +193,10 @@ async def test_a_commit_that_is_under_way_is_waited_for(table):
 
 
 @pytest.mark.parametrize("engine_method", ["run", "read"])
-async def test_a_lost_connection_is_busy_and_replaced(table, engine_method):
+async def test_a_lost_connection_is_told_and_replaced(table, engine_method, expected_errors):
+    expected_errors.allow("the store is lost")
     await table.run(put(1))
-    with pytest.raises(Busy):
+    with pytest.raises(StoreUnavailable):
         await getattr(table, engine_method)(_cut())
     await table.run(put(2))
     assert await table.read(ids()) == [1, 2]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
+from svc.errors import StoreUnavailable
 from svc.store import open_store
 from svc.store.tx import sql
 from tests.databases import sqlite_config
@@ -113,7 +114,8 @@ async def test_an_error_that_ends_the_whole_group_is_told_to_all_of_it(table):
     assert 4 in await table.read(ids())
 
 
-async def test_a_full_disk_is_an_error_and_leaves_what_was_there(table):
+async def test_a_full_disk_is_an_error_and_leaves_what_was_there(table, expected_errors):
+    expected_errors.allow("the store is lost")
     pages = (await table.run(_all("pragma page_count")))[0]["page_count"]
     await table.run(_all(f"pragma max_page_count = {pages + 2}"))
 
@@ -121,7 +123,7 @@ async def test_a_full_disk_is_an_error_and_leaves_what_was_there(table):
         for number in range(100_000):
             yield from put(number)
 
-    with pytest.raises(sqlite3.OperationalError, match="full"):
+    with pytest.raises(StoreUnavailable, match="full"):
         await table.run(much())
     assert await table.read(count()) == 0
     await table.run(put(1))

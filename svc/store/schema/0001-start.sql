@@ -206,3 +206,11 @@ create table pushed (
     account_id TEXT primary key references accounts (id) on delete cascade,
     as_of INT not null
 );
+
+-- One row. epoch counts the services that have taken the store, one after the other (PostgreSQL); looks is what the
+-- service changes to see whether the store can be written to.
+create table serving (
+    epoch INT not null,
+    looks INT not null
+);
+insert into serving (epoch, looks) values (0, 0);

@@ -1,0 +1,130 @@
+"""Whether the store can be used: its loss is logged once when it begins and once when it ends, and /readyz tells it.
+
+The engines say what failed. The service looks at its store every second, with a read or with a small write of its own:
+so a loss is also known while nobody asks for anything, and its end is seen by a write that reached the disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.errors import StoreUnavailable
+from svc.faults import contained
+from svc.store.tx import sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from svc.store.tx import Store, Tx
+
+log = logging.getLogger(__name__)
+
+_LOOK_EVERY_S = 1.0
+# A disk that has become full or read-only is found out within this time, for one small write to it.
+_WRITE_EVERY_S = 30.0
+# A store that takes longer than this for the smallest question is not one to send requests to.
+_LOOK_LIMIT_S = 2.0
+
+
+class Condition:
+    """What is known of one store. The engines' threads write it, so every change is under a lock."""
+
+    def __init__(self) -> None:
+        self.replaced = trio.Event()
+        self._lock = threading.Lock()
+        self._trouble: str | None = None
+        self._lost_at = 0.0
+        self._failed_at = -math.inf
+        self._written_at = -math.inf
+        self._looking_since: float | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the store cannot be used, for people; None while it works."""
+        since = self._looking_since
+        if self._trouble is None and since is not None and time.monotonic() - since > _LOOK_LIMIT_S:
+            return StoreUnavailable().message
+        return self._trouble
+
+    @property
+    def write_is_due(self) -> bool:
+        """Only a write would tell whether the store works."""
+        return self._trouble is not None or time.monotonic() - self._written_at >= _WRITE_EVERY_S
+
+    def failed(self, error: StoreUnavailable) -> None:
+        """The store could not be used; the cause of `error` is what the engine said."""
+        with self._lock:
+            begins = self._trouble is None
+            self._trouble = error.message
+            self._failed_at = time.monotonic()
+            if begins:
+                self._lost_at = self._failed_at
+        if begins:
+            cause = error.__cause__ or error
+            log.error(
+                "the store is lost", extra={"why": error.message, "kind": type(cause).__name__, "error": str(cause)}
+            )
+
+    def written(self, since: float) -> None:
+        """A look that began at `since` (monotonic seconds) has changed the store: it works, if nothing failed since.
+
+        Other transactions tell nothing: they may have changed nothing.
+        """
+        with self._lock:
+            if self._failed_at > since:
+                return
+            ends = self._trouble is not None
+            self._trouble = None
+            self._written_at = time.monotonic()
+        if ends:
+            log.info("the store is back", extra={"after_s": round(self._written_at - self._lost_at, 1)})
+
+    @contextmanager
+    def looking(self) -> Iterator[float]:
+        """Around a look at the store: one that does not come back is trouble, too. Gives when it began."""
+        self._looking_since = since = time.monotonic()
+        try:
+            yield since
+        finally:
+            self._looking_since = None
+
+
+async def watch(store: Store, service: trio.CancelScope) -> None:
+    """Keep the store's condition true, for ever; cancel `service` when another service has replaced this one."""
+    condition = store.condition
+    while not condition.replaced.is_set():
+        with contained(log, "the look at the store failed"):
+            await _look(store)
+        with trio.move_on_after(_LOOK_EVERY_S):
+            await condition.replaced.wait()
+    log.error("another service has taken the store over; this one ends")
+    service.cancel()
+
+
+async def _look(store: Store) -> None:
+    condition = store.condition
+    try:
+        with condition.looking() as since:
+            if condition.write_is_due:
+                await store.run(_write())
+                condition.written(since)
+            else:
+                await store.read(_read())
+    except StoreUnavailable as error:
+        if not condition.replaced.is_set():
+            condition.failed(error)
+
+
+def _read() -> Tx[None]:
+    yield sql("select epoch from serving")
+
+
+def _write() -> Tx[None]:
+    yield sql("update serving set looks = looks + 1")

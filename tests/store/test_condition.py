@@ -1,0 +1,291 @@
+"""A store that fails says so, loses nothing that it answered, and works again by itself."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from edge_worker.service import eventually
+from svc.config import ConfigError
+from svc.errors import StoreUnavailable
+from svc.store import open_store
+from svc.store.tx import sql
+from tests.databases import execute, postgres_config, sqlite_config
+from tests.store.table import count, ids, make_table, put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from svc.config import Store as StoreConfig
+    from svc.store.tx import Store, Tx
+    from tests.databases import OwnPostgres
+
+
+async def healed(store: Store) -> None:
+    """Wait until the store works again; nobody but its own watch writes to it."""
+
+    async def look() -> bool | None:
+        return True if store.condition.trouble is None else None
+
+    await eventually(look)
+
+
+def texts(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.name == "svc.store.condition"]
+
+
+# ---------------------------------------------------------------------------------------------------------- SQLite
+
+
+def set_to(text: str) -> Tx[None]:
+    """A setting of the writer's connection."""
+    yield sql(text)
+
+
+async def test_a_file_that_another_program_holds_is_the_stores_trouble_until_it_lets_go(
+    tmp_path, caplog, expected_errors
+):
+    expected_errors.allow("the store is lost")
+    caplog.set_level(logging.INFO)
+    async with open_store(sqlite_config(tmp_path), serving=True) as store:
+        await store.run(make_table())
+        await store.run(set_to("pragma busy_timeout = 1"))
+        with closing(sqlite3.connect(tmp_path / "svc.db", isolation_level=None)) as other:
+            other.execute("begin immediate")
+            for number in range(3):
+                with pytest.raises(StoreUnavailable) as refused:
+                    await store.run(put(number))
+            assert refused.value.message == store.condition.trouble == "Another program holds the service's store."
+            assert (refused.value.status, refused.value.code, refused.value.retry_after_s) == (503, "busy", 5)
+            other.execute("rollback")
+        await healed(store)
+        await store.run(put(4))
+        assert await store.read(ids()) == [4]
+    assert texts(caplog) == ["the store is lost", "the store is back"]
+
+
+def test_a_disk_without_room_is_waited_for(tmp_path):
+    """A limit on the size of files is what a full disk is to SQLite: its log cannot grow."""
+    program = textwrap.dedent("""
+        import resource, sys, trio
+        from pathlib import Path
+        from pydantic import SecretStr
+        from svc.config import Store
+        from svc.errors import StoreUnavailable
+        from svc.store import open_store
+        from tests.store.table import count, make_table, put
+        from tests.store.test_condition import healed
+
+        async def main():
+            async with open_store(Store(url=SecretStr(f"sqlite:///{sys.argv[1]}")), serving=True) as store:
+                await store.run(make_table())
+                _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (Path(f"{sys.argv[1]}-wal").stat().st_size, hard))
+                kept = 0
+                try:
+                    for kept in range(1000):
+                        await store.run(put(kept))
+                except StoreUnavailable as error:
+                    print(error.message, store.condition.trouble == error.message)
+                assert await store.read(count()) == kept
+                resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+                await healed(store)
+                await store.run(put(-1))
+                assert await store.read(count()) == kept + 1
+                print("works again")
+
+        trio.run(main)
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "svc.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout.splitlines() == ["The service's store does not work. True", "works again"], done.stderr
+
+
+async def test_a_failure_that_ends_the_group_is_told_to_all_of_it_and_the_writer_goes_on(tmp_path, expected_errors):
+    expected_errors.allow("the store is lost")
+    async with open_store(sqlite_config(tmp_path)) as store:
+        await store.run(make_table())
+        await store.run(set_to("pragma busy_timeout = 1"))
+        ends = []
+
+        async def write(number: int) -> None:
+            try:
+                await store.run(put(number))
+                ends.append("kept")
+            except StoreUnavailable:
+                ends.append("unavailable")
+
+        with closing(sqlite3.connect(tmp_path / "svc.db", isolation_level=None)) as other:
+            other.execute("begin immediate")
+            async with trio.open_nursery() as nursery:
+                for number in range(50):
+                    nursery.start_soon(write, number)
+        assert ends == ["unavailable"] * 50
+        assert await store.read(count()) == 0
+        await store.run(put(1))
+
+
+@pytest.mark.parametrize("other_name", ["link.db", "folder/svc.db"])
+async def test_a_second_service_through_a_symbolic_link_is_refused(tmp_path, other_name):
+    home = tmp_path / "home"
+    async with open_store(sqlite_config(home), serving=True):
+        (tmp_path / "link.db").symlink_to(home / "svc.db")
+        (tmp_path / "folder").symlink_to(home)
+        config = sqlite_config(tmp_path).model_copy(update={"url": _sqlite_url(tmp_path / other_name)})
+        with pytest.raises(ConfigError, match="Another svc serve uses"):
+            async with open_store(config, serving=True):
+                pytest.fail("there are two")
+
+
+async def test_a_database_with_two_names_is_refused(tmp_path):
+    async with open_store(sqlite_config(tmp_path)):
+        pass
+    os.link(tmp_path / "svc.db", tmp_path / "other.db")
+    with pytest.raises(ConfigError, match="hard link"):
+        async with open_store(sqlite_config(tmp_path), serving=True):
+            pytest.fail("it can be reached by two names")
+
+
+def _sqlite_url(path):
+    return type(sqlite_config(path.parent).url)(f"sqlite:///{path}")
+
+
+# ------------------------------------------------------------------------------------------------------ PostgreSQL
+
+
+@pytest.fixture
+def config(server: OwnPostgres) -> Iterator[StoreConfig]:
+    with postgres_config(server.url) as made:
+        yield made
+
+
+async def refused_second(config: StoreConfig) -> None:
+    with pytest.raises(ConfigError, match="Another svc serve uses"):
+        async with open_store(config, serving=True):
+            pytest.fail("there are two")
+
+
+async def test_after_a_restart_of_the_server_the_store_works_and_is_locked_again(
+    server, config, caplog, expected_errors
+):
+    expected_errors.allow("the store is lost")
+    caplog.set_level(logging.INFO)
+    async with open_store(config, serving=True) as store:
+        await store.run(make_table())
+        await refused_second(config)
+        await trio.to_thread.run_sync(server.kill)
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            await store.run(put(1))
+        with pytest.raises(StoreUnavailable):
+            await store.read(count())
+        assert store.condition.trouble == "The service's store does not answer; try again."
+        await trio.to_thread.run_sync(server.start)
+        await healed(store)
+        await refused_second(config)
+        await store.run(put(2))
+        assert await store.read(ids()) == [2]
+    assert texts(caplog) == ["the store is lost", "the store is back"]
+    async with open_store(config, serving=True) as store:
+        assert await store.read(ids()) == [2]
+
+
+async def test_a_loss_while_nobody_writes_is_found_out(server, config, expected_errors):
+    expected_errors.allow("the store is lost")
+    async with open_store(config, serving=True) as store:
+        await trio.to_thread.run_sync(server.kill)
+
+        async def look() -> bool | None:
+            return True if store.condition.trouble else None
+
+        await eventually(look)
+        await trio.to_thread.run_sync(server.start)
+        await healed(store)
+
+
+async def test_writes_through_restarts_are_kept_when_they_were_answered(server, config, expected_errors):
+    expected_errors.allow("the store is lost")
+    answered, unknown = set(), set()
+    restarts = 0
+
+    async def write(store: Store, lane: int) -> None:
+        number = lane
+        while restarts < 2:
+            number += 8
+            try:
+                await store.run(put(number))
+                answered.add(number)
+            except StoreUnavailable as error:
+                if "may have been made" in error.message:
+                    unknown.add(number)
+
+    async with open_store(config, serving=True) as store:
+        await store.run(make_table())
+        async with trio.open_nursery() as nursery:
+            for lane in range(8):
+                nursery.start_soon(write, store, lane)
+            for _ in range(2):
+                before = len(answered)
+                while len(answered) < before + 100:
+                    await trio.lowlevel.checkpoint()
+                await trio.to_thread.run_sync(server.kill)
+                await trio.to_thread.run_sync(server.start)
+                restarts += 1
+        await healed(store)
+        there = set(await store.read(ids()))
+    assert answered <= there <= answered | unknown
+
+
+async def test_a_service_whose_store_was_taken_by_another_writes_nothing_more_and_ends(server, config, expected_errors):
+    expected_errors.allow("another service has taken the store over|the store is lost")
+
+    def take() -> None:
+        """What another service does that is quicker after a loss of the connections."""
+        execute(
+            config.url.get_secret_value(),
+            "begin; lock table serving; select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+            " where application_name = 'svc'; update serving set epoch = epoch + 1; commit",
+        )
+
+    async def serve() -> None:
+        async with open_store(config, serving=True) as store:
+            await store.run(make_table())
+            await trio.to_thread.run_sync(take)
+            while True:
+                with suppress(StoreUnavailable):
+                    await store.run(put(1))
+
+    with pytest.raises(ConfigError, match="taken over"):
+        await serve()
+    async with open_store(config) as beside:
+        assert await beside.read(ids()) == []
+
+
+def the_epoch() -> Tx[int]:
+    rows = yield sql("select epoch from serving")
+    return int(rows[0]["epoch"])
+
+
+async def test_commands_work_beside_a_service(server, config):
+    async with open_store(config, serving=True), open_store(config) as beside:
+        await beside.run(make_table())
+        assert await beside.read(count()) == 0
+
+
+async def test_two_services_in_two_schemas_of_one_database(server):
+    with postgres_config(server.url) as first, postgres_config(server.url) as second:
+        async with open_store(first, serving=True), open_store(second, serving=True) as store:
+            assert await store.read(the_epoch()) == 1
