@@ -42,8 +42,6 @@ class Timers:
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0
-    crashes: int = 0
-    crashed_at: float = -math.inf
 
 
 # Everything that an account does by itself, in this order. A duty does what is due of it and returns when to look

@@ -17,7 +17,7 @@ import trio
 
 from svc.edge import d1, workers
 from svc.edge.answers import DailyLimit
-from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError
+from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import digest, new_id, new_secret
 from svc.store import accounts, installs, operations
 from svc.worker import DATABASE_NAME, SCRIPT_NAME
@@ -77,6 +77,8 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
         reason = error.message if isinstance(error, ServiceError) else "It took too long."
         note = ServiceError("cloudflare_error", f"The edge platform failed: {reason}").noted()
         await context.store.run(installs.fail_install(operation, note, context.clock()))
+    except StoreUnavailable:
+        raise  # no fault of the install
     except ServiceError as error:
         await context.store.run(installs.fail_install(operation, error.noted(), context.clock()))
     timers.operation_at = 0

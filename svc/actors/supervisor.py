@@ -1,8 +1,9 @@
 """One actor per edge account, on demand: a task exists only while the account has mail or something due.
 
 The supervisor holds one heap of due times for all accounts, starts a bounded number of tasks a pass, restarts what
-crashed with a growing wait, and drains at shutdown. It is a sibling of the HTTP server, never its child: a crash here
-ends the process, a crash in one account does not touch the others.
+crashed with a growing wait, and drains at shutdown. It is a sibling of the HTTP server, never its child. Each life of
+an account's task is a fault domain: nothing that happens in it ends another or the process. A store that is away is
+waited for, and counts as nobody's crash.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 import math
 import zlib
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -20,24 +22,34 @@ import trio
 from svc.actors.account import AccountActor, Timers
 from svc.actors.budget import ReadBudget
 from svc.actors.live import LiveReads
+from svc.errors import ServiceError, StoreUnavailable
+from svc.faults import contained
 from svc.store import accounts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from svc.actors.context import Context
-    from svc.model import JsonObject
 
 log = logging.getLogger(__name__)
 
 # Starts a pass: enough for thousands of accounts a minute, few enough that requests between passes do not wait.
 _STARTS_PER_PASS = 50
 _PASS_PAUSE_S = 0.02
-# A crash this long after the last one is a new story: the wait starts again at its first value.
-_HEALTHY_S = 600.0
 _LONGEST_BACKOFF_S = 300.0
+# The accounts that wait for the store come back within this time after it.
+_LONGEST_STORE_WAIT_S = 30.0
 # From the nth crash in a row on, the account itself shows it.
 _CRASHES_SHOWN = 3
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Of one account, since its task last ran well."""
+
+    crashes: int = 0
+    shown: bool = False
+    without_store: int = 0
 
 
 class Supervisor:
@@ -51,6 +63,7 @@ class Supervisor:
         # An actor lives as long as somebody holds it: a caller who asks, or its task.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
         self._timers: dict[str, Timers] = {}
+        self._failures: dict[str, _Failures] = {}  # only of accounts that have some
         self._running: set[str] = set()
         self._due: list[tuple[float, str]] = []  # a heap; an entry counts only while it equals _due_at
         self._due_at: dict[str, float] = {}
@@ -73,12 +86,27 @@ class Supervisor:
         return {"known": len(self._timers), "running": len(self._running), "scheduled": len(self._due_at)}
 
     async def load(self) -> None:
-        """Read from the store what every account has due: unfinished work at once, the rest spread over a period."""
+        """Read from the store what every account has due: unfinished work at once, the rest spread over a period.
+
+        Waits for a store that is away.
+        """
+        failures = 0
+        while True:
+            try:
+                found = await self._context.store.read(accounts.all_edge_accounts())
+                crashed = set(await self._context.store.read(accounts.crashed_edge_accounts()))
+                break
+            except StoreUnavailable:
+                failures += 1
+                await trio.sleep(self._wait_s(failures, _LONGEST_STORE_WAIT_S))
         now = trio.current_time()
         period_s = self._context.config.timing.health_every_s
-        for edge_account_id, urgent in await self._context.store.read(accounts.all_edge_accounts()):
-            spread_s = zlib.crc32(edge_account_id.encode()) / 2**32 * period_s
+        for edge_account_id, urgent in found:
+            spread_s = _spread(edge_account_id) * period_s
             self._timers[edge_account_id] = Timers(health_at=now + spread_s)
+            if edge_account_id in crashed:
+                self._failures[edge_account_id] = _Failures(shown=True)
+                urgent = True
             self._schedule(edge_account_id, now if urgent else now + spread_s)
 
     async def run(self) -> None:
@@ -123,19 +151,15 @@ class Supervisor:
             self._nursery.start_soon(self._keep, actor, name=f"account {actor.edge_account_id}")
 
     async def _keep(self, actor: AccountActor) -> None:
-        """One life of the account's task: until nothing waits and nothing is due."""
+        """One life of the account's task: until nothing waits and nothing is due. Whatever fails in it ends here."""
         edge_account_id = actor.edge_account_id
+        next_due = math.inf
         try:
-            next_due = await actor.run()
-        except Exception:  # any crash of one account: logged, waited, restarted from the store
-            next_due = trio.current_time() + self._backoff_s(actor)
-            log.exception("actor crashed", extra={"edge_account": edge_account_id, "crashes": actor.timers.crashes})
-            if actor.timers.crashes == _CRASHES_SHOWN:
-                error: JsonObject = {
-                    "code": "internal",
-                    "message": "The service fails on this account; the operator's log has why.",
-                }
-                await self._context.store.run(accounts.set_error(edge_account_id, error))
+            crashes = self._failures.get(edge_account_id, _Failures()).crashes + 1
+            with contained(log, "actor crashed", edge_account=edge_account_id, crashes=crashes) as life:
+                next_due = await self._life(actor)
+            if life.failed:
+                next_due = trio.current_time() + await self._crashed(edge_account_id)
         finally:
             self._running.discard(edge_account_id)
         if len(actor.mailbox):
@@ -145,14 +169,44 @@ class Supervisor:
         if next_due != math.inf:
             self._schedule(edge_account_id, next_due)
 
-    def _backoff_s(self, actor: AccountActor) -> float:
-        now = trio.current_time()
-        if now - actor.timers.crashed_at > _HEALTHY_S:
-            actor.timers.crashes = 0
-        actor.timers.crashes += 1
-        actor.timers.crashed_at = now
-        wait_s: float = self._context.config.timing.crash_backoff_s * 2 ** (actor.timers.crashes - 1)
-        return min(_LONGEST_BACKOFF_S, wait_s)
+    async def _life(self, actor: AccountActor) -> float:
+        """When the account is due next: what the actor says, or soon, where the store is away."""
+        edge_account_id = actor.edge_account_id
+        try:
+            next_due = await actor.run()
+            failures = self._failures.get(edge_account_id)
+            if failures is not None and failures.shown:
+                await self._context.store.run(accounts.forget_crash(edge_account_id))
+        except StoreUnavailable:
+            failures = self._failures.setdefault(edge_account_id, _Failures())
+            failures.without_store += 1
+            wait_s = self._wait_s(failures.without_store, _LONGEST_STORE_WAIT_S)
+            return trio.current_time() + wait_s * (0.5 + 0.5 * _spread(edge_account_id))
+        self._failures.pop(edge_account_id, None)
+        return next_due
+
+    async def _crashed(self, edge_account_id: str) -> float:
+        """Count a crash, and let the account show it when it is not the first; how long to wait, in seconds."""
+        failures = self._failures.setdefault(edge_account_id, _Failures())
+        failures.crashes += 1
+        if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
+            with contained(log, "crash not shown", level=logging.WARNING, edge_account=edge_account_id) as noting:
+                await self._context.store.run(accounts.note_crash(edge_account_id, _CRASH.noted()))
+            failures.shown = not noting.failed  # the next crash tries it again
+        return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)
+
+    def _wait_s(self, failures: int, longest_s: float) -> float:
+        first_s: float = self._context.config.timing.crash_backoff_s
+        wait_s: float = first_s * 2 ** min(failures - 1, 20)
+        return min(longest_s, wait_s)
+
+
+_CRASH = ServiceError("internal", "The service fails on this account; the operator's log has why.")
+
+
+def _spread(edge_account_id: str) -> float:
+    """A number from 0 to 1, the same for an account at all times, so that not all are due at once."""
+    return zlib.crc32(edge_account_id.encode()) / 2**32
 
 
 @asynccontextmanager

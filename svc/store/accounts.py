@@ -209,9 +209,26 @@ def move(account_id: str, from_states: Sequence[AccountState], to: AccountState,
     return True
 
 
-def set_error(edge_account_id: str, error: JsonObject) -> Tx[None]:
-    """Show an error on the account; its state stays."""
-    yield sql("update accounts set error = $2 where edge_account_id = $1", edge_account_id, json.dumps(error))
+def note_crash(edge_account_id: str, note: JsonObject) -> Tx[None]:
+    """Show on the account that the service fails on it; another error, which is still true, stays."""
+    yield sql(
+        "update accounts set error = $2 where edge_account_id = $1 and error is null", edge_account_id, json.dumps(note)
+    )
+
+
+def forget_crash(edge_account_id: str) -> Tx[None]:
+    """The service works on the account again."""
+    yield sql("update accounts set error = null where edge_account_id = $1 and error like $2", edge_account_id, _CRASH)
+
+
+def crashed_edge_accounts() -> Tx[list[str]]:
+    """The accounts that show that the service fails on them."""
+    rows = yield sql("select edge_account_id from accounts where error like $1", _CRASH)
+    return [row["edge_account_id"] for row in rows]
+
+
+# The beginning of the JSON of a note of `internal`.
+_CRASH = '{"code": "internal", %'
 
 
 def warn(account_id: str, warning: str) -> Tx[None]:

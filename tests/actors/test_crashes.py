@@ -1,0 +1,197 @@
+"""What fails in one account ends there and is shown as long as it is true; a store that is away is nobody's crash."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+import trio
+import trio.testing
+
+from edge_worker.service import eventually
+from svc.actors.context import Context
+from svc.actors.supervisor import open_supervisor
+from svc.config import Config, Timing
+from svc.errors import ServiceError, StoreUnavailable
+from svc.store import accounts, open_store
+from svc.store.tx import sql
+from tests.databases import postgres_config, sqlite_config
+from tests.store.makers import an_account
+
+if TYPE_CHECKING:
+    from svc.actors.supervisor import Supervisor
+    from svc.clock import Clock
+    from svc.model import JsonObject
+    from svc.store.tx import Store, Tx
+
+EDGE_ACCOUNT = "a" * 32
+NOTE: JsonObject = {"code": "internal", "message": "The service fails on this account; the operator's log has why."}
+
+
+def context_on(store: Store, clock: Clock, crash_backoff_s: float = 0.01) -> Context:
+    config = Config(timing=Timing(drain_s=1, crash_backoff_s=crash_backoff_s))
+    none = cast("Any", None)  # no operation of these tests reaches the platform
+    return Context(store=store, edge=none, vault=none, config=config, clock=clock, bundle=none, push_url="")
+
+
+async def crash_once(supervisor: Supervisor) -> None:
+    async def crash() -> None:
+        raise RuntimeError("a bug")
+
+    with pytest.raises(ServiceError, match="internal"):
+        await supervisor.account(EDGE_ACCOUNT)._ask(crash)
+
+
+async def idle(supervisor: Supervisor) -> None:
+    """Wait until no account's task runs."""
+    while supervisor.stats()["running"]:
+        await trio.lowlevel.checkpoint()
+
+
+def the_error() -> Tx[object]:
+    account = yield from accounts.account_by_edge_id(EDGE_ACCOUNT)
+    return accounts.present(account).error
+
+
+def with_state(state: str) -> Tx[str]:
+    account_id = yield from an_account(edge_account_id=EDGE_ACCOUNT, link_host=False)
+    yield sql("update accounts set state = $2 where id = $1", account_id, state)
+    return account_id
+
+
+async def test_an_account_shows_its_crashes_until_it_runs_well_again(store, clock, expected_errors):
+    expected_errors.allow("actor crashed")
+    await store.run(with_state("ready"))
+    # The next life comes when it is asked for, not by itself: what an account shows in between can be looked at.
+    async with open_supervisor(context_on(store, clock, crash_backoff_s=3600)) as supervisor:
+        for shown in [None, None, NOTE]:
+            await crash_once(supervisor)
+            await idle(supervisor)
+            assert await store.read(the_error()) == shown
+        supervisor.account(EDGE_ACCOUNT).wake()
+        await idle(supervisor)
+        assert await store.read(the_error()) is None
+
+
+async def test_an_error_that_is_still_true_is_not_replaced(store, clock, expected_errors):
+    expected_errors.allow("actor crashed")
+    other: JsonObject = {"code": "resource_drift", "message": "It was deleted outside."}
+    account_id = await store.run(with_state("ready"))
+    await store.run(accounts.move(account_id, ("ready",), "resource_drift", other))
+    async with open_supervisor(context_on(store, clock, crash_backoff_s=3600)) as supervisor:
+        for _ in range(4):
+            await crash_once(supervisor)
+            await idle(supervisor)
+        assert await store.read(the_error()) == other
+        supervisor.account(EDGE_ACCOUNT).wake()
+        await idle(supervisor)
+        assert await store.read(the_error()) == other
+
+
+async def test_a_crash_of_an_earlier_process_is_forgotten_when_the_account_runs_well(store, clock):
+    await store.run(with_state("ready"))
+    await store.run(accounts.note_crash(EDGE_ACCOUNT, NOTE))
+    async with open_supervisor(context_on(store, clock)):
+
+        async def look() -> bool | None:
+            return True if await store.read(the_error()) is None else None
+
+        await eventually(look)
+
+
+async def test_a_crash_that_cannot_be_noted_ends_nothing(tmp_path, clock, expected_errors):
+    """The store fails from the third crash on, where the account's note is to be written."""
+    expected_errors.allow("actor crashed")
+    expected_errors.allow("the store is lost")
+    async with open_store(sqlite_config(tmp_path)) as store:
+        await store.run(with_state("ready"))
+        await store.run(no_patience())
+        async with open_supervisor(context_on(store, clock, crash_backoff_s=3600)) as supervisor:
+            with closing(sqlite3.connect(tmp_path / "svc.db", isolation_level=None)) as other:
+                other.execute("begin immediate")
+                for _ in range(4):
+                    await crash_once(supervisor)
+                    await idle(supervisor)
+                other.execute("rollback")
+            assert await store.read(the_error()) is None
+            await crash_once(supervisor)
+            await idle(supervisor)
+            assert await store.read(the_error()) == NOTE
+
+
+def no_patience() -> Tx[None]:
+    """The writer's connection does not wait for a lock of another program."""
+    yield sql("pragma busy_timeout = 1")
+
+
+async def test_work_that_meets_a_failing_store_is_done_when_it_works_again(tmp_path, clock, caplog, expected_errors):
+    expected_errors.allow("the store is lost")
+    async with open_store(sqlite_config(tmp_path)) as store:
+        account_id = await store.run(with_state("ready"))
+        await store.run(was_installed_long_ago(account_id))
+        await store.run(no_patience())
+        with closing(sqlite3.connect(tmp_path / "svc.db", isolation_level=None)) as other:
+            other.execute("begin immediate")
+            async with open_supervisor(context_on(store, clock)) as supervisor:
+                supervisor.account(EDGE_ACCOUNT).wake()
+                while store.condition.trouble is None:
+                    await trio.lowlevel.checkpoint()
+                for _ in range(5):  # it tries again by itself, and its failures count as nobody's crash
+                    supervisor.account(EDGE_ACCOUNT).wake()
+                    await idle(supervisor)
+                assert supervisor.stats()["scheduled"] == 1
+                other.execute("rollback")
+
+                async def look() -> bool | None:
+                    account = accounts.present(await store.read(accounts.account_by_edge_id(EDGE_ACCOUNT)))
+                    return True if account.state == "no_connection" else None
+
+                await eventually(look)
+        assert await store.read(the_error()) is None
+    assert "actor crashed" not in caplog.text
+
+
+def was_installed_long_ago(account_id: str) -> Tx[None]:
+    """So long that the account's silence is due to be noted."""
+    yield sql("update accounts set installed_at = 1 where id = $1", account_id)
+
+
+async def test_a_call_that_meets_a_failing_store_is_told_so(tmp_path, clock, expected_errors):
+    expected_errors.allow("the store is lost")
+    async with open_store(sqlite_config(tmp_path)) as store:
+        await store.run(no_patience())
+
+        async def write() -> None:
+            await store.run(with_state("ready"))
+
+        with closing(sqlite3.connect(tmp_path / "svc.db", isolation_level=None)) as other:
+            other.execute("begin immediate")
+            async with open_supervisor(context_on(store, clock)) as supervisor:
+                with pytest.raises(StoreUnavailable, match="Another program holds"):
+                    await supervisor.account(EDGE_ACCOUNT)._ask(write)
+
+
+async def test_the_accounts_are_loaded_when_the_store_answers(server, clock, expected_errors):
+    expected_errors.allow("the store is lost")
+    with postgres_config(server.url) as config:
+        async with open_store(config, serving=True) as store, trio.open_nursery() as nursery:
+            await store.run(with_state("ready"))
+            await trio.to_thread.run_sync(server.kill)
+            known: list[int] = []
+
+            async def supervise() -> None:
+                async with open_supervisor(context_on(store, clock)) as supervisor:
+                    known.append(supervisor.stats()["known"])
+
+            nursery.start_soon(supervise)
+            while store.condition.trouble is None:
+                await trio.lowlevel.checkpoint()
+            await trio.to_thread.run_sync(server.start)
+            await eventually(lambda: _first(known))
+        assert known == [1]
+
+
+async def _first(found: list[int]) -> int | None:
+    return found[0] if found else None

@@ -1,0 +1,146 @@
+"""The store goes away under a running service: it lives, says so at /readyz, and does what was due when it is back."""
+
+from __future__ import annotations
+
+import resource
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from edge_worker.service import Service, eventually, open_service
+from tests.databases import postgres_config, sqlite_config
+from tests.journeys.conftest import connect, settings_of
+from tests.journeys.test_kill import met
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from svc.config import Store as StoreConfig
+    from tests.databases import OwnPostgres
+
+
+class Outage:
+    """A store that can be taken away from a service and given back. Both methods block."""
+
+    def __init__(self, config: StoreConfig, begin: Callable[[Service], None], end: Callable[[Service], None]) -> None:
+        self.config = config
+        self.begin = begin
+        self.end = end
+
+
+@contextmanager
+def full_disk(tmp_path) -> Iterator[Outage]:
+    """To SQLite a limit on the size of files is a full disk: its log cannot grow."""
+
+    def begin(service: Service) -> None:
+        log_bytes = (tmp_path / "svc.db-wal").stat().st_size
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (log_bytes, resource.RLIM_INFINITY))
+
+    def end(service: Service) -> None:
+        limit = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, limit)
+
+    yield Outage(sqlite_config(tmp_path), begin, end)
+
+
+@contextmanager
+def killed_server(server: OwnPostgres) -> Iterator[Outage]:
+    with postgres_config(server.url) as config:
+        yield Outage(config, lambda _: server.kill(), lambda _: server.start())
+
+
+@pytest.fixture(params=["full disk", "killed server"])
+def outage(request, tmp_path) -> Iterator[Outage]:
+    made = full_disk(tmp_path) if request.param == "full disk" else killed_server(request.getfixturevalue("server"))
+    with made as opened:
+        yield opened
+
+
+async def ready(service: Service, status: int) -> Any:
+    """Wait until /readyz answers with `status`; its body."""
+
+    async def look() -> Any:
+        assert (await service.client.get(f"{service.url}/healthz")).status_code == 200
+        answer = await service.client.get(f"{service.url}/readyz")
+        return answer.json() if answer.status_code == status else None
+
+    return await eventually(look)
+
+
+async def still_away(service: Service) -> None:
+    """Some seconds go by, in which the sync is tried again and again."""
+    answers: list[int] = []
+
+    async def look() -> bool | None:
+        answers.append((await service.client.get(f"{service.url}/readyz")).status_code)
+        return True if len(answers) == 15 else None
+
+    await eventually(look)
+    assert set(answers) == {503}
+
+
+async def test_a_sync_that_waits_outlives_a_store_that_goes_away(emulator, customer, outage, tmp_path):
+    settings = settings_of(emulator, outage.config, SVC_TIMING_SYNC_RETRY_S="0.2", SVC_TIMING_CRASH_BACKOFF_S="0.05")
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        account_id = await connect(service, customer)
+        await emulator.fault("refuse", "*/query", method="POST", status=503, times=None)
+        body = {"account_id": account_id, "url": "https://a.example", "code": "abc"}
+        link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
+
+        await trio.to_thread.run_sync(outage.begin, service)
+        await emulator.clear_faults()
+        error = (await ready(service, 503))["error"]
+        assert error["code"] == "busy"
+        assert "store" in error["message"]
+        refused = await service.call("POST", "/v1/links", {**body, "code": "xyz"}, expect=503)
+        assert refused["error"]["code"] == "busy"
+        assert "account" not in refused["error"]["message"]
+        await still_away(service)
+        assert service.process.poll() is None
+
+        await trio.to_thread.run_sync(outage.end, service)
+        assert await ready(service, 200) == {"ok": True}
+        await service.synced(f"/v1/links/{link['id']}")
+        account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+        assert (account["state"], account["error"]) == ("ready", None)
+
+
+async def test_an_install_outlives_a_store_that_goes_away(emulator, customer, outage, tmp_path):
+    settings = settings_of(emulator, outage.config, SVC_TIMING_CRASH_BACKOFF_S="0.05")
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=2)
+        body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+        account_id = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]["id"]
+        await met(emulator)
+        await trio.to_thread.run_sync(outage.begin, service)
+        await ready(service, 503)
+        await still_away(service)
+        await trio.to_thread.run_sync(outage.end, service)
+        account = await service.account_in(account_id, "ready", "connected")
+        assert (account["state"], account["error"]) == ("ready", None)
+    held = (await emulator.state())["accounts"][customer.account_id]
+    assert (list(held["scripts"]), len(held["databases"]), len(held["tokens"])) == (["svc-edge"], 1, 1)
+
+
+async def test_a_service_whose_store_was_taken_over_ends(emulator, server, tmp_path):
+    """Stopped while PostgreSQL was started again, it comes too late: another service has the store."""
+    with postgres_config(server.url) as config:
+        settings = settings_of(emulator, config)
+
+        async def serve_first() -> None:
+            async with open_service(tmp_path / "first", settings) as first:
+                first.process.send_signal(signal.SIGSTOP)
+                await trio.to_thread.run_sync(server.kill)
+                await trio.to_thread.run_sync(server.start)
+                async with open_service(tmp_path / "second", settings) as second:
+                    first.process.send_signal(signal.SIGCONT)
+                    assert await first.process.wait() == 1
+                    await ready(second, 200)
+
+        with pytest.raises(AssertionError, match="svc: Another svc serve has taken over the store of this one"):
+            await serve_first()
