@@ -91,7 +91,7 @@ class Push:
         """Take a push; sent twice, it changes nothing."""
         key = digest(bearer(request.headers.get("Authorization")))
         now = self._clock()
-        account = await self._store.read(accounts.account_of_worker_key(key, now))
+        account = await self._store.peek(accounts.account_of_worker_key(key, now))
         if account is None:
             raise Unauthorized
         head = parse_body(_Head, await raw_body())

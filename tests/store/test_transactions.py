@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
-from svc.errors import Conflict
-from svc.store import open_store
+from svc.errors import Conflict, NotFound
+from svc.store import open_store, users
 from svc.store.tx import many, placeholders, sql
 from tests.store.table import count, ids, make_table, pair, put
 
@@ -227,3 +227,23 @@ def test_a_statement_names_exactly_its_parameters(text, parameters):
 def test_a_statement_does_not_show_its_parameters():
     assert "secret" not in repr(sql("select $1", "secret"))
     assert "secret" not in repr(many("select $1", [("secret",)]))
+
+
+async def test_a_peek_reads_what_was_committed_before_it(store):
+    user = await store.run(users.add_user("peek@example.com", "hash", 1))
+    assert user is not None
+    assert await store.peek(users.get_user(user.id)) == user
+    await store.run(users.set_plan("peek@example.com", "api"))
+    seen = await store.peek(users.get_user(user.id))
+    assert seen is not None
+    assert seen.plan == "api"
+
+
+async def test_a_peek_raises_what_its_transaction_raises_and_the_next_one_works(store):
+    def fails() -> Tx[None]:
+        yield sql("select count(*) as n from users")
+        raise NotFound
+
+    with pytest.raises(NotFound):
+        await store.peek(fails())
+    assert await store.peek(users.get_user(1)) is None
