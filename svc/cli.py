@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ def _config_path(given: str | None) -> Path | None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="svc", description="Page counters and short links on edge accounts.")
+    parser.add_argument("--version", action="version", version=f"svc {version('svc')}")
     parser.set_defaults(config=None)
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--config", metavar="PATH", help="the configuration; default: config.toml, if it is there")
@@ -49,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", parents=[shared], help="check configuration, key file, bundle, store")
     check.set_defaults(command=_check)
 
-    user = commands.add_parser("user", help="the operator's hands").add_subparsers(required=True, metavar="ACTION")
+    user = commands.add_parser("user", help="manage users").add_subparsers(required=True, metavar="ACTION")
     add = user.add_parser("add", parents=[shared], help="add a user")
     add.add_argument("email")
     add.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
@@ -63,7 +65,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(config: Config, _arguments: argparse.Namespace) -> int:
-    from svc.main import run, set_up_logging
+    from svc.logs import set_up_logging
+    from svc.main import run
 
     def announce(url: str) -> None:
         print(json.dumps({"ready": True, "url": url}), flush=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0)]
+Days = Annotated[float, Field(gt=0)]
 
 
 class ConfigError(Exception):
@@ -135,7 +136,7 @@ class Timing(_Section):
     sync_retry_s: Seconds = 5
     route_retry_s: Seconds = 300
     health_every_s: Seconds = 3600
-    retiring_days: Seconds = 30
+    retiring_days: Days = 30
     token_days: Positive = 365
     previous_key_s: Seconds = 86_400
     session_s: Seconds = 3600
@@ -159,6 +160,12 @@ class Config(_Section):
     limits: Limits = Limits()
     timing: Timing = Timing()
 
+    @model_validator(mode="after")
+    def _a_connect_can_finish(self) -> Config:
+        if self.http.graceful_s <= self.edge.connect_s:
+            raise ValueError("[http] graceful_s must be above [edge] connect_s, or a shutdown cuts a connect short")
+        return self
+
 
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:
     """The configuration of the file at `path` (None: only defaults), overridden by SVC_<SECTION>_<KEY>.
@@ -173,8 +180,13 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
     try:
         return Config.model_validate(settings)
     except ValidationError as error:
-        lines = [f"  [{'] '.join(str(part) for part in issue['loc'])}: {issue['msg']}" for issue in error.errors()]
+        lines = [f"  {_place(issue['loc'])}{issue['msg'].removeprefix('Value error, ')}" for issue in error.errors()]
         raise ConfigError("The configuration cannot be used:\n" + "\n".join(lines)) from None
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """`[http] bind: `; nothing for what concerns several sections."""
+    return f"[{'] '.join(str(part) for part in location)}: " if location else ""
 
 
 def _read(path: Path) -> dict[str, dict[str, object]]:

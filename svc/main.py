@@ -6,7 +6,6 @@ SIGTERM or SIGINT ends it in order: no new connections, running requests have `g
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -118,31 +117,3 @@ def _limit_the_end(config: Config) -> None:
 def _exit_hard() -> None:
     print("svc: the shutdown took too long; ending hard", file=sys.stderr, flush=True)  # noqa: T201  # logging may hang
     os._exit(1)
-
-
-class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, the extras, the traceback."""
-
-    _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as one line."""
-        line = {
-            "at": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}",
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **{name: value for name, value in vars(record).items() if name not in self._STANDARD},
-        }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
-
-
-def set_up_logging() -> None:
-    """Log to stderr, one JSON object a line. httpx says every address at INFO: only its warnings are wanted."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter())
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    for name in ("httpx", "httpcore", "hypercorn"):
-        logging.getLogger(name).setLevel(logging.WARNING)

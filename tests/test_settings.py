@@ -52,6 +52,7 @@ def test_the_environment_overrides_the_file():
         ({"SVC_EDGE_API_BASE_URL": "ftp://x"}, "api_base_url"),
         ({"SVC_MAIL_TRANSPORT": "smtp"}, "smtp_url"),
         ({"SVC_HTTP_TRUSTED_PROXIES": "nonsense"}, "trusted_proxies"),
+        ({"SVC_HTTP_GRACEFUL_S": "5", "SVC_EDGE_CONNECT_S": "60"}, "[http] graceful_s must be above [edge] connect_s"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(environ, named):
