@@ -9,7 +9,7 @@ import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import trio
 
@@ -88,24 +88,27 @@ def _check(config: Config, _arguments: argparse.Namespace) -> int:
 
 def _user_add(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import system_clock
-    from svc.passwords import SHORTEST, hash_password
+    from svc.errors import Invalid
+    from svc.http.bodies import SignUp, parsed
+    from svc.passwords import hash_password
     from svc.store import open_store, users
 
     password = sys.stdin.readline().rstrip("\n") if arguments.password_stdin else getpass.getpass("Password: ")
-    address = arguments.email.strip().lower()
-    if len(password) < SHORTEST or "@" not in address:
-        print(f"svc: it takes an e-mail address and a password of {SHORTEST} characters", file=sys.stderr)
+    try:
+        sign_up = parsed(SignUp, email=arguments.email.strip(), password=password)
+    except Invalid as error:
+        for issue in cast("list[dict[str, str]]", (error.details or {})["issues"]):
+            print(f"svc: {issue['path']} {issue['message']}", file=sys.stderr)
         return 1
 
     async def add() -> bool:
+        password_hash = hash_password(sign_up.password.get_secret_value())
         async with open_store(config.store) as store:
-            user = await store.run(users.add_user(address, hash_password(password), system_clock()))
-            if user is not None and arguments.confirmed:
-                await store.run(users.confirm_address(address))
-            return user is not None
+            tx = users.add_user(sign_up.email, password_hash, system_clock(), confirmed=arguments.confirmed)
+            return await store.run(tx) is not None
 
     if not trio.run(add):
-        print(f"svc: there is a user {address} already", file=sys.stderr)
+        print(f"svc: there is a user {sign_up.email} already", file=sys.stderr)
         return 1
     return 0
 

@@ -21,6 +21,8 @@ from pydantic import (
     model_validator,
 )
 
+from svc.emails import parse_sender
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -95,12 +97,12 @@ class Vault(_Section):
 
 
 class Mail(_Section):
-    """How mails leave."""
+    """How e-mails leave."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
 
     transport: Literal["smtp", "file"] = "file"
-    sender: str = Field(default="svc@localhost", alias="from", pattern=r"^[^@\s]+@[^@\s]+$")
+    sender: Annotated[str, AfterValidator(parse_sender)] = Field(default="svc@localhost", alias="from")
     smtp_url: SecretStr = SecretStr("")
     folder: Path = Path("var/mail")
 
@@ -124,6 +126,7 @@ class Limits(_Section):
     requests_per_minute: Positive = 120
     report_reads_per_minute: Positive = 30
     sign_ins_per_minute: Positive = 10
+    wrong_passwords_per_hour: Positive = 20
     mailbox_depth: Positive = 16
 
 

@@ -1,18 +1,22 @@
-"""Mails: written in the background, sent by SMTP or put into a folder.
+"""E-mails leave: composed and sent in the background, by SMTP or into a folder.
 
 A request only posts a job; composing (which may read and write the store) and sending happen in the mailer's own
-task, so the answer tells nothing about whether an address is known, and a client that hangs up stops nothing.
+task, so the answer tells nothing about whether an address is known, and a client that hangs up stops nothing. Each
+e-mail is a fault domain of its own.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import smtplib
 import ssl
+import stat
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from email.headerregistry import Address
 from email.message import EmailMessage
+from email.policy import default as default_policy
 from email.utils import formatdate, make_msgid
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -20,12 +24,13 @@ from urllib.parse import unquote, urlsplit
 import trio
 
 from svc.clock import system_clock
+from svc.emails import Email
 from svc.errors import Busy
+from svc.faults import contained
 from svc.ids import new_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from svc.config import Mail
 
@@ -33,26 +38,22 @@ log = logging.getLogger(__name__)
 
 # Waiting jobs; the limits on /auth let through far fewer than can be sent, so more means that the mail server hangs.
 _DEPTH = 1_000
-# Letters under way at once: one that is tried again must not hold up the others.
+# E-mails under way at once: one that is tried again must not hold up the others.
 _SENDERS = 4
 _ATTEMPTS = 4
 _FIRST_WAIT_S = 2.0
 _SMTP_TIMEOUT_S = 20
-# At shutdown: for the letters that are under way. What is lost can be asked for again on the page.
+# At shutdown: for the e-mails that are under way. What is lost can be asked for again on the page.
 _DRAIN_S = 5.0
 
 
-@dataclass(frozen=True)
-class Letter:
-    """One mail, plain text."""
+# A header is never folded: some programs do not join an address that comes in two lines.
+_POLICY = default_policy.clone(max_line_length=998)
+_FILE_MODE = 0o600
+_FOLDER_MODE = 0o700
 
-    to: str
-    subject: str
-    text: str
-
-
-Compose = Callable[[], Awaitable[Letter | None]]
-Transport = Callable[["Mail", EmailMessage], None]
+Compose = Callable[[], Awaitable[Email | None]]
+Transport = Callable[["Mail", Email, EmailMessage], None]
 
 
 class Mailer:
@@ -66,7 +67,7 @@ class Mailer:
         self._settled.set()
 
     def post(self, compose: Compose) -> None:
-        """Have a letter composed and sent; None from `compose`: nothing is to be sent. Raises Busy."""
+        """Have an e-mail composed and sent; None from `compose`: nothing is to be sent. Raises Busy."""
         try:
             self._send.send_nowait(compose)
         except trio.WouldBlock:
@@ -81,30 +82,26 @@ class Mailer:
     async def run(self) -> None:
         """Work, for ever."""
         async for compose in self._receive:
-            await self._deliver(compose)
+            with contained(log, "e-mail failed"):
+                await self._deliver(compose)
             self._posted -= 1
             if not self._posted:
                 self._settled.set()
 
     async def _deliver(self, compose: Compose) -> None:
-        try:
-            letter = await compose()
-        except Exception:  # the mailer outlives a letter that cannot be composed, whatever the reason
-            log.exception("letter not composed")
+        email = await compose()
+        if email is None:
             return
-        if letter is None:
-            return
-        message = _message(self._config.sender, letter)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                await trio.to_thread.run_sync(_transport(self._config), self._config, message)
+                await trio.to_thread.run_sync(_send, self._config, email)
                 return
             except (OSError, smtplib.SMTPException) as error:
                 # The error's text may quote the address; its type says what an operator needs.
-                log.warning("mail not sent", extra={"attempt": attempt, "reason": type(error).__name__})
+                log.warning("e-mail not sent", extra={"attempt": attempt, "reason": type(error).__name__})
                 if attempt < _ATTEMPTS:
                     await trio.sleep(_FIRST_WAIT_S * 4 ** (attempt - 1))
-        log.error("mail given up; run: svc check")
+        log.error("e-mail given up; run: svc check")
 
 
 @asynccontextmanager
@@ -121,14 +118,19 @@ async def open_mailer(config: Mail) -> AsyncIterator[Mailer]:
 
 
 async def check_mail(config: Mail) -> None:
-    """Whether mails can leave: the folder can be written, or the server lets us in. Raises OSError."""
+    """Whether e-mails can leave: the folder can be written, and by nobody else, or the server lets us in.
+
+    Raises OSError.
+    """
 
     def look() -> None:
         if config.transport == "file":
-            config.folder.mkdir(parents=True, exist_ok=True)
+            config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
             probe = config.folder / f".{new_id('probe')}"
-            probe.touch()
+            probe.touch(_FILE_MODE)
             probe.unlink()
+            if stat.S_IMODE(config.folder.stat().st_mode) & 0o077:
+                raise OSError(f"others can look into {config.folder}; run: chmod 700 {config.folder}")
             return
         try:
             with _connected(config) as server:
@@ -139,34 +141,43 @@ async def check_mail(config: Mail) -> None:
     await trio.to_thread.run_sync(look)
 
 
-def _message(sender: str, letter: Letter) -> EmailMessage:
-    message = EmailMessage()
-    message["From"] = sender
-    message["To"] = letter.to
-    message["Subject"] = letter.subject
+def message_of(sender: str, email: Email) -> EmailMessage:
+    """The e-mail as it leaves, with exactly one recipient. Raises ValueError: a header would be more than a line."""
+    message = EmailMessage(_POLICY)
+    message["From"] = Address(addr_spec=sender)
+    message["To"] = Address(addr_spec=email.to)
+    message["Subject"] = email.subject
     message["Date"] = formatdate(system_clock() / 1000)
     message["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(letter.text, cte="8bit")
+    message.set_content(email.text, cte="8bit")
     return message
 
 
-def _transport(config: Mail) -> Transport:
-    return _into_folder if config.transport == "file" else _by_smtp
+def _send(config: Mail, email: Email) -> None:
+    transport: Transport = _into_folder if config.transport == "file" else _by_smtp
+    transport(config, email, message_of(config.sender, email))
 
 
-def _into_folder(config: Mail, message: EmailMessage) -> None:
-    """One .eml a mail; written beside and renamed, so that a reader never meets half of one."""
-    config.folder.mkdir(parents=True, exist_ok=True)
-    path: Path = config.folder / f"{new_id('mail')}.eml"
+def _into_folder(config: Mail, email: Email, message: EmailMessage) -> None:
+    """One .eml an e-mail; written beside and renamed, so that a reader never meets half of one."""
+    config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+    path = config.folder / f"{new_id('mail')}.eml"
     beside = path.with_suffix(".tmp")
-    beside.write_bytes(message.as_bytes())
-    beside.rename(path)
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE), "wb") as file:
+            file.write(message.as_bytes())
+        if email.send:
+            beside.rename(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
-def _by_smtp(config: Mail, message: EmailMessage) -> None:
+def _by_smtp(config: Mail, email: Email, message: EmailMessage) -> None:
+    if not email.send:
+        return
     with _connected(config) as server:
-        server.send_message(message)
+        server.send_message(message, from_addr=config.sender, to_addrs=[email.to])
 
 
 def _connected(config: Mail) -> smtplib.SMTP:

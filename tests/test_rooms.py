@@ -16,6 +16,7 @@ FLOOR = {
     "svc.ids",
     "svc.clock",
     "svc.config",
+    "svc.emails",
     "svc.vault",
     "svc.worker",
 }

@@ -1,48 +1,60 @@
 """/auth: sign-up, confirmation, sign-in, password reset; the page session.
 
-What is said never tells whether an address is known: answers are the same, the work before them is the same, and
-mails are composed after the answer.
+No answer reveals whether an address is known: answers are the same, the work before them is the same, and so is the
+work behind them: e-mails are prepared for every address, and only those for somebody are sent.
+
+Tries are counted before a body is read. Wrong passwords are also counted for each address, wherever they come from;
+a browser from which its user signed in before has a count of its own, so that a stranger cannot lock anybody out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import re
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 from quart import Response, request
 
+from svc import emails
 from svc.clock import DAY_MS, iso
 from svc.errors import Invalid, ServiceError, Unauthorized
 from svc.http import wire
 from svc.http.bodies import Address, Credentials, Nothing, Reset, SignUp, Token
-from svc.http.credentials import RateLimited, bearer
+from svc.http.credentials import RateLimited, bearer, networks_of
 from svc.http.gate import body_of, reply, route
 from svc.http.limits import SlidingLimit
 from svc.ids import digest, new_secret
-from svc.mail import Letter
 from svc.passwords import hash_password, verify_password
-from svc.store import sessions, users
+from svc.store import devices, sessions, users
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from quart_trio import QuartTrio
 
+    from svc.emails import Email
     from svc.http.app import Deps
     from svc.http.gate import Gate
     from svc.model import User
+    from svc.store.tx import Tx
 
 REFRESH_COOKIE = "svc_refresh"
+DEVICE_COOKIE = "svc_device"
 
-Purpose = Literal["confirm", "reset"]
-_ComposeFor = Callable[[str], Awaitable[Letter | None]]
 T = TypeVar("T")
 
 # argon2id takes 50 ms of a core and 64 MiB each.
 _HASHES_AT_ONCE = 2
-# Letters to one address in an hour: enough for somebody who looks in the wrong folder, too few to be a nuisance.
-_LETTERS_AN_HOUR = 5
+# E-mails to one address in an hour: enough for somebody who looks in the wrong folder, too few to be a nuisance.
+_EMAILS_AN_HOUR = 5
+# A /24 or a /48 may hold several customers; more than a few who sign in within the same minute are rare.
+_NETWORKS_AROUND = 5
+_DEVICE_DAYS = 400  # the longest that browsers keep a cookie
+# Not the framework's parser: it takes all of a header apart, and other applications of the host send long ones.
+_COOKIE = {
+    name: re.compile(rf"(?:^|; ?){name}=([A-Za-z0-9_-]{{1,200}})(?:;|$)") for name in (REFRESH_COOKIE, DEVICE_COOKIE)
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,9 @@ class Auth:
         self._gate = gate
         self._hashing = trio.CapacityLimiter(_HASHES_AT_ONCE)
         self._tries = SlidingLimit(deps.config.limits.sign_ins_per_minute)
-        self._letters = SlidingLimit(_LETTERS_AN_HOUR, window_s=3600)
+        self._tries_around = SlidingLimit(deps.config.limits.sign_ins_per_minute * _NETWORKS_AROUND)
+        self._wrong_passwords = SlidingLimit(deps.config.limits.wrong_passwords_per_hour, window_s=3600)
+        self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
 
     def add_routes(self, app: QuartTrio) -> None:
         """Put the handlers under their paths."""
@@ -81,59 +95,69 @@ class Auth:
         route(app, "POST", "/auth/password-reset/confirm", self.reset)
 
     async def sign_up(self) -> Response:
-        """A new user, and a letter with the link that confirms the address."""
-        body = await body_of(SignUp)
+        """A new user, and an e-mail with the link that confirms the address.
+
+        Over the limit of e-mails to the address nothing is made: without its link a sign-up could not be confirmed.
+        """
         self._count_try()
+        body = await body_of(SignUp)
         password_hash = await self._in_thread(hash_password, body.password.get_secret_value())
-        await self._store.run(users.add_user(body.email, password_hash, self._clock()))
-        self._post(self._confirm_or_known, body.email)
+        if self._may_send(body.email):
+            token, expires_at = self._new_token()
+            user = await self._store.run(
+                users.sign_up(body.email, password_hash, digest(token), expires_at, self._clock())
+            )
+            email = (
+                emails.account_exists(body.email, self._base_url)
+                if user is None
+                else emails.confirm_address(body.email, self._link("confirm", token), self._hours(), self._base_url)
+            )
+            self._mailer.post(lambda: _ready(email))
         return reply({"ok": True}, 202)
 
     async def resend(self) -> Response:
-        """The letter of the sign-up once more."""
-        body = await body_of(Address)
+        """The e-mail of the sign-up once more."""
         self._count_try()
-        self._post(self._confirm_if_needed, body.email)
+        body = await body_of(Address)
+        if self._may_send(body.email):
+            self._mailer.post(lambda: self._confirm_email(body.email))
         return reply({"ok": True}, 202)
 
     async def confirm(self) -> Response:
-        """The link of the letter was opened."""
-        body = await body_of(Token)
+        """The link of the e-mail was opened."""
         self._count_try()
+        body = await body_of(Token)
         if await self._store.run(users.confirm_user(digest(body.token.get_secret_value()), self._clock())) is None:
             raise _stale_link()
         return reply({"ok": True})
 
     async def sign_in(self) -> Response:
         """A page session: an access token in the body, a refresh token in a cookie."""
-        body = await body_of(Credentials)
         self._count_try()
-        found = await self._store.read(users.find_user(body.email))
-        stored = found[1] if found is not None else None
+        body = await body_of(Credentials)
+        device = digest(_cookie(DEVICE_COOKIE))
+        user, stored, known = await self._store.read(_sign_in_facts(body.email, device))
+        counted_as = f"device {device}" if known else f"address {digest(body.email)}"
+        self._count_wrong_password(counted_as)
         right = await self._in_thread(verify_password, stored, body.password.get_secret_value())
-        if found is None or not right:
+        if user is None or not right:
             raise Unauthorized("The e-mail address or the password is not right.")
-        pair = self._new_pair()
-        await self._store.run(
-            sessions.add_session(
-                found[0].id,
-                digest(pair.access),
-                pair.access_expires_at,
-                digest(pair.refresh),
-                pair.refresh_expires_at,
-                self._clock(),
-            )
-        )
-        return self._session(found[0], pair)
+        self._wrong_passwords.give_back(counted_as)
+        pair, new_device, now = self._new_pair(), None if known else new_secret("svd_"), self._clock()
+        await self._store.run(_begin_session(user, pair, device if new_device is None else digest(new_device), now))
+        response = self._session(user, pair)
+        if new_device is not None:
+            self._set_cookie(response, DEVICE_COOKIE, new_device, _DEVICE_DAYS * 86_400)
+        return response
 
     async def refresh(self) -> Response:
         """A new pair of tokens for the cookie's; the old pair is dead."""
-        await body_of(Nothing)
         self._count_try()
+        await body_of(Nothing)
         pair = self._new_pair()
         user = await self._store.run(
             sessions.rotate_session(
-                digest(request.cookies.get(REFRESH_COOKIE, "")),
+                digest(_cookie(REFRESH_COOKIE)),
                 digest(pair.access),
                 pair.access_expires_at,
                 digest(pair.refresh),
@@ -147,93 +171,78 @@ class Auth:
 
     async def sign_out(self) -> Response:
         """The session of the cookie, and that of the access token, end."""
+        self._count_try()
         await body_of(Nothing)
-        cookie = request.cookies.get(REFRESH_COOKIE)
+        cookie = _cookie(REFRESH_COOKIE)
         if cookie:
             await self._store.run(sessions.end_session(digest(cookie)))
         if request.headers.get("Authorization"):
             await self._store.run(sessions.end_session(digest(bearer(request.headers["Authorization"]))))
         response = reply({"ok": True})
-        self._set_cookie(response, "", 0)
+        self._set_cookie(response, REFRESH_COOKIE, "", 0)
         return response
 
     async def ask_reset(self) -> Response:
-        """A letter with a link that sets a new password, if there is such a user."""
-        body = await body_of(Address)
+        """An e-mail with a link that sets a new password, if there is such a user."""
         self._count_try()
-        self._post(self._reset_letter, body.email)
+        body = await body_of(Address)
+        if self._may_send(body.email):
+            self._mailer.post(lambda: self._reset_email(body.email))
         return reply({"ok": True}, 202)
 
     async def reset(self) -> Response:
-        """A new password; all sessions of the user end."""
-        body = await body_of(Reset)
+        """A new password; all sessions of the user end. Whoever opened the link may sign in from this browser."""
         self._count_try()
+        body = await body_of(Reset)
         password_hash = await self._in_thread(hash_password, body.password.get_secret_value())
-        token = digest(body.token.get_secret_value())
-        if await self._store.run(users.reset_password(token, password_hash, self._clock())) is None:
+        token, device = digest(body.token.get_secret_value()), new_secret("svd_")
+        if await self._store.run(_reset_password(token, password_hash, digest(device), self._clock())) is None:
             raise _stale_link()
-        return reply({"ok": True})
+        response = reply({"ok": True})
+        self._set_cookie(response, DEVICE_COOKIE, device, _DEVICE_DAYS * 86_400)
+        return response
 
-    # ------------------------------------------------------------------------------------------------- letters
+    # ----------------------------------------------------------------------------------- e-mails, after the answer
 
-    async def _confirm_or_known(self, email: str) -> Letter | None:
-        """After a sign-up: to a known address, a word that somebody tried."""
-        found = await self._store.read(users.find_user(email))
-        if found is None:
-            return None
-        if not found[0].email_confirmed:
-            return await self._confirm_letter(found[0])
-        return Letter(
-            email,
-            "You have an account already",
-            f"Somebody, probably you, signed up with this address at {self._base_url}.\n"
-            "You have an account there already; if you forgot its password, ask for a new one on the sign-in page.\n",
-        )
+    async def _confirm_email(self, address: str) -> Email:
+        token, expires_at = self._new_token()
+        waiting = await self._store.run(users.put_confirm_token(address, digest(token), expires_at))
+        if waiting > 1:
+            return emails.choose_password(address, self._link("reset", token), self._hours(), self._base_url)
+        link = self._link("confirm", token)
+        return emails.confirm_address(address, link, self._hours(), self._base_url, send=waiting == 1)
 
-    async def _confirm_if_needed(self, email: str) -> Letter | None:
-        found = await self._store.read(users.find_user(email))
-        return await self._confirm_letter(found[0]) if found is not None and not found[0].email_confirmed else None
+    async def _reset_email(self, address: str) -> Email:
+        token, expires_at = self._new_token()
+        user = await self._store.run(users.put_reset_token(address, digest(token), expires_at))
+        return emails.reset_password(address, self._link("reset", token), self._hours(), send=user is not None)
 
-    async def _confirm_letter(self, user: User) -> Letter:
-        link = await self._link(user, "confirm")
-        return Letter(
-            user.email,
-            "Confirm your address",
-            f"Open this link to confirm your e-mail address:\n\n{link}\n\n"
-            f"{self._lasts()} If you did not sign up at {self._base_url}, do nothing.\n",
-        )
+    def _may_send(self, address: str) -> bool:
+        """Whether the address may get one more e-mail this hour; the answer is the same."""
+        return self._emails.take(digest(address), self._clock()).allowed
 
-    async def _reset_letter(self, email: str) -> Letter | None:
-        found = await self._store.read(users.find_user(email))
-        if found is None:
-            return None
-        link = await self._link(found[0], "reset")
-        return Letter(
-            email,
-            "Set a new password",
-            f"Open this link to set a new password:\n\n{link}\n\n"
-            f"{self._lasts()} If you did not ask for it, do nothing: your password stays as it is.\n",
-        )
+    def _new_token(self) -> tuple[str, int]:
+        return new_secret(), int(self._clock() + self._timing.mail_token_s * 1000)
 
-    async def _link(self, user: User, purpose: Purpose) -> str:
-        token = new_secret()
-        expires_at = self._clock() + self._timing.mail_token_s * 1000
-        await self._store.run(users.put_mail_token(user.id, purpose, digest(token), int(expires_at)))
+    def _link(self, purpose: users.MailPurpose, token: str) -> str:
         return f"{self._base_url}/{purpose}?token={token}"
 
-    def _lasts(self) -> str:
-        return f"It works for {round(self._timing.mail_token_s / 3600, 1):g} hours."
+    def _hours(self) -> float:
+        return round(self._timing.mail_token_s / 3600, 1)
 
     # --------------------------------------------------------------------------------------------------- parts
 
-    def _post(self, compose: _ComposeFor, email: str) -> None:
-        """Have a letter written, unless this address got enough of them; the answer stays the same."""
-        if self._letters.take(email, self._clock()).allowed:
-            self._mailer.post(partial(compose, email))
-
     def _count_try(self) -> None:
-        """Raises ServiceError rate_limited: too many tries from this address."""
-        verdict = self._tries.take(str(self._gate.client()), self._clock())
+        """Raises ServiceError rate_limited: too many tries from this network."""
+        own, around = networks_of(self._gate.client())
+        for limit, network in ((self._tries, own), (self._tries_around, around)):
+            verdict = limit.take(network, self._clock())
+            if not verdict.allowed:
+                raise RateLimited(verdict.reset_s)
+
+    def _count_wrong_password(self, counted_as: str) -> None:
+        """Before it is tried, so that many at once do not pass; a right one is given back. Raises rate_limited."""
+        verdict = self._wrong_passwords.take(counted_as, self._clock())
         if not verdict.allowed:
             raise RateLimited(verdict.reset_s)
 
@@ -253,12 +262,12 @@ class Auth:
         response = reply(
             {"access_token": pair.access, "expires_at": iso(pair.access_expires_at), "user": wire.user(user)}
         )
-        self._set_cookie(response, pair.refresh, self._timing.refresh_days * 86_400)
+        self._set_cookie(response, REFRESH_COOKIE, pair.refresh, self._timing.refresh_days * 86_400)
         return response
 
-    def _set_cookie(self, response: Response, value: str, max_age_s: int) -> None:
+    def _set_cookie(self, response: Response, name: str, value: str, max_age_s: int) -> None:
         response.set_cookie(
-            REFRESH_COOKIE,
+            name,
             value,
             max_age=max_age_s,
             path="/auth",
@@ -268,5 +277,42 @@ class Auth:
         )
 
 
+def _sign_in_facts(address: str, device: str) -> Tx[tuple[User | None, str | None, bool]]:
+    """Who has the address, the hash of the password, and whether this browser is one of theirs."""
+    found = yield from users.find_user(address)
+    user, stored = found if found is not None else (None, None)
+    known = yield from devices.knows_device(users.NOBODY if user is None else user.id, device)
+    return user, stored, known
+
+
+def _begin_session(user: User, pair: _Pair, device: str, now: int) -> Tx[None]:
+    yield from devices.remember_device(user.id, device, now)
+    yield from sessions.add_session(
+        user.id,
+        digest(pair.access),
+        pair.access_expires_at,
+        digest(pair.refresh),
+        pair.refresh_expires_at,
+        now,
+    )
+
+
+def _reset_password(token: str, password_hash: str, device: str, now: int) -> Tx[User | None]:
+    user = yield from users.reset_password(token, password_hash, now)
+    if user is not None:
+        yield from devices.remember_device(user.id, device, now)
+    return user
+
+
+def _cookie(name: str) -> str:
+    """The cookie's value; "" without one."""
+    found = _COOKIE[name].search(request.headers.get("Cookie", ""))
+    return found[1] if found else ""
+
+
+async def _ready(email: Email) -> Email:
+    return email
+
+
 def _stale_link() -> ServiceError:
-    return Invalid([("token", "is not known, was used, or has expired; ask for a new letter")])
+    return Invalid([("token", "is not known, was used, or has expired; request a new e-mail")])

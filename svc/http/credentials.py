@@ -21,21 +21,18 @@ if TYPE_CHECKING:
     from svc.store.tx import Store
 
 KEY_PREFIX = "svc_"
+# Proxies between a client and the service, at the most; a header that names more was written to be long.
+_MOST_HOPS = 16
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks, and with what. `key` None: the page session, which may everything its user may."""
+    """Who asks, and with what. `key` is None for a page session, which may do everything that its user may."""
 
     user: User
     key: Key | None = None
-
-    @property
-    def name(self) -> str:
-        """Under which its Idempotency-Keys are kept."""
-        return f"user:{self.user.id}" if self.key is None else f"key:{self.key.id}"
 
     @property
     def edge_accounts(self) -> tuple[str, ...] | None:
@@ -92,7 +89,7 @@ class Credentials:
 
 
 class RateLimited(ServiceError):
-    """Over the limit; `headers` say it in the way of the IETF draft."""
+    """Over the limit; `headers` are the RateLimit headers of the IETF draft."""
 
     def __init__(self, retry_after_s: int, headers: dict[str, str] | None = None) -> None:
         super().__init__("rate_limited", retry_after_s=retry_after_s)
@@ -135,10 +132,23 @@ def client_address(
     (a unix socket, or something that is no address where a trusted proxy put it).
     """
     address = _address(peer)
-    hops = [hop.strip() for header in forwarded for hop in header.split(",")]
+    last = ",".join(forwarded[-_MOST_HOPS:]).rsplit(",", _MOST_HOPS)
+    hops = [hop.strip() for hop in last[-_MOST_HOPS:]] if forwarded else []
     while address is not None and hops and any(address in network for network in trusted):
         address = _address(hops.pop())
     return address
+
+
+def networks_of(client: IpAddress | None) -> tuple[str, str]:
+    """Whose tries are counted together: the client's own network, and the one around it.
+
+    A customer of an access provider has a whole /64 of IPv6, often a /56 or a /48; of IPv4 an address, sometimes some
+    of a /24. Clients without an address count as one.
+    """
+    if client is None:
+        return "none", "none"
+    own, around = (32, 24) if client.version == 4 else (64, 48)
+    return _network(client, own), _network(client, around)
 
 
 def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -> bool:
@@ -146,6 +156,10 @@ def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -
     if allow_ips is None:
         return True
     return client is not None and any(client in ipaddress.ip_network(network, strict=False) for network in allow_ips)
+
+
+def _network(client: IpAddress, bits: int) -> str:
+    return str(ipaddress.ip_network((client, bits), strict=False))
 
 
 def _address(text: str | None) -> IpAddress | None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import trio
 from pydantic_core import from_json
 from quart import Response, g, request
 
-from svc.errors import Invalid
-from svc.http.bodies import B, NoQuery, Q, parse_body, parse_query
+from svc.errors import Invalid, ServiceError
+from svc.http.bodies import Body, NoQuery, Q, parse_body, parse_query
 from svc.http.credentials import Caller, Credentials, RateLimited, require
 from svc.http.idempotency import Answered
 from svc.http.wire import JSON_TYPE, dump
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
     from svc.model import Scope
 
 T = TypeVar("T")
+B = TypeVar("B", bound=Body)
 
 _LONGEST_KEY = 200
+# Characters. A cursor has at most 200, an id 25; the head of a request could bring 16,000.
+_LONGEST_QUERY = 1_000
 
 
 @dataclass(frozen=True)
@@ -65,11 +70,11 @@ class Gate:
         caller = await self._caller(scopes, session_only=session_only)
         key = idempotency_key(required=caller.key is not None)
         query_of(NoQuery)
-        raw = await raw_body()
+        raw = await raw_body(body.most_bytes)
         parsed = parse_body(body, raw)
         if key is None:
             return Call(caller, parsed, None)
-        claim = Claim(caller.name, request.method, request.path, key, _digest(raw))
+        claim = Claim(caller.user.id, caller.edge_accounts, request.method, request.path, key, _digest(raw))
         earlier = await self._idempotency.recall(claim)
         if earlier is not None:  # before anything is looked up: what a repeat names may be gone by now
             raise Answered(earlier)
@@ -101,7 +106,7 @@ class Gate:
 
 
 def _digest(raw: bytes) -> str:
-    """Of what a body says: the order of its fields and its spaces do not make it another one."""
+    """Digest of the parsed body: the order of its fields and white space do not matter."""
     said = json.dumps(from_json(raw or b"{}"), sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()
 
@@ -118,29 +123,50 @@ def idempotency_key(*, required: bool) -> str | None:
         if required:
             raise Invalid([("Idempotency-Key", "this header is required with an API key")])
         return None
-    if len(values) > 1 or not 1 <= len(values[0]) <= _LONGEST_KEY or not values[0].isprintable():
-        raise Invalid([("Idempotency-Key", f"must come once, with 1 to {_LONGEST_KEY} characters")])
-    return values[0]
+    try:
+        # The framework reads headers as Latin-1; people who write other letters send UTF-8.
+        key = values[0].encode("latin-1").decode()
+    except UnicodeDecodeError:
+        key = ""
+    if len(values) > 1 or not 1 <= len(key) <= _LONGEST_KEY or not key.isprintable():
+        raise Invalid([("Idempotency-Key", f"must come once, with 1 to {_LONGEST_KEY} characters, in UTF-8")])
+    return key
 
 
 def query_of(query: type[Q]) -> Q:
     """The request's query. Raises Invalid."""
+    if len(request.query_string) > _LONGEST_QUERY:
+        raise Invalid([("", f"the query must have at most {_LONGEST_QUERY} characters")])
     return parse_query(query, request.args.to_dict(flat=False))
 
 
-async def raw_body() -> bytes:
-    """The request's body. Raises Invalid when it is not said to be JSON; HTTPException: too large, too slow."""
-    raw: bytes = await request.get_data(cache=True, as_text=False, parse_form_data=False)
+async def raw_body(most_bytes: int | None = None) -> bytes:
+    """The request's body; not read beyond `most_bytes` (None: beyond `[http] max_body_bytes`).
+
+    Raises Invalid when it is not said to be JSON or does not come in time; ServiceError payload_too_large;
+    HTTPException: larger than anything may be.
+    """
+    most = most_bytes or request.max_content_length or math.inf
+    if (request.content_length or 0) > most:
+        raise ServiceError("payload_too_large")
+    raw = bytearray()
+    with trio.move_on_after(request.body_timeout or math.inf) as reading:
+        async for data in request.body:
+            raw += data
+            if len(raw) > most:
+                raise ServiceError("payload_too_large")
+    if reading.cancelled_caught:
+        raise Invalid([("", "the body did not arrive in time")])
     if raw and request.mimetype != JSON_TYPE:
         raise Invalid([("Content-Type", f"must be {JSON_TYPE}")])
-    return raw
+    return bytes(raw)
 
 
 async def body_of(body: type[B]) -> B:
-    """The request's body, of an endpoint without a credential. Raises Invalid."""
+    """The request's body, of an endpoint without a credential. Raises Invalid, ServiceError payload_too_large."""
     query_of(NoQuery)
     idempotency_key(required=False)
-    return parse_body(body, await raw_body())
+    return parse_body(body, await raw_body(body.most_bytes))
 
 
 def answer(value: Mapping[str, object], status: int = 200) -> Answer:

@@ -40,7 +40,7 @@ class Idempotency:
         self._store = store
         self._clock = clock
         self._ttl_ms = int(ttl_s * 1000)
-        self._running: dict[tuple[str, str, str, str], trio.Event] = {}
+        self._running: dict[tuple[int, str, str, str], trio.Event] = {}
         self._swept_at = 0
 
     async def once(
@@ -58,13 +58,13 @@ class Idempotency:
         """
         if claim is None:
             return render(await work(_as_it_is))
-        name = (claim.caller, claim.method, claim.path, claim.key)
+        name = (claim.user_id, claim.method, claim.path, claim.key)
         while (twin := self._running.get(name)) is not None:
             await twin.wait()
         done = self._running[name] = trio.Event()
         try:
             return await self._first_or_replay(claim, work, render, replay or render)
-        except AnsweredMeanwhile:  # by a twin whose client hung up, so nobody waited for it: its answer is there now
+        except AnsweredMeanwhile:  # an identical request, whose client had disconnected, committed first
             return await self._first_or_replay(claim, work, render, replay or render)
         finally:
             del self._running[name]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from bisect import bisect_right
+from collections import OrderedDict
 from dataclasses import dataclass
 
 
@@ -15,28 +16,39 @@ class Verdict:
     reset_s: int
 
 
+# Names that a limit remembers, 150 to 1,000 bytes each. To have one forgotten takes as many requests with other names.
+MOST_NAMES = 20_000
+
+
 class SlidingLimit:
     """At most `quota` in any `window_s` seconds for each name. What is refused does not count."""
 
-    def __init__(self, quota: int, window_s: int = 60) -> None:
+    def __init__(self, quota: int, window_s: int = 60, most_names: int = MOST_NAMES) -> None:
         self.quota = quota
         self.window_s = window_s
-        self._taken: OrderedDict[str, deque[int]] = OrderedDict()  # least recently used first
+        self._most_names = most_names
+        self._taken: OrderedDict[str, list[int]] = OrderedDict()  # least recently used first
 
     def take(self, name: str, now: int) -> Verdict:
         """Use one place of `name` at `now` (epoch ms), if there is one."""
         self._forget_idle(now)
-        times = self._taken.setdefault(name, deque())
+        times = self._taken.setdefault(name, [])
         self._taken.move_to_end(name)
+        if len(self._taken) > self._most_names:
+            self._taken.popitem(last=False)
         if times and times[-1] > now:  # the wall clock was set back: better a fresh window than an hour of refusals
             times.clear()
-        while times and times[0] <= now - self.window_s * 1000:
-            times.popleft()
+        del times[: bisect_right(times, now - self.window_s * 1000)]
         allowed = len(times) < self.quota
         if allowed:
             times.append(now)
         wait_ms = times[0] + self.window_s * 1000 - now
         return Verdict(allowed, self.quota - len(times), -(-wait_ms // 1000))
+
+    def give_back(self, name: str) -> None:
+        """Free the place that was used last: what it stood for does not count after all."""
+        if self._taken.get(name):
+            self._taken[name].pop()
 
     def __len__(self) -> int:
         """How many names are remembered."""
@@ -45,7 +57,7 @@ class SlidingLimit:
     def _forget_idle(self, now: int) -> None:
         """Two a call are enough: one call adds one name at the most."""
         for name in list(self._first_two()):
-            if self._taken[name][-1] <= now - self.window_s * 1000:
+            if not self._taken[name] or self._taken[name][-1] <= now - self.window_s * 1000:
                 del self._taken[name]
 
     def _first_two(self) -> list[str]:

@@ -11,9 +11,14 @@ from svc.store.tx import Tx, sql
 
 @dataclass(frozen=True)
 class Claim:
-    """What makes two requests the same: who, what, which key; `body_digest` tells whether they say the same."""
+    """What makes two requests the same: whose, what, which key; `body_digest` tells whether they say the same.
 
-    caller: str  # "user:1" or "key:key_…"
+    With which of the user's credentials they come makes no difference, as long as the second may see what the first
+    saw: `edge_accounts` are those that the credential is limited to, None: all.
+    """
+
+    user_id: int
+    edge_accounts: tuple[str, ...] | None
     method: str
     path: str
     key: str
@@ -38,11 +43,12 @@ class AnsweredMeanwhile(Busy):
 def recall(claim: Claim, now: int) -> Tx[Answer | None]:
     """The answer that is kept; None when there is none, or it has expired.
 
-    Raises Conflict idempotency_conflict: the key was used with another body (rule G4).
+    Raises Conflict idempotency_conflict: the key was used with another body (rule G4), or by a credential that may
+    see accounts which this one may not.
     """
     rows = yield sql(
-        "select * from idempotency where caller = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5",
-        claim.caller,
+        "select * from idempotency where user_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5",
+        claim.user_id,
         claim.method,
         claim.path,
         claim.key,
@@ -51,7 +57,7 @@ def recall(claim: Claim, now: int) -> Tx[Answer | None]:
     if not rows:
         return None
     row = rows[0]
-    if row["body_digest"] != claim.body_digest:
+    if row["body_digest"] != claim.body_digest or not _sees_all_of(claim, row["edge_accounts"]):
         raise Conflict("idempotency_conflict")
     return Answer(row["status"], row["body"], row["content_type"], json.loads(row["headers"]))
 
@@ -62,13 +68,14 @@ def remember(claim: Claim, answer: Answer, now: int, ttl_ms: int) -> Tx[None]:
     Raises AnsweredMeanwhile, which undoes the effect: a twin of this request was quicker.
     """
     rows = yield sql(
-        "insert into idempotency (caller, method, path, key, body_digest, status, content_type, headers, body,"
-        " expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
-        " on conflict (caller, method, path, key) do update set body_digest = excluded.body_digest,"
-        " status = excluded.status, content_type = excluded.content_type, headers = excluded.headers,"
+        "insert into idempotency (user_id, method, path, key, body_digest, status, content_type, headers, body,"
+        " expires_at, edge_accounts) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $12)"
+        " on conflict (user_id, method, path, key) do update set body_digest = excluded.body_digest,"
+        " edge_accounts = excluded.edge_accounts, status = excluded.status, content_type = excluded.content_type,"
+        " headers = excluded.headers,"
         " body = excluded.body, expires_at = excluded.expires_at where idempotency.expires_at <= $11"
         " returning status",
-        claim.caller,
+        claim.user_id,
         claim.method,
         claim.path,
         claim.key,
@@ -79,9 +86,16 @@ def remember(claim: Claim, answer: Answer, now: int, ttl_ms: int) -> Tx[None]:
         answer.body,
         now + ttl_ms,
         now,
+        None if claim.edge_accounts is None else json.dumps(claim.edge_accounts),
     )
     if not rows:
         raise AnsweredMeanwhile(retry_after_s=1)
+
+
+def _sees_all_of(claim: Claim, edge_accounts: str | None) -> bool:
+    if claim.edge_accounts is None:
+        return True
+    return edge_accounts is not None and set(json.loads(edge_accounts)) <= set(claim.edge_accounts)
 
 
 def forget_expired(now: int) -> Tx[int]:

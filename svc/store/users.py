@@ -1,28 +1,52 @@
-"""Transactions on users and the tokens of the mails that are sent to them."""
+"""Transactions on users, their sign-ups, and the tokens of the e-mails that are sent to them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
 from svc.model import User
-from svc.store.tx import Row, Tx, sql
+from svc.store.devices import forget_devices
+from svc.store.tx import Row, Tx, placeholders, sql
 
 if TYPE_CHECKING:
     from svc.model import Plan
 
 MailPurpose = Literal["confirm", "reset"]
 
+# Whose tokens are those of addresses that nobody has.
+NOBODY = 0
+# Sign-ups of one address that wait for their confirmation; the oldest gives way. An address gets five e-mails an hour,
+# so nobody can push out a sign-up that is younger than an hour.
+MOST_SIGN_UPS = 10
 
-def add_user(email: str, password_hash: str, now: int) -> Tx[User | None]:
-    """A new user, unconfirmed, on plan `free`; None when the address is taken, whatever its capitals."""
+
+def add_user(email: str, password_hash: str, now: int, *, confirmed: bool = False) -> Tx[User | None]:
+    """A new user on plan `free`; None when somebody has confirmed the address, whatever its capitals.
+
+    Unconfirmed, it is one sign-up beside others with the same address.
+    """
     rows = yield sql(
-        "insert into users (email, password_hash, email_confirmed, plan, created_at) values ($1, $2, 0, 'free', $3)"
-        " on conflict (lower(email)) do nothing returning *",
+        "insert into users (email, password_hash, email_confirmed, plan, created_at)"
+        " select cast($1 as text), cast($2 as text), cast($3 as bigint), 'free', cast($4 as bigint) where not exists"
+        " (select id from users where lower(email) = lower(cast($1 as text)) and email_confirmed = 1)"
+        " on conflict do nothing returning *",
         email,
         password_hash,
+        int(confirmed),
         now,
     )
-    return user_of(rows[0]) if rows else None
+    waiting = yield from _sign_ups(email)
+    if not rows:
+        return None
+    yield from _forget(waiting if confirmed else waiting[MOST_SIGN_UPS:])
+    return user_of(rows[0])
+
+
+def sign_up(email: str, password_hash: str, token_digest: str, token_expires_at: int, now: int) -> Tx[User | None]:
+    """A new user and the token of the e-mail that confirms it; None as in `add_user`, with the same work."""
+    user = yield from add_user(email, password_hash, now)
+    yield from put_mail_token(NOBODY if user is None else user.id, "confirm", token_digest, token_expires_at)
+    return user
 
 
 def get_user(user_id: int) -> Tx[User | None]:
@@ -32,9 +56,13 @@ def get_user(user_id: int) -> Tx[User | None]:
 
 
 def find_user(email: str) -> Tx[tuple[User, str] | None]:
-    """The user with this address, whatever its capitals, and the hash of the password."""
+    """The user with this address, whatever its capitals, and the hash of the password.
+
+    While nobody has confirmed the address: the newest sign-up.
+    """
     rows = yield sql(
-        "select * from users where lower(email) = lower(cast($1 as text))",
+        "select * from users where lower(email) = lower(cast($1 as text))"
+        " order by email_confirmed desc, id desc limit 1",
         email,
     )
     return (user_of(rows[0]), rows[0]["password_hash"]) if rows else None
@@ -51,7 +79,7 @@ def set_plan(email: str, plan: Plan) -> Tx[bool]:
 
 
 def put_mail_token(user_id: int, purpose: MailPurpose, digest: str, expires_at: int) -> Tx[None]:
-    """The token of the newest mail; the one of an earlier mail for the same purpose is dead."""
+    """The token of the newest e-mail; the one of an earlier e-mail for the same purpose is dead."""
     yield sql(
         "insert into mail_tokens (user_id, purpose, digest, expires_at) values ($1, $2, $3, $4)"
         " on conflict (user_id, purpose) do update set digest = excluded.digest, expires_at = excluded.expires_at",
@@ -62,37 +90,49 @@ def put_mail_token(user_id: int, purpose: MailPurpose, digest: str, expires_at: 
     )
 
 
-def confirm_user(digest: str, now: int) -> Tx[User | None]:
-    """Use up the token of a confirmation mail; None when it is unknown, used or expired."""
-    user_id = yield from _use_mail_token("confirm", digest, now)
-    if user_id is None:
-        return None
-    rows = yield sql("update users set email_confirmed = 1 where id = $1 returning *", user_id)
-    return user_of(rows[0])
+def put_reset_token(email: str, digest: str, expires_at: int) -> Tx[User | None]:
+    """A token that sets the password of the user with this address; None, with the same work, when there is none."""
+    found = yield from find_user(email)
+    yield from put_mail_token(found[0].id if found else NOBODY, "reset", digest, expires_at)
+    return found[0] if found else None
 
 
-def confirm_address(email: str) -> Tx[bool]:
-    """The operator vouches for the address. False: there is no such user."""
-    rows = yield sql(
-        "update users set email_confirmed = 1 where lower(email) = lower(cast($1 as text)) returning id", email
+def put_confirm_token(email: str, digest: str, expires_at: int) -> Tx[int]:
+    """A token that confirms the address, or, where several signed up with it, sets a password as well.
+
+    Which of several passwords is the right one, only a new one can tell. Returns how many sign-ups wait; 0, with the
+    same work: there is nothing to confirm.
+    """
+    found = yield from find_user(email)
+    waiting = yield from _sign_ups(email)
+    if found is None or found[0].email_confirmed:
+        waiting = []
+    yield from put_mail_token(
+        waiting[0] if waiting else NOBODY, "reset" if len(waiting) > 1 else "confirm", digest, expires_at
     )
-    return bool(rows)
+    return len(waiting)
+
+
+def confirm_user(digest: str, now: int) -> Tx[User | None]:
+    """Use up the token of a confirmation e-mail; None when it is unknown, used or expired.
+
+    The sign-up that it belongs to becomes the user, with its password and its sessions; see `_confirm`.
+    """
+    user_id = yield from _use_mail_token("confirm", digest, now)
+    return None if user_id is None else (yield from _confirm(user_id))
 
 
 def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]:
-    """Use up the token of a reset mail: a new password, and every session ends. None as in `confirm_user`.
+    """Use up the token of a reset e-mail: a new password, and every session ends. None as in `confirm_user`.
 
-    Whoever has the mail has the address, so it is confirmed by this, too.
+    Whoever reads the e-mail has the address, so it is confirmed by this, too.
     """
     user_id = yield from _use_mail_token("reset", digest, now)
-    if user_id is None:
+    if user_id is None or (yield from _confirm(user_id)) is None:
         return None
     yield sql("delete from sessions where user_id = $1", user_id)
-    rows = yield sql(
-        "update users set password_hash = $2, email_confirmed = 1 where id = $1 returning *",
-        user_id,
-        password_hash,
-    )
+    yield from forget_devices(user_id)
+    rows = yield sql("update users set password_hash = $2 where id = $1 returning *", user_id, password_hash)
     return user_of(rows[0])
 
 
@@ -116,10 +156,54 @@ def user_of(row: Row) -> User:
 
 
 def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | None]:
+    """Whose token it was. All users of the address are locked first: of two that are confirmed at once one is."""
+    yield sql(
+        "update users set plan = plan where lower(email) = (select lower(u.email) from users u"
+        " join mail_tokens t on t.user_id = u.id where t.digest = $1 and t.purpose = $2)",
+        digest,
+        purpose,
+    )
     rows = yield sql(
-        "delete from mail_tokens where digest = $1 and purpose = $2 and expires_at > $3 returning user_id",
+        "delete from mail_tokens where digest = $1 and purpose = $2 and expires_at > $3 and user_id <> $4"
+        " returning user_id",
         digest,
         purpose,
         now,
+        NOBODY,
     )
     return int(rows[0]["user_id"]) if rows else None
+
+
+def _confirm(user_id: int) -> Tx[User | None]:
+    """The address is this user's; None when another has it, or the user is gone.
+
+    The other sign-ups with the address end with all that they opened. Keys that were made before end as well: a
+    password reset ends sessions, but would not end the key of somebody who signed up with a stranger's address.
+    """
+    rows = yield sql("select * from users where id = $1", user_id)
+    if not rows or rows[0]["email_confirmed"] == 1:
+        return user_of(rows[0]) if rows else None
+    found = yield from find_user(rows[0]["email"])
+    if found is not None and found[0].email_confirmed:
+        return None
+    yield from _forget([other for other in (yield from _sign_ups(rows[0]["email"])) if other != user_id])
+    yield sql("delete from keys where user_id = $1", user_id)
+    rows = yield sql("update users set email_confirmed = 1 where id = $1 returning *", user_id)
+    return user_of(rows[0])
+
+
+def _sign_ups(email: str) -> Tx[list[int]]:
+    """The users with this address who have not confirmed it, the newest first."""
+    rows = yield sql(
+        "select id from users where lower(email) = lower(cast($1 as text)) and email_confirmed = 0 order by id desc",
+        email,
+    )
+    return [int(row["id"]) for row in rows]
+
+
+def _forget(user_ids: list[int]) -> Tx[None]:
+    """Delete users who never confirmed their address."""
+    if user_ids:
+        listed = placeholders(len(user_ids))
+        yield sql(f"delete from mail_tokens where user_id in ({listed})", *user_ids)  # noqa: S608  # placeholders only
+        yield sql(f"delete from users where email_confirmed = 0 and id in ({listed})", *user_ids)  # noqa: S608  # placeholders only

@@ -125,8 +125,8 @@ class World:
         account = await self.account(user, link_host="go.example.com", **more)
         return user, await self.session(user), account
 
-    async def letters(self) -> list[str]:
-        """The mails that were written, as text, the oldest first."""
+    async def inbox(self) -> list[str]:
+        """The e-mails that were written, as text, the oldest first."""
         await self.mailer.settled()
         files = sorted(self.mail_folder.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns)
         return [path.read_text() for path in files]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.errors import Unauthorized
-from svc.http.credentials import address_allowed, bearer, client_address
+from svc.http.credentials import address_allowed, bearer, client_address, networks_of
 
 PROXIES = [ipaddress.ip_network(text) for text in ("10.0.0.0/8", "fd00::/8")]
 
@@ -67,6 +67,26 @@ def test_allow_ips_takes_addresses_and_networks_of_both_families(client, allow_i
 def test_nothing_that_a_client_writes_into_the_header_changes_its_address(spoofed, real):
     header = ", ".join([*spoofed, str(real)])
     assert client_address("10.1.2.3", [header], PROXIES) == real
+
+
+def test_of_a_long_header_only_the_end_is_read():
+    hops = ["not an address"] * 5_000 + ["10.0.0.1"] * 15
+    assert client_address("10.1.2.3", [", ".join(hops)], PROXIES) is None
+    trusted = ["6.6.6.6"] + ["10.0.0.1"] * 5_000
+    assert client_address("10.1.2.3", [", ".join(trusted)], PROXIES) == ipaddress.ip_address("10.0.0.1")
+    assert client_address("10.1.2.3", trusted, PROXIES) == ipaddress.ip_address("10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("client", "networks"),
+    [
+        ("192.0.2.7", ("192.0.2.7/32", "192.0.2.0/24")),
+        ("2001:db8:1:2:3:4:5:6", ("2001:db8:1:2::/64", "2001:db8:1::/48")),
+        (None, ("none", "none")),
+    ],
+)
+def test_tries_are_counted_by_network(client, networks):
+    assert networks_of(client and ipaddress.ip_address(client)) == networks
 
 
 @pytest.mark.rule("C1")

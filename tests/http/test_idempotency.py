@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from svc.errors import EdgeUnavailable, ServiceError
+from svc.errors import EdgeUnavailable, Invalid, ServiceError
+from svc.http.gate import idempotency_key
 from svc.http.idempotency import REPLAYED
 from svc.store import sites, users
 from svc.store.tx import sql
@@ -39,11 +40,35 @@ async def test_a_key_must_bring_an_idempotency_key_to_a_write_and_a_session_need
 
 
 @pytest.mark.rule("G2")
-@pytest.mark.parametrize(("key", "status"), [("", 400), ("x", 202), ("x" * 200, 202), ("x" * 201, 400), ("a\tb", 400)])
+@pytest.mark.parametrize(
+    ("key", "status"),
+    [
+        ("", 400),
+        ("x", 202),
+        ("x" * 200, 202),
+        ("x" * 201, 400),
+        ("a\tb", 400),
+        ("a b", 202),
+        ("é", 202),
+        ("ключ 日本 😀", 202),
+        ("я" * 200, 202),
+        ("я" * 201, 400),
+        ("a\x85b", 400),
+        ("a\u202eb", 400),
+    ],
+)
 async def test_an_idempotency_key_has_1_to_200_characters(world, key, status):
     _, session, body = await ready(world)
     answer = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": key})
     assert answer.status == status
+
+
+@pytest.mark.rule("G2")
+async def test_an_idempotency_key_that_is_not_utf8_is_refused(world):
+    for value in ("\xe9", "a\xff", "\xc3"):  # as the framework reads these bytes
+        async with world.app.test_request_context("/", headers={"Idempotency-Key": value}):
+            with pytest.raises(Invalid):
+                idempotency_key(required=False)
 
 
 @pytest.mark.rule("G3")
@@ -71,18 +96,49 @@ async def test_a_repeat_of_a_refusal_gets_the_refusal(world):
 
 
 @pytest.mark.rule("G3")
-async def test_callers_methods_and_paths_do_not_share_keys(world):
-    user, session, body = await ready(world)
+async def test_users_methods_and_paths_do_not_share_keys(world):
+    _, session, body = await ready(world)
     _, other_session, _ = await ready_with(world, "f" * 32)
-    by_key = {**await world.key(user), "Idempotency-Key": "one"}
     first = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": "one"})
     assert first.status == 202
-    assert (await world.call("POST", "/v1/sites", body, headers=by_key)).code == "site_exists"
     link = {"account_id": body["account_id"], "url": "https://example.org"}
     link_answer = await world.call("POST", "/v1/links", link, headers={**session, "Idempotency-Key": "one"})
     assert link_answer.status == 201
     stranger = await world.call("POST", "/v1/sites", body, headers={**other_session, "Idempotency-Key": "one"})
     assert stranger.code == "not_found"
+
+
+@pytest.mark.rule("G3")
+async def test_a_repeat_with_another_credential_of_the_user_is_the_same_repeat(world):
+    user, session, body = await ready(world)
+    first = await world.call("POST", "/v1/sites", body, headers={**await world.key(user), "Idempotency-Key": "one"})
+    assert first.status == 202
+    for credential in (session, await world.key(user), await world.session(user), await world.key(user, "sites")):
+        again = await world.call("POST", "/v1/sites", body, headers={**credential, "Idempotency-Key": "one"})
+        assert (again.status, again.raw, again.headers["Idempotent-Replayed"]) == (202, first.raw, "true")
+    assert await world.store.read(sites.count_sites(user.id)) == 1
+
+
+@pytest.mark.rule("C2")
+@pytest.mark.rule("C4")
+async def test_no_answer_comes_again_to_a_credential_that_could_not_have_got_it(world):
+    user, session, body = await ready(world)
+    first = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": "one"})
+    assert first.status == 202
+    for key, code in (
+        (await world.key(user, "links"), "scope_required"),
+        (await world.key(user, allow_accounts=("f" * 32,)), "idempotency_conflict"),
+        (await world.key(user, allow_accounts=()), "idempotency_conflict"),
+    ):
+        again = await world.call("POST", "/v1/sites", body, headers={**key, "Idempotency-Key": "one"})
+        assert again.code == code
+        assert b"shop.example.com" not in again.raw
+    limited = await world.key(user, allow_accounts=(EDGE_ACCOUNT,))
+    other = {**body, "host": "other.example.com"}
+    made = await world.call("POST", "/v1/sites", other, headers={**limited, "Idempotency-Key": "two"})
+    for credential in (limited, session, await world.key(user, allow_accounts=("f" * 32, EDGE_ACCOUNT))):
+        again = await world.call("POST", "/v1/sites", other, headers={**credential, "Idempotency-Key": "two"})
+        assert (again.status, again.raw) == (202, made.raw)
 
 
 async def ready_with(world: World, edge_account_id: str) -> tuple[User, dict[str, str], dict[str, str]]:

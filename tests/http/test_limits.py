@@ -37,6 +37,29 @@ def test_idle_names_are_forgotten():
     assert len(limit) == 1
 
 
+def test_only_so_many_names_are_remembered():
+    limit = SlidingLimit(1, most_names=100)
+    for n in range(1_000):
+        limit.take(f"name {n}", 0)
+        limit.take("often", 0)
+    assert len(limit) == 100
+    assert not limit.take("often", 1).allowed
+
+
+def test_a_place_that_is_given_back_counts_no_more():
+    limit = SlidingLimit(2)
+    for at in range(10):
+        assert limit.take("a", at).allowed
+        limit.give_back("a")
+    limit.give_back("a")
+    limit.give_back("never seen")
+    assert [limit.take("a", 20).allowed for _ in range(3)] == [True, True, False]
+    limit.give_back("a")
+    assert limit.take("a", 21).allowed
+    assert limit.take("b", 60_021).allowed
+    assert len(limit) == 1
+
+
 def test_a_clock_that_is_set_back_does_not_lock_anybody_out():
     limit = SlidingLimit(1)
     assert limit.take("a", 10_000_000).allowed

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode
 
 import pytest
+from pydantic_core import ValidationError
+from pydantic_core._pydantic_core import list_all_errors
 
-from svc.errors import CATALOGUE
+from svc.errors import CATALOGUE, Invalid
 from svc.http import app as app_module
+from svc.http import bodies
+from svc.http.bodies import Body, NewKey, NewLink, NewSite, parse_body
 from svc.store import links, sites, users
 from tests.http.conftest import EDGE_ACCOUNT, World
 
@@ -61,6 +67,22 @@ NOT_AN_OBJECT: list[bytes] = [
 ]
 
 
+LARGE = ("/v1/keys", "/v1/sites", "/v1/links")
+
+
+def most_bytes(path: str) -> int:
+    return 65_536 if path in LARGE else 4_096
+
+
+def is_refused(answer: Any, path: str, raw: bytes) -> None:
+    """The body is wrong, or larger than any right one of this endpoint."""
+    if len(raw) > most_bytes(path):
+        is_error(answer, 413, "payload_too_large")
+    else:
+        is_error(answer, 400, "invalid_request")
+        assert 1 <= len(answer.body["error"]["details"]["issues"]) <= 20
+
+
 def is_error(answer: Any, status: int, code: str) -> None:
     assert (answer.status, answer.code) == (status, code), answer.raw
     error = answer.body["error"]
@@ -96,8 +118,7 @@ async def test_a_body_that_is_no_such_object_is_an_invalid_request_everywhere(wo
                 headers={**session, "Content-Type": "application/json"},
                 data=raw,
             )
-            is_error(answer, 400, "invalid_request")
-            assert 1 <= len(answer.body["error"]["details"]["issues"]) <= 20
+            is_refused(answer, path, raw)
     await nothing_was_done(world, user)
 
 
@@ -146,8 +167,8 @@ async def test_a_field_of_the_wrong_kind_is_an_invalid_request_that_names_it(wor
                 if name == "token" and isinstance(wrong, str) and len(wrong) < 100:
                     assert answer.code in ("invalid_request", "rate_limited")
                     continue
-                is_error(answer, 400, "invalid_request")
-                if not body.count("9" * 100):
+                is_refused(answer, path, body.encode())
+                if answer.status == 400 and not body.count("9" * 100):
                     assert answer.body["error"]["details"]["issues"][0]["path"].split(".")[0] in (name, "")
     await nothing_was_done(world, user)
 
@@ -208,14 +229,139 @@ async def test_a_wrong_method_is_said_to_be_one(world, method, path, allowed):
 
 
 @pytest.mark.rule("C13")
-async def test_a_body_over_the_limit_is_too_large(world):
-    user, session, _ = await owner(world)
-    for method, path in [("POST", "/v1/sites"), ("POST", "/auth/sign-up"), ("POST", "/v1/keys")]:
-        answer = await world.call(
-            method, path, headers={**session, "Content-Type": "application/json"}, data=b'{"a":"' + b"x" * 100_001
-        )
-        is_error(answer, 413, "payload_too_large")
+async def test_a_body_over_the_limit_of_its_endpoint_is_too_large(world):
+    user, session, account = await owner(world)
+    for method, path in ENDPOINTS:
+        most = most_bytes(path)
+        for size, chunked in (
+            (most, False),
+            (most + 1, False),
+            (most + 1, True),
+            (world.config.http.max_body_bytes, True),
+        ):
+            headers = {**session, "Content-Type": "application/json"}
+            if chunked:
+                headers["Transfer-Encoding"] = "chunked"
+            raw = b"{" + b" " * (size - 2) + b"]"
+            answer = await world.call(method, path.replace("{account}", account), headers=headers, data=raw)
+            is_refused(answer, path, raw)
     await nothing_was_done(world, user)
+
+
+@pytest.mark.rule("C13")
+async def test_the_largest_right_bodies_are_taken(world):
+    _, session, account = await owner(world)
+    country = ["DE"] * 300
+    rule = {"url": "https://example.org/" + "x" * 2_028, "countries": country, "devices": ["mobile", "desktop"]}
+    for path, body in (
+        ("/v1/sites", {"account_id": account, "host": "a.example.com", "excluded_paths": ["/" + "x" * 999] * 50}),
+        ("/v1/links", {"account_id": account, "url": rule["url"], "code": "x" * 32, "rules": [rule] * 10}),
+        (
+            "/v1/keys",
+            {
+                "scopes": ["links", "sites", "accounts", "reports"],
+                "allow_accounts": [f"{n:032x}" for n in range(1_000)],
+                "allow_ips": [f"2001:db8:{n:x}:2222:3333:4444:5555:6666/128" for n in range(100)],
+            },
+        ),
+    ):
+        answer = await world.call("POST", path, body, headers=session)
+        assert answer.status in (201, 202), answer.raw
+
+
+def issues_of(model: type[Body], raw: bytes) -> list[tuple[str, str]]:
+    with pytest.raises(Invalid) as refused:
+        parse_body(model, raw)
+    details = cast("dict[str, Any]", refused.value.details)
+    return [(issue["path"], issue["message"]) for issue in details["issues"]]
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b"{" + b",".join(b'"%d":0' % n for n in range(51)) + b"}", "has more fields or items than any right one"),
+        (b'{"scopes":[' + b",".join([b"0"] * 4_001) + b"]}", "has more fields or items than any right one"),
+        (
+            b'{"rules":[{' + b",".join(b'"%d":0' % n for n in range(51)) + b"}]}",
+            "has more fields or items than any right one",
+        ),
+        (b"[" + b",".join([b"{}"] * 101) + b"]", "has more lists and objects than any right one"),
+        (b"[[" + b"],[".join([b"{},{}"] * 40) + b"]]", "has more lists and objects than any right one"),
+        (b"[" * 9 + b"]" * 9, "is nested too deep"),
+        (b"[" * 1_000 + b"]" * 1_000, "must be JSON"),
+    ],
+)
+@pytest.mark.parametrize("model", [NewKey, NewLink, NewSite])
+def test_a_body_that_is_much_work_is_not_looked_at_closely(model, raw, text):
+    assert issues_of(model, raw) == [("", text)]
+
+
+def test_a_wrong_list_is_told_by_its_first_item():
+    zeros = [0] * 900
+    assert issues_of(NewKey, json.dumps({"scopes": zeros}).encode()) == [
+        ("scopes.0", "must be one of 'accounts', 'sites', 'links' or 'reports'")
+    ]
+    for name in ("allow_accounts", "allow_ips"):
+        found = issues_of(NewKey, json.dumps({"scopes": ["links"], name: zeros}).encode())
+        assert found == [(f"{name}.0", "must be a text")]
+    for name, path in (("rules", "rules.0"), ("excluded_paths", "excluded_paths.0")):
+        model: type[Body] = NewLink if name == "rules" else NewSite
+        assert [where for where, _ in issues_of(model, json.dumps({name: zeros}).encode())].count(path) == 1
+
+
+def test_of_a_field_that_comes_often_the_last_counts():
+    raw = b'{"scopes":["nothing"],' + b'"scopes":["sites"],' * 1_000 + b'"scopes":["links"]}'
+    assert parse_body(NewKey, raw).scopes == ("links",)
+    assert issues_of(NewKey, b"{" + b'"a":0,' * 1_000 + b'"scopes":["links"]}') == [
+        ("a", "is not a field of this request")
+    ]
+
+
+def test_no_word_of_the_library_is_in_an_issue():
+    """Whatever the library finds, its text stays out: ours is told, and every kind that it knows has one."""
+    for kind in list_all_errors():
+        found: dict[str, Any] = {"type": kind["type"], "loc": ("field",), "input": 1}
+        if "example_context" in kind:
+            found["ctx"] = kind["example_context"] or {}
+        if kind["type"] in ("value_error", "assertion_error"):
+            found["ctx"] = {"error": ValueError("words of a library")}
+        error = ValidationError.from_exception_data("Body", [cast("Any", found)])
+        [(path, text)] = bodies.issues_of(error)
+        assert path == "field"
+        assert text != error.errors()[0]["msg"], kind["type"]
+        assert not re.search(
+            r"Value error|Input|should|Tuple|String|valid |dictionary|words of a library|[{}]", text
+        ), text
+
+
+def test_what_urls_and_hosts_are_refused_for_is_said_in_our_words():
+    for url in ("https://[::1", "https://a:99999/", "https://a:b/", "https://[::1x]/", "https://[v1.a]/", "https://]/"):
+        [(path, text)] = issues_of(NewLink, json.dumps({"account_id": "acc_a", "url": url}).encode())
+        assert (path, text) in {("url", "must be an https address"), ("url", "must name a host")}
+
+
+@pytest.mark.parametrize("text", ["64.0", "+64", "6_4", " 64", "64 ", "-64", "6e1", "0x40", "٦٤", "", "9" * 30, "true"])
+async def test_a_number_of_a_query_is_digits(world, text):
+    session = await world.session(await world.user())
+    for path, name in (
+        ("/v1/sites", "limit"),
+        ("/v1/links", "limit"),
+        ("/v1/links/lnk_" + "a" * 20 + "/qr.svg", "size"),
+    ):
+        answer = await world.call("GET", f"{path}?{urlencode({name: text})}", headers=session)
+        is_error(answer, 400, "invalid_request")
+        assert answer.body["error"]["details"]["issues"] == [
+            {"path": name, "message": "must be a whole number, in digits"}
+        ]
+
+
+async def test_a_long_query_is_not_taken_apart(world):
+    session = await world.session(await world.user())
+    for path in ("/v1/sites", "/v1/me"):
+        answer = await world.call("GET", f"{path}?{'&'.join(['a=1'] * 300)}", headers=session)
+        is_error(answer, 400, "invalid_request")
+        [issue] = answer.body["error"]["details"]["issues"]
+        assert issue["message"] == "the query must have at most 1000 characters"
 
 
 @pytest.mark.rule("G1")

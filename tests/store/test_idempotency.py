@@ -18,7 +18,7 @@ from tests.store.table import count, ids, make_table, put
 if TYPE_CHECKING:
     from svc.store.tx import Tx
 
-CLAIM = Claim("user:1", "POST", "/v1/sites", "key-1", "digest of the body")
+CLAIM = Claim(1, None, "POST", "/v1/sites", "key-1", "digest of the body")
 ANSWER = Answer(202, b'{"site":{"host":"\xc3\xa9"}}\x00', "application/json", {"X-One": "1"})
 
 
@@ -55,10 +55,17 @@ async def test_of_two_at_the_same_moment_only_one_is_done(table):
 
 
 @pytest.mark.rule("G3")
-@pytest.mark.parametrize("field", ["caller", "method", "path", "key"])
-async def test_another_caller_method_path_or_key_is_another_request(table, field):
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(CLAIM, user_id=2),
+        replace(CLAIM, method="PUT"),
+        replace(CLAIM, path="/v1/links"),
+        replace(CLAIM, key="key-2"),
+    ],
+)
+async def test_another_user_method_path_or_key_is_another_request(table, other):
     await table.run(effect(1))
-    other = replace(CLAIM, **{field: "other"})
     assert await table.read(recall(other, START_MS)) is None
     await table.run(effect(2, other))
     assert await table.read(ids()) == [1, 2]
@@ -70,6 +77,32 @@ async def test_another_body_is_a_conflict(store):
     with pytest.raises(Conflict) as refused:
         await store.read(recall(replace(CLAIM, body_digest="another"), START_MS))
     assert refused.value.code == "idempotency_conflict"
+
+
+@pytest.mark.rule("C4")
+@pytest.mark.parametrize(
+    ("first", "again", "replayed"),
+    [
+        (None, None, True),
+        (("a",), None, True),
+        (("a",), ("a",), True),
+        (("a",), ("b", "a"), True),
+        ((), ("a",), True),
+        (None, ("a",), False),
+        (("a", "b"), ("a",), False),
+        (("a",), ("b",), False),
+        (("a",), (), False),
+    ],
+)
+async def test_an_answer_comes_again_to_a_credential_that_may_see_as_much(table, first, again, replayed):
+    await table.run(effect(1, replace(CLAIM, edge_accounts=first)))
+    repeat = replace(CLAIM, edge_accounts=again)
+    if replayed:
+        assert await table.read(recall(repeat, START_MS)) == ANSWER
+        return
+    with pytest.raises(Conflict, match="idempotency_conflict"):
+        await table.read(recall(repeat, START_MS))
+    assert await table.read(recall(repeat, START_MS + DAY_MS)) is None
 
 
 @pytest.mark.rule("G5")

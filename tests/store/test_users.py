@@ -11,7 +11,7 @@ from svc.clock import DAY_MS, day_of
 from svc.errors import Forbidden
 from svc.ids import digest, new_id
 from svc.model import Key
-from svc.store import keys, sessions, users
+from svc.store import devices, keys, sessions, users
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.store.makers import a_user
@@ -36,26 +36,115 @@ def new_key(user_id: int, **fields) -> Key:
     return Key(**{**values, **fields})
 
 
-async def test_an_address_is_one_whatever_its_capitals(store):
-    added = await store.run(users.add_user("Ann@Example.com", "hash", START_MS))
+async def test_a_confirmed_address_is_one_whatever_its_capitals(store):
+    added = await store.run(users.add_user("Ann@Example.com", "hash", START_MS, confirmed=True))
     assert added is not None
     assert await store.run(users.add_user("ann@example.COM", "other", START_MS)) is None
+    assert await store.run(users.add_user("ann@example.COM", "other", START_MS, confirmed=True)) is None
     assert await store.read(users.find_user("ANN@example.com")) == (added, "hash")
     assert await store.read(users.get_user(added.id)) == added
-    assert (added.email, added.email_confirmed, added.plan) == ("Ann@Example.com", False, "free")
+    assert (added.email, added.email_confirmed, added.plan) == ("Ann@Example.com", True, "free")
     assert await store.read(users.find_user("bob@example.com")) is None
 
 
-async def test_of_two_sign_ups_at_once_one_wins(store):
-    results = []
+async def test_sign_ups_with_one_address_wait_side_by_side_and_the_newest_is_found(store):
+    for n in range(3):
+        assert await store.run(users.add_user("ann@example.com", f"hash {n}", START_MS)) is not None
+    found = await store.read(users.find_user("ANN@example.com"))
+    assert found is not None
+    assert (found[0].email_confirmed, found[1]) == (False, "hash 2")
 
-    async def one():
-        results.append(await store.run(users.add_user("ann@example.com", "hash", START_MS)))
+
+async def test_only_so_many_sign_ups_wait_and_the_oldest_gives_way(store):
+    waiting = []
+    for n in range(users.MOST_SIGN_UPS + 2):
+        user = await store.run(users.sign_up("ann@example.com", "hash", f"t{n}", START_MS + HOUR_MS, START_MS))
+        waiting.append(user)
+    assert [await store.read(users.get_user(user.id)) is not None for user in waiting] == [False] * 2 + [
+        True
+    ] * users.MOST_SIGN_UPS
+    assert await store.run(users.confirm_user("t1", START_MS)) is None
+    assert await store.run(users.confirm_user("t2", START_MS)) is not None
+
+
+async def test_a_confirmation_makes_one_user_of_all_sign_ups(store):
+    first = await store.run(users.sign_up("ann@example.com", "hash 1", "t1", START_MS + HOUR_MS, START_MS))
+    second = await store.run(users.sign_up("Ann@example.com", "hash 2", "t2", START_MS + HOUR_MS, START_MS))
+    other = await store.run(users.sign_up("bob@example.com", "hash 3", "t3", START_MS + HOUR_MS, START_MS))
+    for user in (first, second, other):
+        at = START_MS + HOUR_MS
+        await store.run(sessions.add_session(user.id, f"a{user.id}", at, f"r{user.id}", at, START_MS))
+        await store.run(keys.add_key(new_key(user.id), f"k{user.id}", 1))
+    confirmed = await store.run(users.confirm_user("t1", START_MS))
+    assert confirmed is not None
+    assert confirmed.id == first.id
+    assert await store.read(users.find_user("ann@example.com")) == (confirmed, "hash 1")
+    assert await store.read(users.get_user(second.id)) is None
+    assert await store.run(users.confirm_user("t2", START_MS)) is None
+    alive = [await store.read(sessions.session_user(f"a{user.id}", START_MS)) for user in (first, second, other)]
+    assert [user is not None for user in alive] == [True, False, True]
+    left = [await store.read(keys.key_by_digest(f"k{user.id}")) for user in (first, second, other)]
+    assert [found is not None for found in left] == [False, False, True]
+    # What comes too late finds the address taken.
+    assert await store.run(users.sign_up("ann@example.com", "hash 4", "t4", START_MS + HOUR_MS, START_MS)) is None
+    assert await store.run(users.confirm_user("t4", START_MS)) is None
+
+
+async def test_of_two_confirmations_at_once_one_wins(store):
+    for n in range(5):
+        await store.run(users.sign_up("ann@example.com", f"hash {n}", f"t{n}", START_MS + HOUR_MS, START_MS))
+    confirmed = []
+
+    async def one(n):
+        user = await store.run(users.confirm_user(f"t{n}", START_MS))
+        if user is not None:
+            confirmed.append(user)
 
     async with trio.open_nursery() as nursery:
-        for _ in range(10):
-            nursery.start_soon(one)
-    assert sum(user is not None for user in results) == 1
+        for n in range(5):
+            nursery.start_soon(one, n)
+    assert len(confirmed) == 1
+    found = await store.read(users.find_user("ann@example.com"))
+    assert found is not None
+    assert found[0] == confirmed[0]
+
+
+async def test_the_operator_adds_a_confirmed_user_in_the_place_of_sign_ups(store):
+    stranger = await store.run(users.sign_up("ann@example.com", "hash", "t1", START_MS + HOUR_MS, START_MS))
+    added = await store.run(users.add_user("ann@example.com", "hash 2", START_MS, confirmed=True))
+    assert added is not None
+    assert added.email_confirmed
+    assert await store.read(users.get_user(stranger.id)) is None
+    assert await store.run(users.confirm_user("t1", START_MS)) is None
+
+
+async def test_a_token_of_a_resend_confirms_one_sign_up_and_sets_the_password_of_several(store):
+    later = START_MS + HOUR_MS
+    assert await store.run(users.put_confirm_token("ann@example.com", "t0", later)) == 0
+    first = await store.run(users.add_user("ann@example.com", "hash 1", START_MS))
+    assert await store.run(users.put_confirm_token("ann@example.com", "t1", later)) == 1
+    await store.run(users.add_user("ann@example.com", "hash 2", START_MS))
+    assert await store.run(users.put_confirm_token("ann@example.com", "t2", later)) == 2
+    assert await store.run(users.confirm_user("t2", START_MS)) is None
+    confirmed = await store.run(users.reset_password("t2", "hash 3", START_MS))
+    assert confirmed is not None
+    assert (confirmed.email_confirmed, confirmed.id == first.id) == (True, False)
+    assert await store.run(users.confirm_user("t1", START_MS)) is None
+    assert await store.run(users.put_confirm_token("ann@example.com", "t4", later)) == 0
+
+
+async def test_a_user_has_only_so_many_known_browsers(store):
+    user_id, other_id = await store.run(a_user()), await store.run(a_user())
+    await store.run(devices.remember_device(other_id, "d0", START_MS))
+    for n in range(devices.MOST_DEVICES + 1):
+        await store.run(devices.remember_device(user_id, f"d{n}", START_MS + n))
+        await store.run(devices.remember_device(user_id, "used often", START_MS + n))
+    known = [n for n in range(devices.MOST_DEVICES + 1) if await store.read(devices.knows_device(user_id, f"d{n}"))]
+    assert known == list(range(2, devices.MOST_DEVICES + 1))
+    assert await store.read(devices.knows_device(user_id, "used often"))
+    assert await store.read(devices.knows_device(other_id, "d0"))
+    await store.run(devices.forget_devices(user_id))
+    assert not await store.read(devices.knows_device(user_id, "used often"))
 
 
 async def test_a_confirmation_works_once_and_in_time_and_for_its_purpose(store):
@@ -95,15 +184,13 @@ async def test_a_new_password_ends_every_session(store):
     assert await store.read(sessions.session_user("a-three", START_MS)) is not None
 
 
-async def test_the_operator_switches_the_plan_and_vouches_for_an_address(store):
+async def test_the_operator_switches_the_plan(store):
     await store.run(users.add_user("Ann@example.com", "hash", START_MS))
     assert await store.run(users.set_plan("ann@example.com", "api"))
-    assert await store.run(users.confirm_address("ANN@example.com"))
     found = await store.read(users.find_user("ann@example.com"))
     assert found is not None
-    assert (found[0].plan, found[0].email_confirmed) == ("api", True)
+    assert found[0].plan == "api"
     assert not await store.run(users.set_plan("bob@example.com", "api"))
-    assert not await store.run(users.confirm_address("bob@example.com"))
 
 
 async def test_an_access_token_works_until_it_expires(store):

@@ -9,8 +9,10 @@ create table users (
     plan TEXT not null,
     created_at INT not null
 );
--- An address is one whatever its capitals.
-create unique index users_email on users (lower(email));
+-- An address is one whatever its capitals. Until it is confirmed it is nobody's: each sign-up is a user of its own, with
+-- its own password; the one whose link is opened stays, the others are forgotten.
+create unique index users_email on users (lower(email)) where email_confirmed = 1;
+create index users_sign_ups on users (lower(email), id);
 
 create table sessions (
     refresh_digest TEXT primary key,
@@ -22,13 +24,22 @@ create table sessions (
 );
 create index sessions_user on sessions (user_id);
 
--- Only the newest mail of a purpose counts.
+-- Only the newest e-mail of a purpose counts. User 0 is nobody: what is asked for an address that nobody has is written
+-- down, too, so that it costs the same.
 create table mail_tokens (
-    user_id INT not null references users (id) on delete cascade,
+    user_id INT not null,
     purpose TEXT not null,
     digest TEXT not null unique,
     expires_at INT not null,
     primary key (user_id, purpose)
+);
+
+-- Browsers that a user has signed in from; a secret cookie tells them, no address is kept.
+create table devices (
+    user_id INT not null references users (id) on delete cascade,
+    digest TEXT not null,
+    seen_at INT not null,
+    primary key (user_id, digest)
 );
 
 create table keys (
@@ -44,9 +55,11 @@ create table keys (
 );
 create index keys_user on keys (user_id);
 
--- The first answers to requests with an Idempotency-Key.
+-- The first answers to requests with an Idempotency-Key. edge_accounts: those that the credential was limited to; null:
+-- all of the user's.
 create table idempotency (
-    caller TEXT not null,
+    user_id INT not null,
+    edge_accounts TEXT,
     method TEXT not null,
     path TEXT not null,
     key TEXT not null,
@@ -56,7 +69,7 @@ create table idempotency (
     headers TEXT not null,
     body BYTES not null,
     expires_at INT not null,
-    primary key (caller, method, path, key)
+    primary key (user_id, method, path, key)
 );
 create index idempotency_expiry on idempotency (expires_at);
 

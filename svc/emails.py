@@ -1,0 +1,87 @@
+"""The e-mails that users get, and which addresses they may go to. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+LONGEST_ADDRESS = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
+_LONGEST_LOCAL_PART = 64
+
+# RFC 5321: a dot-string before the @ (no quotes, no comments), a host name of letters, digits and hyphens behind it.
+# No library decides this: email-validator takes `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
+_ATOM = r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_ADDRESS = re.compile(rf"(?P<local>{_ATOM}(\.{_ATOM})*)@(?P<host>{_LABEL}(\.{_LABEL})*)")
+_ENCODED_WORD = "=?"
+
+
+@dataclass(frozen=True)
+class Email:
+    """One e-mail, plain text. `send` False: prepared like any other and then dropped, so that both cost the same."""
+
+    to: str
+    subject: str
+    text: str = field(repr=False)  # it may hold a token
+    send: bool = True
+
+
+def parse_address(text: str) -> str:
+    """An address that any mail server takes, in lower case. Raises ValueError."""
+    address = parse_sender(text)
+    host = address.rpartition("@")[2]
+    if "." not in host or host.rpartition(".")[2].isdigit():
+        raise ValueError("must be an e-mail address")
+    return address
+
+
+def parse_sender(text: str) -> str:
+    """As `parse_address`; the host may be a bare name, as in svc@localhost. Raises ValueError."""
+    address = text.lower()
+    match = _ADDRESS.fullmatch(address) if len(text) <= LONGEST_ADDRESS and text.isascii() else None
+    if match is None or len(match["local"]) > _LONGEST_LOCAL_PART or _ENCODED_WORD in match["local"]:
+        raise ValueError("must be an e-mail address")
+    return address
+
+
+def confirm_address(to: str, link: str, hours: float, service_url: str, *, send: bool = True) -> Email:
+    """After a sign-up: the link that confirms the address."""
+    return Email(
+        to,
+        "Confirm your address",
+        f"Open this link to confirm your e-mail address:\n\n{link}\n\n"
+        f"It works for {hours:g} hours. If you did not sign up at {service_url}, do nothing.\n",
+        send,
+    )
+
+
+def choose_password(to: str, link: str, hours: float, service_url: str) -> Email:
+    """Several people signed up with the address: whoever reads its e-mails chooses the password."""
+    return Email(
+        to,
+        "Confirm your address",
+        f"Somebody signed up with this address at {service_url} more than once. If it was you, open this link to\n"
+        f"confirm the address and to choose a password:\n\n{link}\n\n"
+        f"It works for {hours:g} hours. If it was not you, do nothing.\n",
+    )
+
+
+def account_exists(to: str, service_url: str) -> Email:
+    """A sign-up with an address that has an account: a notice that somebody tried."""
+    return Email(
+        to,
+        "You have an account already",
+        f"Somebody, probably you, signed up with this address at {service_url}.\n"
+        "You have an account there already; if you forgot its password, ask for a new one on the sign-in page.\n",
+    )
+
+
+def reset_password(to: str, link: str, hours: float, *, send: bool = True) -> Email:
+    """The link that sets a new password."""
+    return Email(
+        to,
+        "Set a new password",
+        f"Open this link to set a new password:\n\n{link}\n\n"
+        f"It works for {hours:g} hours. If you did not ask for it, do nothing: your password stays as it is.\n",
+        send,
+    )
