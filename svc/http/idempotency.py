@@ -72,7 +72,7 @@ class Idempotency:
 
     async def recall(self, claim: Claim) -> Answer | None:
         """The answer that a repeat gets; None for a first request. Raises Conflict idempotency_conflict."""
-        earlier = await self._store.read(recall(claim, self._clock()))
+        earlier = await self._store.peek(recall(claim, self._clock()))
         return None if earlier is None else _replayed(earlier)
 
     async def _first_or_replay(

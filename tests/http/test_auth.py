@@ -408,6 +408,7 @@ class Watched:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.condition = store.condition
         self.seen: list[str] = []
 
     async def run(self, tx: Tx[T]) -> T:
@@ -415,6 +416,9 @@ class Watched:
 
     async def read(self, tx: Tx[T]) -> T:
         return await self._store.read(self._noting(tx))
+
+    async def peek(self, tx: Tx[T]) -> T:
+        return await self._store.peek(self._noting(tx))
 
     def _noting(self, tx: Tx[T]) -> Tx[T]:
         statement = next(tx)
