@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.config import ConfigError
+from svc.errors import ServiceError
 from svc.mail import check_mail
 from svc.store import open_store
+from svc.store.sealed_tokens import sealed_tokens
 from svc.vault import open_vault
 from svc.worker import load_bundle
 
@@ -30,12 +32,13 @@ class Finding:
 
 
 async def check(config: Config) -> list[Finding]:
-    """Look at every part, also after one that fails. Makes nothing but what a first start would make."""
+    """Look at every part, also after one that fails. Makes what a first start would make, but no key."""
+    store, sealed = await _store(config)
     return [
         Finding("configuration", True, "every setting is known and in range"),
         _tried("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
-        _tried("key file", lambda: _key_file(config)),
-        await _store(config),
+        _tried("key file", lambda: _key_file(config, sealed)),
+        store,
         await _mail(config),
         _address(config),
     ]
@@ -44,26 +47,28 @@ async def check(config: Config) -> list[Finding]:
 def _tried(part: str, look: Callable[[], str]) -> Finding:
     try:
         return Finding(part, True, look())
-    except ConfigError as error:
+    except (ConfigError, OSError) as error:
         return Finding(part, False, str(error))
 
 
-def _key_file(config: Config) -> str:
+def _key_file(config: Config, sealed: dict[str, bytes]) -> str:
     path = config.vault.key_file
-    new = not path.exists()
-    open_vault(path)
-    mode = stat.S_IMODE(path.stat().st_mode)
-    return f"{path} {'was made; back it up' if new else 'is readable'} (mode {mode:04o})"
+    open_vault(config.vault, sealed, make=False)
+    if not path.exists():
+        return f"{path} will be made at the first start; back it up then"
+    return f"{path} is readable (mode {stat.S_IMODE(path.stat().st_mode):04o}), and opens {len(sealed)} tokens"
 
 
-async def _store(config: Config) -> Finding:
+async def _store(config: Config) -> tuple[Finding, dict[str, bytes]]:
+    """What was found, and what is sealed in it."""
     kind = config.store.url.get_secret_value().partition(":")[0]
     try:
         with trio.fail_after(config.edge.timeout_s):
-            async with open_store(config.store):
-                return Finding("store", True, f"{kind} answers, its schema is current")
-    except (ConfigError, OSError, trio.TooSlowError) as error:
-        return Finding("store", False, f"{kind}: {error}; check [store] url")
+            async with open_store(config.store) as store:
+                sealed = await store.read(sealed_tokens())
+                return Finding("store", True, f"{kind} answers, its schema is current"), sealed
+    except (ConfigError, ServiceError, OSError, trio.TooSlowError) as error:
+        return Finding("store", False, f"{kind}: {error}; check [store] url"), {}
 
 
 async def _mail(config: Config) -> Finding:

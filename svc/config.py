@@ -94,6 +94,7 @@ class Vault(_Section):
     """The key file that seals working tokens."""
 
     key_file: Path = Path("var/vault.key")
+    lost_tokens: Literal["refuse", "accept"] = "refuse"
 
 
 class Mail(_Section):

@@ -25,6 +25,7 @@ from svc.http.app import Deps, create_app
 from svc.http.server import serve
 from svc.mail import open_mailer
 from svc.store import open_store
+from svc.store.sealed_tokens import sealed_tokens
 from svc.vault import open_vault
 from svc.worker import load_bundle
 
@@ -46,7 +47,9 @@ async def run(config: Config, announce: Callable[[str], None], clock: Clock = sy
     Raises ConfigError: key file, bundle or store cannot be used, or another service has taken over the store.
     """
     bundle = load_bundle()
-    vault = open_vault(config.vault.key_file)
+    async with open_store(config.store) as store:
+        sealed = await store.read(sealed_tokens())
+    vault = open_vault(config.vault, sealed)
     host, _, port_text = config.http.bind.rpartition(":")
     # Bound before anything else: with port 0 only the socket knows where the workers are to push.
     listeners = await _listen(host.strip("[]"), int(port_text))

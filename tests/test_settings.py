@@ -52,6 +52,9 @@ def test_the_environment_overrides_the_file():
         ({"SVC_EDGE_API_BASE_URL": "ftp://x"}, "api_base_url"),
         ({"SVC_MAIL_TRANSPORT": "smtp"}, "smtp_url"),
         ({"SVC_HTTP_TRUSTED_PROXIES": "nonsense"}, "trusted_proxies"),
+        ({"SVC_MAIL_FROM": "svc@x\r\nBcc: eve@x"}, "[mail] from: must be an e-mail address"),
+        ({"SVC_MAIL_FROM": "=?utf-8?q?a=0d=0ab?=@x"}, "[mail] from: must be an e-mail address"),
+        ({"SVC_VAULT_LOST_TOKENS": "yes"}, "lost_tokens"),
         ({"SVC_HTTP_GRACEFUL_S": "5", "SVC_EDGE_CONNECT_S": "60"}, "[http] graceful_s must be above [edge] connect_s"),
     ],
 )

@@ -1,0 +1,11 @@
+"""Transactions on what the vault has sealed, for all accounts at once."""
+
+from __future__ import annotations
+
+from svc.store.tx import Tx, sql
+
+
+def sealed_tokens() -> Tx[dict[str, bytes]]:
+    """The sealed working token of each account that has one, by the account's id."""
+    rows = yield sql("select id, sealed_token from accounts where sealed_token is not null")
+    return {row["id"]: row["sealed_token"] for row in rows}

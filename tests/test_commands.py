@@ -1,0 +1,149 @@
+"""The operator's commands, as processes: what they say, what they make, and how they end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+from pydantic import SecretStr
+
+from svc.config import Store as StoreConfig
+from svc.config import Vault as VaultConfig
+from svc.model import User
+from svc.passwords import verify_password
+from svc.store import open_store, users
+from svc.vault import open_vault
+from tests.http.stand_in import connected
+
+
+def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    return subprocess.run(
+        [sys.executable, "-m", "svc", *arguments],
+        cwd=folder,
+        env={**environ, "PYTHONPATH": str(Path(__file__).parents[1]), **settings},
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def store_of(folder: Path) -> StoreConfig:
+    (folder / "var").mkdir(exist_ok=True)
+    return StoreConfig(url=SecretStr(f"sqlite:///{folder / 'var/svc.db'}"))
+
+
+def user_of(folder: Path, email: str) -> tuple[User, str] | None:
+    async def find() -> tuple[User, str] | None:
+        async with open_store(store_of(folder)) as store:
+            return await store.read(users.find_user(email))
+
+    return trio.run(find)
+
+
+def seal_a_token(folder: Path) -> None:
+    """An account whose token is sealed with the key file of the folder."""
+
+    async def connect() -> None:
+        async with open_store(store_of(folder)) as store:
+            user = await store.run(users.add_user("ann@example.com", "hash", 1, confirmed=True))
+            assert user is not None
+            account = await store.run(connected(user.id, "a" * 32, "ready", 1))
+            vault = open_vault(VaultConfig(key_file=folder / "var/vault.key"), {})
+            await store.run(_put_token(account.id, vault.seal("cfat_secret", account.id)))
+
+    trio.run(connect)
+
+
+def _put_token(account_id, sealed):
+    from svc.store.tx import sql
+
+    yield sql("update accounts set sealed_token = $2 where id = $1", account_id, sealed)
+
+
+def test_the_version(tmp_path):
+    answer = svc(tmp_path, "--version")
+    assert (answer.returncode, answer.stdout) == (0, "svc 0.8.0\n")
+
+
+def test_a_check_finds_all_well_and_makes_no_key(tmp_path):
+    answer = svc(tmp_path, "check")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "will be made at the first start" in answer.stdout
+    assert not (tmp_path / "var/vault.key").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "part", "text"),
+    [
+        ({"SVC_VAULT_KEY_FILE": "."}, "key file", "cannot be used"),
+        ({"SVC_VAULT_KEY_FILE": "file/key"}, "key file", "cannot be used"),
+        ({"SVC_MAIL_FOLDER": "file/mail"}, "mail", "check [mail]"),
+        ({"SVC_MAIL_FOLDER": "open"}, "mail", "chmod 700 open"),
+        ({"SVC_STORE_URL": "sqlite:///file/svc.db"}, "store", "check [store] url"),
+        ({"SVC_STORE_URL": "postgresql://127.0.0.1:1/none"}, "store", "check [store] url"),
+    ],
+)
+def test_whatever_is_wrong_is_a_finding_and_the_other_parts_are_looked_at(tmp_path, settings, part, text):
+    (tmp_path / "file").touch()
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o755)
+    tmp_path.chmod(0o700)
+    answer = svc(tmp_path, "check", **settings)
+    assert answer.returncode == 1
+    assert answer.stderr == ""
+    failed = [line for line in answer.stdout.splitlines() if line.startswith("FAIL")]
+    assert len(failed) == 1
+    assert failed[0].startswith(f"FAIL {part}: ")
+    assert text in failed[0]
+    assert len(answer.stdout.splitlines()) == 6
+
+
+def test_without_the_key_of_sealed_tokens_nothing_starts_and_no_key_is_made(tmp_path):
+    seal_a_token(tmp_path)
+    assert "opens 1 tokens" in svc(tmp_path, "check").stdout
+    key_file = tmp_path / "var/vault.key"
+    key = key_file.read_bytes()
+    key_file.unlink()
+    for command in ("check", "serve"):
+        answer = svc(tmp_path, command, SVC_HTTP_BIND="127.0.0.1:0")
+        assert answer.returncode == 1
+        assert "is gone, and with it the tokens of 1 accounts" in answer.stdout + answer.stderr
+        assert "Traceback" not in answer.stderr
+        assert not key_file.exists()
+    key_file.touch(0o600)
+    key_file.write_bytes(key)
+    assert svc(tmp_path, "check").returncode == 0
+
+
+def test_a_user_is_added_by_the_rules_of_the_api(tmp_path):
+    for email, password in (
+        ("@", "long enough"),
+        ("ann@localhost", "long enough"),
+        ("=?utf-8?q?a=0d=0ab?=@example.com", "long enough"),
+        ("ann@example.com", "x" * 201),
+        ("ann@example.com", "short"),
+        ("ann@example.com", ""),
+    ):
+        answer = svc(tmp_path, "user", "add", email, "--password-stdin", text=f"{password}\n")
+        assert answer.returncode == 1
+        assert answer.stderr.startswith(("svc: email must be", "svc: password must have"))
+        assert password == "" or password not in answer.stderr
+    assert (
+        svc(
+            tmp_path, "user", "add", "Ann@Example.com", "--password-stdin", "--confirmed", text="long enough\n"
+        ).returncode
+        == 0
+    )
+    found = user_of(tmp_path, "ann@example.com")
+    assert found is not None
+    assert (found[0].email, found[0].email_confirmed) == ("ann@example.com", True)
+    assert verify_password(found[1], "long enough")
+    again = svc(tmp_path, "user", "add", "ann@example.com", "--password-stdin", text="long enough\n")
+    assert (again.returncode, again.stderr) == (1, "svc: there is a user ann@example.com already\n")
