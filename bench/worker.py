@@ -38,9 +38,9 @@ CRON_ROUNDS = 7
 async def redirect_and_view() -> AsyncIterator[Row]:
     """Counted answers against a no-op 302, in turn, 32 connections."""
     async with open_bare() as bare:
-        links = {f"l:code{n}": {"t": f"lnk_{n}", "u": f"https://a.example/{n}"} for n in range(TARGETS)}
-        site = {"t": "site_a", "n": "k3f"}
-        await bare.configure({"host": {"host": LINK_HOST}, f"p:{SITE_HOST}{SITE_PATH}": site, **links})
+        links = {f"link:code{n}": {"target": f"lnk_{n}", "url": f"https://a.example/{n}"} for n in range(TARGETS)}
+        site = {"target": "site_a", "script": "k3f"}
+        await bare.configure({"host": {"host": LINK_HOST}, f"path:{SITE_HOST}{SITE_PATH}": site, **links})
         click = (bare.worker_port, _request("GET", LINK_HOST, "/code0"))
         view = (bare.worker_port, _request("POST", SITE_HOST, SITE_PATH, "/shop\n"))
         nothing = (bare.nothing_port, _request("GET", LINK_HOST, "/"))
@@ -88,7 +88,8 @@ async def rows_written() -> AsyncIterator[Row]:
 async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
     """Rows written by the flushes of so many events, and by the crons that fold, close and push them."""
     async with open_field(BUNDLE, requests=None, rows_read=None, rows_written=None) as field:
-        await field.configure({f"l:code{n}": {"t": f"lnk_{n}", "u": "https://a.example/"} for n in range(TARGETS)})
+        links = {f"link:code{n}": {"target": f"lnk_{n}", "url": "https://a.example/"} for n in range(TARGETS)}
+        await field.configure(links)
         before = await _written(field)
         await _at_rate(field, rate, seconds)
         await field.emulator.settled()
@@ -152,9 +153,9 @@ async def _send_all(port: int, request: bytes) -> None:
 
 
 async def _kept(bare: Bare) -> int:
-    """Lines of all parts."""
-    lines = "cast(sum(length(body) - length(replace(body, char(10), ''))) as integer)"
-    return int((await bare.sql(f"select {lines} as n from part"))[0]["n"] or 0)
+    """Lines of the event log."""
+    lines = "cast(sum(length(lines) - length(replace(lines, char(10), ''))) as integer)"
+    return int((await bare.sql(f"select {lines} as n from event_log"))[0]["n"] or 0)
 
 
 async def _at_rate(field: Field, rate: int, seconds: int) -> None:

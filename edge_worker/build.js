@@ -1,5 +1,5 @@
 /**
- * Builds the worker: `node build.js FOLDER` writes svc-edge.js, schema.sql, snippet.js and manifest.json there. The
+ * Builds the worker: `node build.js FOLDER` writes svc-edge.js, snippet.js, vocabulary.json and manifest.json there. The
  * same input gives the same bytes on every machine.
  */
 
@@ -9,6 +9,8 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { build, transform } from "esbuild";
+
+import vocabulary from "./src/vocabulary.json" with { type: "json" };
 
 const here = dirname(fileURLToPath(import.meta.url));
 const TARGET = "es2022";
@@ -40,13 +42,20 @@ export async function buildWorker(snippet) {
   return outputFiles.map(({ text }) => text).join("");
 }
 
+/** @returns {string[]} the statements of src/schema.sql, in order; each ends there with ";" at the end of a line */
+export function schemaStatements() {
+  const text = readFileSync(join(here, "src/schema.sql"), "utf8").replace("__SCHEMA__", String(vocabulary.schema));
+  return text.split(/;\s*(?:\n|$)/).map((statement) => statement.trim()).filter((statement) => statement !== "");
+}
+
 /** @param {string} folder */
 export async function writeBundle(folder) {
   const snippet = await buildSnippet();
   const worker = await buildWorker(snippet);
   const manifest = {
     sha256: createHash("sha256").update(worker).digest("hex"),
-    schema: 1,
+    schema: vocabulary.schema,
+    schema_statements: schemaStatements(),
     main_module: "svc-edge.js",
     compatibility_date: "2026-04-01",
     compatibility_flags: [],
@@ -55,7 +64,7 @@ export async function writeBundle(folder) {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "svc-edge.js"), worker);
   writeFileSync(join(folder, "snippet.js"), snippet);
-  writeFileSync(join(folder, "schema.sql"), readFileSync(join(here, "src/schema.sql")));
+  writeFileSync(join(folder, "vocabulary.json"), readFileSync(join(here, "src/vocabulary.json")));
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 

@@ -6,11 +6,11 @@
  * whole runtime the same run could be measured only together with the emulated edge's own work.
  */
 
-import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
+import { schemaStatements } from "./build.js";
 import { tick } from "./src/cron.js";
-import { encodeEvent } from "./src/fold.js";
+import { encodeEvent, firstIdAt, newWriteName } from "./src/event_log.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./src/time.js";
 
 const NOW = 20_000 * DAY_MS + 10 * HOUR_MS + 4 * MINUTE_MS;
@@ -71,7 +71,7 @@ const database = {
 const event = (at, number) =>
   encodeEvent(
     {
-      t: `lnk_${String((number * 7) % TARGETS).padStart(20, "0")}`, hour: hourOf(at), reason: "",
+      target: `lnk_${String((number * 7) % TARGETS).padStart(20, "0")}`, hour: hourOf(at), reason: "",
       page: `/blog/an-article-${number % 50}`, source: `site${number % 70}.example`, country: ["DE", "FR", "US"][number % 3] ?? "",
       device: ["mobile", "desktop"][number % 2] ?? "", browser: ["Chrome", "Safari", "Firefox"][number % 3] ?? "",
       os: ["Windows", "iOS", "Android"][number % 3] ?? "",
@@ -83,26 +83,26 @@ const event = (at, number) =>
 function fillDays() {
   /** @param {string} name */
   const keys = (name) => Object.fromEntries(Array.from({ length: KEYS }, (_, i) => [`${name}${i}`, 3]));
-  const j = JSON.stringify({ v: 180, b: 0, pages: keys("/blog/an-article-"), sources: keys("site"), countries: { DE: 180 },
+  const totals = JSON.stringify({ views: 180, pages: keys("/blog/an-article-"), sources: keys("site"), countries: { DE: 180 },
     devices: { mobile: 180 }, browsers: { Chrome: 180 }, os: { Android: 180 }, bots: {} });
-  const insert = sqlite.prepare("insert into day(t, d, j) values (?, ?, ?)");
-  for (let n = 0; n < TARGETS; n += 1) insert.run(`lnk_${String(n).padStart(20, "0")}`, dayOf(NOW), j);
+  const insert = sqlite.prepare("insert into day(target, day, totals) values (?, ?, ?)");
+  for (let n = 0; n < TARGETS; n += 1) insert.run(`lnk_${String(n).padStart(20, "0")}`, dayOf(NOW), totals);
 }
 
-function fillParts() {
-  const insert = sqlite.prepare("insert into part(id, body, f) values (?, ?, 'AAAAAAAA,')");
+function fillEventLog() {
+  const insert = sqlite.prepare("insert into event_log(id, lines, writes) values (?, ?, ?)");
   for (let minute = 0; minute < 60; minute += 1) {
     const at = NOW - HOUR_MS - 4 * MINUTE_MS + minute * MINUTE_MS;
-    const body = Array.from({ length: EVENTS / 60 }, (_, i) => event(at, minute * 70 + i)).join("");
-    insert.run((at / MINUTE_MS) * 256, body);
+    const lines = Array.from({ length: EVENTS / 60 }, (_, i) => event(at, minute * 70 + i)).join("");
+    insert.run(firstIdAt(at), lines, newWriteName());
   }
 }
 
-function fillQueue() {
+function fillOutbox() {
   const rows = Array.from({ length: 220 }, (_, n) => [`lnk_${String(n).padStart(20, "0")}`, 900, 10, 700]);
   const day = new Date(NOW).toISOString().slice(0, 10);
   const part = { day, as_of: NOW, final: false, hours: [], refused_hours: [], days: rows };
-  const insert = sqlite.prepare("insert into out(id, born, body) values (?, ?, ?)");
+  const insert = sqlite.prepare("insert into outbox(id, made_at, part) values (?, ?, ?)");
   for (let id = 1; id <= 40; id += 1) insert.run(id, NOW, JSON.stringify(part));
 }
 
@@ -116,7 +116,7 @@ async function takePush(init) {
 function setState(more) {
   const state = { sorted: 0, hour: hourOf(NOW), day: dayOf(NOW) - 1, as_of: NOW, push: { install: "i", tried: "i", next_at: NOW + HOUR_MS,
     fails: 0, most_parts: 20, error: null }, ...more };
-  sqlite.prepare("update meta set v = ? where k = 'state'").run(JSON.stringify(state));
+  sqlite.prepare("update meta set value = ? where key = 'state'").run(JSON.stringify(state));
 }
 
 /** @type {Record<string, () => number>} what is there when the run begins, and its time */
@@ -124,27 +124,27 @@ const WORK = {
   fold() {
     setState({ hour: hourOf(NOW) - 1 });
     fillDays();
-    fillParts();
+    fillEventLog();
     return NOW;
   },
   close() {
     const day = dayOf(NOW);
     setState({ hour: hourOf(NOW) + 13, dirty: [day * 24 + 23] });
     fillDays();
-    const insert = sqlite.prepare("insert into hr(t, d, h, v, b, u) values (?, ?, ?, 4, 0, '[\"v1\",\"v2\",\"v3\",\"v4\"]')");
+    const insert = sqlite.prepare("insert into hour(target, day, hour, views, bots, visitors) values (?, ?, ?, 4, 0, '[\"v1\",\"v2\",\"v3\",\"v4\"]')");
     for (let n = 0; n < TARGETS; n += 1) for (let h = 0; h < 24; h += 1) insert.run(`lnk_${String(n).padStart(20, "0")}`, day, h);
     return (day + 1) * DAY_MS + 12 * MINUTE_MS;
   },
   push() {
     const state = { install: "i", tried: "i", next_at: NOW, fails: 0, most_parts: 20, error: null };
     setState({ push: state });
-    fillQueue();
+    fillOutbox();
     return NOW;
   },
 };
 
 const [, , name = ""] = process.argv;
-for (const sql of readFileSync(new URL("src/schema.sql", import.meta.url), "utf8").split("\n--\n")) sqlite.exec(sql);
+for (const sql of schemaStatements()) sqlite.exec(sql);
 const now = /** @type {() => number} */ (WORK[name])();
 globalThis.fetch = (_, init) => takePush(init);
 // Node compiles these when they are first used; on the platform they are part of the runtime.

@@ -1,12 +1,20 @@
-"""The worker `svc-edge` as it was built: the module, its database's schema, its snippet; read from the package."""
+"""The worker `svc-edge` as it was built: the module, its database's schema, its snippet, the words that it shares with
+us; read from the package."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from svc.config import ConfigError
+from svc.model import DIMENSIONS, DROP_REASONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from svc.model import Dimension
 
 SCRIPT_NAME = "svc-edge"
 DATABASE_NAME = "svc-edge"
@@ -15,7 +23,10 @@ _FOLDER = Path(__file__).parent / "bundle"
 
 @dataclass(frozen=True)
 class WorkerBundle:
-    """What an install uploads. `sha256` is of `module`; `schema_statements` are run in order and may be repeated."""
+    """What an install uploads. `sha256` is of `module`; `schema_statements` are run in order and may be repeated.
+
+    `caps`: how many keys a breakdown may have, for a target and day.
+    """
 
     module: bytes
     sha256: str
@@ -26,29 +37,27 @@ class WorkerBundle:
     compatibility_date: str
     compatibility_flags: tuple[str, ...]
     cron: str
+    caps: Mapping[Dimension, int]
 
 
 def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
-    """The built worker. Raises ConfigError when it was not built."""
+    """The built worker. Raises ConfigError when it was not built, or built of another version than the service."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
-        sql = (folder / "schema.sql").read_text()
+        vocabulary = json.loads((folder / "vocabulary.json").read_text())
+        if set(vocabulary["dimensions"]) != set(DIMENSIONS) or set(vocabulary["drop_reasons"]) != set(DROP_REASONS):
+            raise ValueError("its breakdowns or reasons are not those that the service knows")
         return WorkerBundle(
             module=(folder / manifest["main_module"]).read_bytes(),
             sha256=manifest["sha256"],
             schema=manifest["schema"],
-            schema_statements=statements(sql),
+            schema_statements=tuple(manifest["schema_statements"]),
             snippet=(folder / "snippet.js").read_text().strip(),
             main_module=manifest["main_module"],
             compatibility_date=manifest["compatibility_date"],
             compatibility_flags=tuple(manifest["compatibility_flags"]),
             cron=manifest["cron"],
+            caps=vocabulary["dimensions"],
         )
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError(f"The worker's bundle cannot be read ({error}); run: make build") from None
-
-
-def statements(sql: str) -> tuple[str, ...]:
-    """The statements of a schema file: each ends with `;` at the end of a line; comments fall away."""
-    lines = [line.split("--", 1)[0].rstrip() for line in sql.splitlines()]
-    return tuple(part.strip() for part in "\n".join(lines).split(";\n") if part.strip())

@@ -3,8 +3,8 @@
 import { isbot } from "isbot";
 
 /**
- * The reasons, in the order in which they are looked at; they are the keys of the breakdown `bots`.
- * @typedef {"" | "head" | "empty" | "prefetch" | "webdriver" | "headless" | "preview" | "list"} Reason
+ * The reasons, in the order in which they are looked at; they are the keys of the breakdown `bots`. "" for a person.
+ * @typedef {"" | keyof import("./vocabulary.json")["bot_reasons"]} Reason
  */
 
 const HEADLESS = /headless|phantomjs|slimerjs|puppeteer|playwright|electron\/.*\bspectron/i;

@@ -1,10 +1,11 @@
 /**
  * The configuration, as this isolate knows it: the link host, every site path, and links. The service writes it to the
- * table `cfg`; a request reads it from here. Older than FRESH_MS: served, and refreshed in the background with one
+ * table `config`; a request reads it from here. Older than FRESH_MS: served, and refreshed in the background with one
  * read. Older than STALE_MS: the request waits for that read. When the database fails the last known one is served,
  * from the isolate or, in a new isolate, from the Cache API.
  */
 
+import { readCopy } from "./copies.js";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
 
 /** Configuration up to this age is served as it is. */
@@ -31,18 +32,20 @@ const MOST_MISSING = 1_000;
 const READS_BURST = 20;
 const READS_PER_S = 2;
 
-/** Copies for other isolates are put in the Cache API at most so often, and kept so long. */
-const COPY_EVERY_MS = 5 * SECOND_MS;
-const COPY_MAX_AGE_S = 30 * 86_400;
+/** The keys of links and of sites' paths begin with these. */
+const LINK = "link:";
+const PATH = "path:";
 
 /**
  * @typedef {import("./links.js").Link} Link
- * @typedef {{t: string, x?: string[], n: string, until?: number}} Site
- * @typedef {{k: string, ver: number, j: string | null}} Row
+ * @typedef {{target: string, script: string, excluded_paths?: string[], until?: number}} Site script: its name;
+ *   until: epoch ms
+ * @typedef {{key: string, version: number, body: string | null}} Row body: JSON, null for what was removed
  */
 
 export class Config {
-  ver = -1;
+  /** of the newest row; -1 before the first read */
+  version = -1;
   level = 0;
   /** every link is in `rows`: what is not, does not exist */
   complete = false;
@@ -71,7 +74,7 @@ export class Config {
 
   /** @param {string} key host and path @returns {Site | undefined} */
   site(key) {
-    return /** @type {Site | undefined} */ (this.rows.get(`p:${key}`));
+    return /** @type {Site | undefined} */ (this.rows.get(PATH + key));
   }
 
   /** @param {string} hostname @returns {boolean} whether a site may be there; it may have been removed */
@@ -81,39 +84,39 @@ export class Config {
 
   /** @param {string} code @returns {Link | undefined} */
   link(code) {
-    return /** @type {Link | undefined} */ (this.rows.get(`l:${code}`));
+    return /** @type {Link | undefined} */ (this.rows.get(LINK + code));
   }
 
   /** @param {Row[]} changed */
   apply(changed) {
-    for (const { k, j } of changed) {
-      this.missing.delete(k);
-      if (j === null) this.rows.delete(k);
-      else this.keep(k, JSON.parse(j));
+    for (const { key, body } of changed) {
+      this.missing.delete(key);
+      if (body === null) this.rows.delete(key);
+      else this.keep(key, JSON.parse(body));
     }
   }
 
-  /** @param {string} k @param {unknown} value */
-  keep(k, value) {
-    this.rows.set(k, value);
-    if (k.startsWith("p:")) this.siteHosts.add(k.slice(2, k.indexOf("/")));
+  /** @param {string} key @param {unknown} value */
+  keep(key, value) {
+    this.rows.set(key, value);
+    if (key.startsWith(PATH)) this.siteHosts.add(key.slice(PATH.length, key.indexOf("/")));
   }
 
   /**
    * @param {string} key
-   * @param {string | null} j null: there is none
+   * @param {string | null} body null: there is none
    */
-  keepLink(key, j) {
-    if (j === null) {
+  keepLink(key, body) {
+    if (body === null) {
       this.missing.add(key);
       if (this.missing.size > MOST_MISSING) this.missing.delete(/** @type {string} */ (first(this.missing)));
       return;
     }
-    this.rows.set(key, JSON.parse(j));
+    this.rows.set(key, JSON.parse(body));
     if (this.rows.size > MOST_LINKS) {
-      for (const k of this.rows.keys()) {
-        if (!k.startsWith("l:")) continue;
-        this.rows.delete(k);
+      for (const known of this.rows.keys()) {
+        if (!known.startsWith(LINK)) continue;
+        this.rows.delete(known);
         break;
       }
     }
@@ -135,7 +138,9 @@ function first(items) {
   return undefined;
 }
 
-const META = "select v, (select v ->> 'level' from meta where k = 'state') as level from meta where k = 'cfg_ver'";
+const META =
+  "select value, (select value ->> 'level' from meta where key = 'state') as level " +
+  "from meta where key = 'config_version'";
 
 /**
  * @param {Config} config
@@ -145,11 +150,14 @@ const META = "select v, (select v ->> 'level' from meta where k = 'state') as le
 async function load(config, db, now) {
   const [meta, fixed, links] = await db.batch([
     db.prepare(META),
-    db.prepare("select k, ver, j from cfg where (k = 'host' or (k >= 'p:' and k < 'p;')) and j is not null"),
+    db.prepare(
+      "select key, version, body from config " +
+        "where (key = 'host' or (key >= 'path:' and key < 'path;')) and body is not null",
+    ),
     db
       .prepare(
-        "select k, ver, j from cfg indexed by cfg_by_ver where ver > -1 and k >= 'l:' and k < 'l;' and j is not null " +
-          "order by ver desc limit ?",
+        "select key, version, body from config indexed by config_by_version " +
+          "where version > -1 and key >= 'link:' and key < 'link;' and body is not null order by version desc limit ?",
       )
       .bind(FIRST_LINKS + 1),
   ]);
@@ -172,7 +180,7 @@ async function load(config, db, now) {
 async function refresh(config, db, now) {
   const [meta, changed] = await db.batch([
     db.prepare(META),
-    db.prepare("select k, ver, j from cfg indexed by cfg_by_ver where ver > ?").bind(config.ver),
+    db.prepare("select key, version, body from config indexed by config_by_version where version > ?").bind(config.version),
   ]);
   config.apply(/** @type {Row[]} */ (changed?.results ?? []));
   noteMeta(config, meta?.results[0], now);
@@ -180,8 +188,8 @@ async function refresh(config, db, now) {
 
 /** @param {Config} config @param {unknown} row @param {number} now */
 function noteMeta(config, row, now) {
-  const meta = /** @type {{v: number, level: number | null} | undefined} */ (row);
-  config.ver = Number(meta?.v ?? 0);
+  const meta = /** @type {{value: number, level: number | null} | undefined} */ (row);
+  config.version = Number(meta?.value ?? 0);
   config.level = Number(meta?.level ?? 0);
   config.readAt = now;
 }
@@ -192,7 +200,7 @@ function noteMeta(config, row, now) {
  */
 async function read(config, db, now) {
   try {
-    if (config.ver < 0 || now - config.loadedAt >= RELOAD_MS) await load(config, db, now);
+    if (config.version < 0 || now - config.loadedAt >= RELOAD_MS) await load(config, db, now);
     else await refresh(config, db, now);
     return true;
   } catch (error) {
@@ -251,56 +259,6 @@ async function catchUp(config, db, url, now) {
 }
 
 /**
- * Where copies are put: below the link host's or the site path's own route, where this worker answers and the cache
- * itself never does.
- * @param {import("./address.js").Address} url @returns {string[]}
- */
-function copyPlaces(url) {
-  const [, one = "", two = ""] = url.pathname.split("/");
-  return ["", `/${one}`, `/${one}/${two}`].map((path) => `https://${url.hostname}${path}/~config`);
-}
-
-/** @param {Config} config @param {import("./address.js").Address} url */
-async function readCopy(config, url) {
-  try {
-    for (const place of copyPlaces(url)) {
-      const answer = await caches.default.match(place);
-      if (answer === undefined) continue;
-      const copy = /** @type {{ver: number, complete: boolean, rows: [string, unknown][]}} */ (await answer.json());
-      for (const [k, value] of copy.rows) config.keep(k, value);
-      config.complete = copy.complete;
-      // The version stays unknown: the next good read reads all.
-      config.readAt = 1;
-      return;
-    }
-  } catch (error) {
-    console.warn(`no copy of the configuration: ${String(error)}`);
-  }
-}
-
-/**
- * Puts a copy where other isolates find it when the database does not answer: a cache belongs to one zone and one data
- * centre, so each place has its own.
- * @param {Config} config
- * @param {import("./address.js").Address} url of the request
- * @param {Site | null} site null: the link host
- * @param {number} now
- * @returns {Promise<void> | undefined} undefined when there is nothing to do
- */
-export function copyWhenDue(config, url, site, now) {
-  const route = site ?? config;
-  if (config.copied.get(route) === config.ver || config.ver < 0 || now - config.copiedAt < COPY_EVERY_MS) return undefined;
-  config.copiedAt = now;
-  config.copied.set(route, config.ver);
-  const place = site === null ? url.hostname : url.hostname + url.pathname;
-  const body = JSON.stringify({ ver: config.ver, complete: config.complete, rows: [...config.rows] });
-  const headers = { "content-type": "application/json", "cache-control": `max-age=${COPY_MAX_AGE_S}` };
-  return caches.default.put(`https://${place}/~config`, new Response(body, { headers })).catch((/** @type {unknown} */ error) => {
-    console.warn(`no copy kept of the configuration: ${String(error)}`);
-  });
-}
-
-/**
  * @param {Config} config
  * @param {D1Database} db
  * @param {string} code
@@ -308,19 +266,19 @@ export function copyWhenDue(config, url, site, now) {
  * @returns {Promise<Link | undefined | "busy">} busy: not known, and not to be read now
  */
 export async function findLink(config, db, code, now) {
-  const key = `l:${code}`;
+  const key = LINK + code;
   const known = config.link(code);
   if (known !== undefined || config.complete || config.missing.has(key)) return known;
   if (!config.takeToken(now)) return "busy";
-  const ver = config.ver;
+  const { version } = config;
   try {
-    const row = /** @type {{j: string | null} | null} */ (
-      await db.prepare("select j from cfg where k = ?").bind(key).first()
+    const row = /** @type {{body: string | null} | null} */ (
+      await db.prepare("select body from config where key = ?").bind(key).first()
     );
-    const j = row?.j ?? null;
+    const body = row?.body ?? null;
     // A refresh meanwhile may have brought a newer one: then this one is used once and not kept.
-    if (config.ver === ver) config.keepLink(key, j);
-    return config.link(code) ?? (j === null ? undefined : JSON.parse(j));
+    if (config.version === version) config.keepLink(key, body);
+    return config.link(code) ?? (body === null ? undefined : JSON.parse(body));
   } catch (error) {
     console.warn(`link not read: ${String(error)}`);
     return "busy";

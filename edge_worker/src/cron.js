@@ -1,36 +1,35 @@
 /**
- * The cron, once a minute: sorts parts into pages, folds a page into days and hours, closes hours and days into the
- * queue, pushes the queue. A run does a bounded piece of work (10 ms of CPU, 50 queries: platform docs, free plan) and
+ * The cron, once a minute: sorts the event log into pages, folds a page into days and hours, closes hours and days into
+ * the outbox, pushes what is there. A run does a bounded piece of work (10 ms of CPU, 50 queries: platform docs, free plan) and
  * leaves the rest to the next.
  */
 
 import { keepsHours, levelOf } from "./budget.js";
-import { mergeDay } from "./fold.js";
+import { addDrops, firstIdAt, minuteOf } from "./event_log.js";
 import {
   PAGE_CHARS,
   SETTLED_MS,
-  minuteOf,
-  partBound,
   readPage,
   readTaken,
   readWaiting,
   sortStatements,
   takeOff,
   waitingStatement,
-} from "./parts.js";
+} from "./event_pages.js";
+import { mergeDay } from "./fold.js";
+import { PARTS_KEPT_MS, clearStatements, partStatements } from "./outbox.js";
 import { MOST_PARTS, PUSH_CHARS, afterPush, pushBody, pushDue, send } from "./push.js";
-import { OUT_KEPT_MS, clearStatements, partStatements } from "./queue.js";
 import { dayStatements, hourStatements } from "./rows.js";
 import { addWritten, commit, failWhen, readState } from "./state.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./time.js";
 
-/** Below this size parts wait for the end of their hour: a fold costs two rows a target, however few the events. */
+/** Below this size events wait for the end of their hour: a fold costs two rows a target, however few the events. */
 const FOLD_CHARS = 1_000_000;
 
-/** An hour is closed when the parts of this long after it are folded: events are written within 30 s, or retried. */
+/** An hour is closed when what came this long after it is folded: events are written within 30 s, or retried. */
 const HOUR_GRACE_MS = 2 * MINUTE_MS;
 
-/** A day: late writes after a disturbance at midnight still count. */
+/** Grace before a day is closed, so that writes delayed by an outage at midnight still count. */
 const DAY_GRACE_MS = 9 * MINUTE_MS;
 
 /**
@@ -40,15 +39,15 @@ const DAY_GRACE_MS = 9 * MINUTE_MS;
  * @property {number} now epoch ms
  * @property {string} text the state as stored
  * @property {State} state
- * @property {import("./parts.js").Waiting} waiting parts that are not sorted yet
+ * @property {import("./event_pages.js").Waiting} waiting what is not sorted yet
  * @property {number} pages that are not folded yet
  */
 
 /** @param {number} now @returns {number} hours before this epoch hour have had their grace */
 const hourToClose = (now) => hourOf(now - HOUR_GRACE_MS - SETTLED_MS);
 
-/** @param {number} now @returns {number} the least id of a part of this UTC day */
-const today = (now) => partBound(dayOf(now) * DAY_MS);
+/** @param {number} now @returns {number} the least id of the event log of this UTC day */
+const today = (now) => firstIdAt(dayOf(now) * DAY_MS);
 
 /**
  * @param {D1Database} db
@@ -72,14 +71,14 @@ export async function tick(db, env, now) {
 
 /** @param {D1Database} db @param {number} now @returns {Promise<Run>} */
 async function begin(db, now) {
-  const [meta, waits, sorted] = await db.batch([
-    db.prepare("select v from meta where k = 'state'"),
-    waitingStatement(db, now, today(now), partBound(hourToClose(now) * HOUR_MS + HOUR_GRACE_MS)),
-    db.prepare("select count(*) as n from sorted"),
+  const [meta, waits, waitingPages] = await db.batch([
+    db.prepare("select value from meta where key = 'state'"),
+    waitingStatement(db, now, today(now), firstIdAt(hourToClose(now) * HOUR_MS + HOUR_GRACE_MS)),
+    db.prepare("select count(*) as n from event_page"),
   ]);
-  const text = String(/** @type {{v: string} | undefined} */ (meta?.results[0])?.v ?? "{}");
+  const text = String(/** @type {{value: string} | undefined} */ (meta?.results[0])?.value ?? "{}");
   const waiting = readWaiting(waits?.results[0]);
-  const pages = Number(/** @type {{n: number} | undefined} */ (sorted?.results[0])?.n ?? 0);
+  const pages = Number(/** @type {{n: number} | undefined} */ (waitingPages?.results[0])?.n ?? 0);
   // A new database: events were perhaps written before the first cron, and received up to a minute before that.
   const first = Math.min(now, minuteOf(waiting.first) - MINUTE_MS);
   return { db, now, text, state: readState(text, now, first), waiting, pages };
@@ -107,18 +106,18 @@ function currentLevel({ state, waiting, now }) {
 /** The end of a day is folded in the new day's budget, whatever the level. @param {Run} run */
 const mayFold = (run) => keepsHours(currentLevel(run)) || run.state.day + 1 < dayOf(run.now);
 
-/** @param {Run} run @returns {number | null} id of the last part that may be sorted now, null for none */
+/** @param {Run} run @returns {number | null} id of the last row of the event log that may be sorted now, null for none */
 function sortUntil(run) {
   const { state, waiting, pages, now } = run;
   if (pages > 0 || !mayFold(run)) return null;
-  const ofOpenDay = waiting.first < partBound((state.day + 2) * DAY_MS + DAY_GRACE_MS);
+  const ofOpenDay = waiting.first < firstIdAt((state.day + 2) * DAY_MS + DAY_GRACE_MS);
   const dayEnds = state.day + 1 < dayOf(now) && ofOpenDay;
   if (dayEnds || waiting.chars >= FOLD_CHARS) return waiting.settled;
   return hourToClose(now) > state.hour ? waiting.ofHours : null;
 }
 
 /**
- * Sorts parts into pages.
+ * Sorts the event log into pages.
  * @param {Run} run
  * @returns {Promise<boolean>} false: another run was faster
  */
@@ -137,8 +136,9 @@ async function sort(run) {
     dropped: addDrops(state.dropped, taken.drops),
   };
   const done = await advance(run, next, [
-    // A late write may have been appended since this was read: then all of it waits for the next run. Names tell.
-    failWhen(db, "(select coalesce(sum(length(f)), 0) from part where id <= ?) <> ?", [last, taken.names]),
+    // A late write may have been appended since this was read: then all of it waits for the next run.
+    // The total length of the write names shows it.
+    failWhen(db, "(select coalesce(sum(length(writes)), 0) from event_log where id <= ?) <> ?", [last, taken.names]),
     ...sortStatements(db, last),
   ]);
   run.waiting = { ...waiting, first: taken.next, writes: waiting.writes - taken.writes };
@@ -158,8 +158,12 @@ async function fold(run) {
   run.pages = 0;
   if (page === null) return true;
   const { sums, stored } = page;
-  const days = [...sums.days].map(([key, sum]) => ({ t: sum.t, d: sum.d, totals: mergeDay(stored.get(key), sum) }));
-  const hours = [...sums.hours.values()].map(({ d, h }) => d * 24 + h);
+  const days = [...sums.days].map(([key, sum]) => ({
+    target: sum.target,
+    day: sum.day,
+    totals: mergeDay(stored.get(key), sum),
+  }));
+  const hours = [...sums.hours.values()].map(({ day, hour }) => day * 24 + hour);
   const { too_old, invalid } = state.dropped;
   const next = {
     ...state,
@@ -177,20 +181,6 @@ async function fold(run) {
 }
 
 /**
- * @param {import("./state.js").Dropped} dropped
- * @param {string} lines each JSON: reason and number
- */
-function addDrops(dropped, lines) {
-  const next = { ...dropped };
-  for (const line of lines.split("\n")) {
-    if (line === "") continue;
-    const [reason, n] = /** @type {[import("./state.js").DropReason, number]} */ (JSON.parse(line));
-    next[reason] += n;
-  }
-  return next;
-}
-
-/**
  * Closes one day, or the hours of one day, when all their events are folded.
  * @param {Run} run
  * @returns {Promise<boolean>} false: another run was faster
@@ -201,12 +191,12 @@ async function close(run) {
   const first = pages > 0 ? 0 : run.waiting.first;
   const day = state.day + 1;
   const dayEnd = (day + 1) * DAY_MS;
-  if (now >= dayEnd + DAY_GRACE_MS + SETTLED_MS && first >= partBound(dayEnd + DAY_GRACE_MS)) {
+  if (now >= dayEnd + DAY_GRACE_MS + SETTLED_MS && first >= firstIdAt(dayEnd + DAY_GRACE_MS)) {
     return closeDay(run, day);
   }
   const until = Math.min(hourToClose(run.now), (dayOf(state.hour * HOUR_MS) + 1) * 24);
   if (until <= state.hour) return true;
-  if (first >= partBound(until * HOUR_MS + HOUR_GRACE_MS)) return closeHours(run, until);
+  if (first >= firstIdAt(until * HOUR_MS + HOUR_GRACE_MS)) return closeHours(run, until);
   return keepsHours(currentLevel(run)) ? true : refuseHours(run, until);
 }
 
@@ -216,17 +206,17 @@ async function closeHours(run, until) {
   const day = Math.floor((until - 1) / 24);
   const hours = state.dirty.filter((hour) => hour < until && Math.floor(hour / 24) === day).map((hour) => hour % 24);
   const count = await db
-    .prepare("select count(distinct t) as n from hr where d = ? and h in (select value from json_each(?))")
+    .prepare("select count(distinct target) as n from hour where day = ? and hour in (select value from json_each(?))")
     .bind(day, JSON.stringify(hours))
     .first("n");
   const closing = { day, hours, refused: [], last: (until - 1) % 24, final: false, targets: Number(count) };
-  const parts = partStatements(db, closing, state.next_out, now);
+  const parts = partStatements(db, closing, state.next_part, now);
   const next = {
     ...state,
     hour: until,
     as_of: until * HOUR_MS,
     dirty: state.dirty.filter((hour) => hour >= until || Math.floor(hour / 24) !== day),
-    next_out: state.next_out + parts.length,
+    next_part: state.next_part + parts.length,
     // Each part is written, and deleted when it was sent; the push writes the state once more.
     written: addWritten(state, 2 * parts.length + 2, now),
   };
@@ -234,7 +224,7 @@ async function closeHours(run, until) {
 }
 
 /**
- * The write budget is short: these hours get no points. Their events wait in their parts for the end of the day.
+ * The write budget is short: these hours get no points. Their events wait in the event log for the end of the day.
  * @param {Run} run @param {number} until
  */
 async function refuseHours(run, until) {
@@ -242,11 +232,11 @@ async function refuseHours(run, until) {
   const day = Math.floor((until - 1) / 24);
   const refused = Array.from({ length: until - state.hour }, (_, i) => (state.hour + i) % 24);
   const last = Math.max(-1, Math.floor((state.as_of - day * DAY_MS) / HOUR_MS) - 1);
-  const parts = partStatements(db, { day, hours: [], refused, last, final: false, targets: 0 }, state.next_out, now);
+  const parts = partStatements(db, { day, hours: [], refused, last, final: false, targets: 0 }, state.next_part, now);
   const next = {
     ...state,
     hour: until,
-    next_out: state.next_out + parts.length,
+    next_part: state.next_part + parts.length,
     dropped: { ...state.dropped, budget: state.dropped.budget + refused.length },
     written: addWritten(state, 2 * parts.length + 2, now),
   };
@@ -257,13 +247,13 @@ async function refuseHours(run, until) {
 async function closeDay(run, day) {
   const { db, now, state } = run;
   const [counts, expired] = await db.batch([
-    db.prepare("select count(distinct t) as targets, count(*) as hours from hr where d = ?").bind(day),
-    db.prepare("select count(*) as n from out where born < ?").bind(now - OUT_KEPT_MS),
+    db.prepare("select count(distinct target) as targets, count(*) as hours from hour where day = ?").bind(day),
+    db.prepare("select count(*) as n from outbox where made_at < ?").bind(now - PARTS_KEPT_MS),
   ]);
   const { targets = 0, hours: rows = 0 } = /** @type {{targets?: number, hours?: number}} */ (counts?.results[0] ?? {});
   const hours = state.dirty.filter((hour) => Math.floor(hour / 24) === day).map((hour) => hour % 24);
   const closing = { day, hours, refused: [], last: 23, final: true, targets };
-  const parts = targets === 0 ? [] : partStatements(db, closing, state.next_out, now);
+  const parts = targets === 0 ? [] : partStatements(db, closing, state.next_part, now);
   const gone = Number(/** @type {{n: number} | undefined} */ (expired?.results[0])?.n ?? 0);
   const next = {
     ...state,
@@ -271,7 +261,7 @@ async function closeDay(run, day) {
     hour: Math.max(state.hour, (day + 1) * 24),
     as_of: Math.max(state.as_of, (day + 1) * DAY_MS),
     dirty: state.dirty.filter((hour) => Math.floor(hour / 24) > day),
-    next_out: state.next_out + parts.length,
+    next_part: state.next_part + parts.length,
     dropped: { ...state.dropped, expired: state.dropped.expired + gone },
     // The day's rows twice: their visitors now, their end after 35 days.
     written: addWritten(state, 2 * parts.length + 2 * targets + rows + gone + 3, now),
@@ -294,23 +284,23 @@ async function push(run, env, failure) {
   const due = pushDue(state, env.INSTALL, now);
   if (due === "no") return;
   const [size, page] = await db.batch([
-    db.prepare("select count(*) as n from out"),
+    db.prepare("select count(*) as n from outbox"),
     db
       .prepare(
-        "select id, body from (select id, body, row_number() over w as nth, sum(length(body)) over w as chars " +
-          "from (select id, body from out order by id limit ?1) window w as (order by id)) where nth = 1 or chars <= ?2",
+        "select id, part from (select id, part, row_number() over w as nth, sum(length(part)) over w as chars from " +
+          "(select id, part from outbox order by id limit ?1) window w as (order by id)) where nth = 1 or chars <= ?2",
       )
       .bind(Math.min(MOST_PARTS, state.push.most_parts), PUSH_CHARS),
   ]);
   const queue = Number(/** @type {{n: number} | undefined} */ (size?.results[0])?.n ?? 0);
   if (due === "if_queued" && queue === 0) return;
-  const rows = /** @type {import("./push.js").OutRow[]} */ (page?.results ?? []);
+  const rows = /** @type {import("./push.js").OutboxRow[]} */ (page?.results ?? []);
   const body = pushBody(env, state, rows, queue, failure ?? state.push.error, now);
   const outcome = await send(env, body);
   const { state: next, gone } = afterPush(state, env, rows, queue, outcome, now);
   if (failure !== null) next.push.error = failure;
   // When another run was faster the parts are sent again: their numbers are absolute.
   await advance(run, next, [
-    db.prepare("delete from out where id in (select value from json_each(?))").bind(JSON.stringify(gone)),
+    db.prepare("delete from outbox where id in (select value from json_each(?))").bind(JSON.stringify(gone)),
   ]);
 }

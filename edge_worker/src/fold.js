@@ -1,58 +1,30 @@
-/** Adding events up: pure. A part's body is lines of JSON; each is one event, see `encodeEvent`. */
+/** Adding events up: pure. */
+
+import { splitClient } from "./event_log.js";
+import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
- * @typedef {[string, number, string, string, string?, string?, string?]} Line target, epoch hour, bot's reason,
- *   visitor; then, of a person and unless the write budget refused it, page, source and client
+ * @typedef {import("./event_log.js").Line} Line
+ * @typedef {Record<string, number>} Breakdown counts by key
  *
- * @typedef {{v: number, b: number, [dimension: string]: number | Record<string, number>}} DayTotals
- * @typedef {{t: string, d: number, h: number, v: number, b: number, u: Set<string>}} HourSum
- * @typedef {{t: string, d: number, v: number, b: number, pages: Map<string, number>, sources: Map<string, number>,
+ * @typedef {object} DayTotals a day's row, as JSON; its visitors come with the day's end
+ * @property {number} views
+ * @property {Breakdown} pages @property {Breakdown} sources @property {Breakdown} countries
+ * @property {Breakdown} devices @property {Breakdown} browsers @property {Breakdown} os
+ * @property {Breakdown} bots by reason; their sum is how many there were
+ *
+ * @typedef {{target: string, day: number, hour: number, views: number, bots: number, visitors: Set<string>}} HourSum
+ *   hour: of the day
+ * @typedef {{target: string, day: number, views: number, pages: Map<string, number>, sources: Map<string, number>,
  *   clients: Map<string, number>, bots: Map<string, number>}} DaySum
  * @typedef {{hours: Map<string, HourSum>, days: Map<string, DaySum>, tooOld: number, invalid: number}} Sums
  */
 
-/** The dimensions of people's views, and how many keys each may have a target and day. */
-export const DIMENSIONS = /** @type {const} */ ({
-  pages: 200,
-  sources: 100,
-  countries: 260,
-  devices: 10,
-  browsers: 40,
-  os: 30,
-});
-
-/** The dimension of bots: its keys are the reasons. */
-export const BOTS_CAP = 20;
+/** The dimensions, and how many keys each may have a target and day. */
+const CAPS = vocabulary.dimensions;
 
 /** The key that holds what exceeds a cap, and detail that the write budget refused. */
 export const OTHER = "(other)";
-
-/** What a line's client is made of, in this order; counted together, because a fold has 10 ms of CPU. */
-const CLIENT = /** @type {const} */ (["countries", "devices", "browsers", "os"]);
-const CLIENT_MARK = "|";
-const OTHER_CLIENT = CLIENT.map(() => OTHER).join(CLIENT_MARK);
-
-/**
- * @param {string} body
- * @returns {(Line | null)[]} null: a line that is no JSON; the last line may lack its end, then it is one
- */
-export function readBody(body) {
-  try {
-    return JSON.parse(`[${body.slice(0, -1).replaceAll("\n", ",")}]`);
-  } catch {
-    // Only a body that something else has written to gets here: what is whole in it counts all the same.
-    return body
-      .replace(/\n$/, "")
-      .split("\n")
-      .map((text) => {
-        try {
-          return JSON.parse(text);
-        } catch {
-          return null;
-        }
-      });
-  }
-}
 
 /** @param {number} hour epoch hour @returns {number} epoch day */
 const dayOfHour = (hour) => Math.floor(hour / 24);
@@ -78,16 +50,19 @@ export function daysOf(lines, closedDay, most) {
     // Lines of one target and hour mostly come together.
     if (line === null || (before !== null && line[0] === before[0] && line[1] === before[1])) continue;
     before = line;
-    const d = dayOfHour(line[1]);
-    const key = `${line[0]} ${d}`;
-    if (d <= closedDay || known.has(key)) continue;
+    const day = dayOfHour(line[1]);
+    const key = dayKey(line[0], day);
+    if (day <= closedDay || known.has(key)) continue;
     if (keys.length === most) break;
     known.add(key);
-    keys.push([line[0], d]);
+    keys.push([line[0], day]);
     firsts.push(end);
   }
   return { keys, firsts, end };
 }
+
+/** @param {string} target @param {number} day epoch day @returns {string} the key of a target's day in `Sums` */
+export const dayKey = (target, day) => `${target} ${day}`;
 
 /** @returns {Sums} */
 export const emptySums = () => ({ hours: new Map(), days: new Map(), tooOld: 0, invalid: 0 });
@@ -102,55 +77,70 @@ const addOne = (counts, key) => counts.set(key, (counts.get(key) ?? 0) + 1);
  */
 export function addLines(sums, lines, closedDay) {
   /** @type {HourSum | undefined} */
-  let sum;
+  let hourSum;
   /** @type {DaySum | undefined} */
-  let day;
+  let daySum;
   for (const line of lines) {
     if (line === null) {
       sums.invalid += 1;
       continue;
     }
-    const [t, hour, reason, visitor, page, source, client] = line;
+    const [target, epochHour, reason, visitor, page, source, client] = line;
     // Lines of one target and hour mostly come together.
-    if (sum === undefined || day === undefined || sum.t !== t || sum.d * 24 + sum.h !== hour) {
-      const d = dayOfHour(hour);
-      if (d <= closedDay) {
+    if (
+      hourSum === undefined ||
+      daySum === undefined ||
+      hourSum.target !== target ||
+      hourSum.day * 24 + hourSum.hour !== epochHour
+    ) {
+      const day = dayOfHour(epochHour);
+      if (day <= closedDay) {
         sums.tooOld += 1;
         continue;
       }
-      const hourKey = `${t} ${hour}`;
-      sum = sums.hours.get(hourKey);
-      if (sum === undefined) sums.hours.set(hourKey, (sum = { t, d, h: hour - d * 24, v: 0, b: 0, u: new Set() }));
-      const dayKey = `${t} ${d}`;
-      day = sums.days.get(dayKey);
-      if (day === undefined) sums.days.set(dayKey, (day = emptyDay(t, d)));
+      hourSum = hourSumOf(sums, target, day, epochHour - day * 24);
+      daySum = daySumOf(sums, target, day);
     }
     if (reason !== "") {
-      sum.b += 1;
-      day.b += 1;
-      addOne(day.bots, reason);
+      hourSum.bots += 1;
+      addOne(daySum.bots, reason);
       continue;
     }
-    sum.v += 1;
-    day.v += 1;
-    sum.u.add(visitor);
-    addOne(day.pages, page ?? OTHER);
-    addOne(day.sources, source ?? OTHER);
-    addOne(day.clients, client ?? OTHER_CLIENT);
+    hourSum.views += 1;
+    daySum.views += 1;
+    hourSum.visitors.add(visitor);
+    addOne(daySum.pages, page ?? OTHER);
+    addOne(daySum.sources, source ?? OTHER);
+    addOne(daySum.clients, client ?? OTHER);
   }
 }
 
-/** @param {string} t @param {number} d @returns {DaySum} */
-const emptyDay = (t, d) => ({
-  t, d, v: 0, b: 0, pages: new Map(), sources: new Map(), clients: new Map(), bots: new Map(),
-});
+/** @param {Sums} sums @param {string} target @param {number} day @param {number} hour of the day @returns {HourSum} */
+function hourSumOf(sums, target, day, hour) {
+  const key = `${target} ${day} ${hour}`;
+  const known = sums.hours.get(key);
+  if (known !== undefined) return known;
+  const sum = { target, day, hour, views: 0, bots: 0, visitors: new Set() };
+  sums.hours.set(key, sum);
+  return sum;
+}
+
+/** @param {Sums} sums @param {string} target @param {number} day @returns {DaySum} */
+function daySumOf(sums, target, day) {
+  const key = dayKey(target, day);
+  const known = sums.days.get(key);
+  if (known !== undefined) return known;
+  const sum = { target, day, views: 0, pages: new Map(), sources: new Map(), clients: new Map(), bots: new Map() };
+  sums.days.set(key, sum);
+  return sum;
+}
 
 /**
  * Adds counts to those of one dimension: a new key past the cap goes to "(other)", which does not count for the cap.
- * @param {Record<string, number>} known changed
+ * @param {Breakdown} known changed
  * @param {Iterable<[string, number]>} added in the order in which the keys came
  * @param {number} cap
- * @returns {Record<string, number>} known
+ * @returns {Breakdown} known
  */
 export function mergeCapped(known, added, cap) {
   let size = -1;
@@ -166,7 +156,7 @@ export function mergeCapped(known, added, cap) {
   return known;
 }
 
-/** @param {Record<string, number>} counts @param {string} key @param {number} n */
+/** @param {Breakdown} counts @param {string} key @param {number} n */
 function addTo(counts, key, n) {
   const value = (Object.hasOwn(counts, key) ? /** @type {number} */ (counts[key]) : 0) + n;
   // Assigned, this key would not become one (it names the prototype); a visitor can send it.
@@ -180,48 +170,22 @@ function addTo(counts, key, n) {
  * @returns {DayTotals}
  */
 export function mergeDay(known, added) {
-  /** @type {{v: number, b: number} & Record<string, Record<string, number>>} */
-  const day = known === undefined ? { v: 0, b: 0 } : JSON.parse(known);
-  day.v += added.v;
-  day.b += added.b;
-  day.pages = mergeCapped(day.pages ?? {}, added.pages, DIMENSIONS.pages);
-  day.sources = mergeCapped(day.sources ?? {}, added.sources, DIMENSIONS.sources);
-  const clients = [...added.clients].map(([client, n]) => ({ keys: client.split(CLIENT_MARK), n }));
-  for (const [i, name] of CLIENT.entries()) {
-    /** @type {[string, number][]} */
-    const counts = clients.map(({ keys, n }) => [keys[i] ?? OTHER, n]);
-    day[name] = mergeCapped(day[name] ?? {}, counts, DIMENSIONS[name]);
-  }
-  day.bots = mergeCapped(day.bots ?? {}, added.bots, BOTS_CAP);
-  return day;
-}
-
-const NOT_ASCII = /[\u0080-\uffff]/g;
-const escapeOf = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
-/** Printable ASCII without quote and backslash: its JSON is itself in quotes. Nearly everything is. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-/** @param {string} text @returns {string} its JSON in ASCII, so that a character is one of SQLite's too */
-const quote = (text) => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text).replace(NOT_ASCII, escapeOf));
-
-/**
- * @typedef {object} Event
- * @property {string} t target
- * @property {number} hour epoch hour in which it was received
- * @property {string} reason "" for a person
- * @property {string} page @property {string} source @property {string} country
- * @property {string} device @property {string} browser @property {string} os
- */
-
-/**
- * @param {Event} event
- * @param {string} visitor hash, "" for a bot
- * @param {boolean} withDetail
- * @returns {string} one line, with its end
- */
-export function encodeEvent({ t, hour, reason, page, source, country, device, browser, os }, visitor, withDetail) {
-  const head = `[${quote(t)},${hour},"${reason}","${visitor}"`;
-  if (reason !== "" || !withDetail) return `${head}]\n`;
-  const client = [country, device, browser, os].join(CLIENT_MARK);
-  return `${head},${quote(page)},${quote(source)},${quote(client)}]\n`;
+  /** @type {Partial<DayTotals>} */
+  const stored = known === undefined ? {} : JSON.parse(known);
+  /** @param {keyof typeof CAPS} name @param {Iterable<[string, number]>} counts */
+  const merged = (name, counts) => mergeCapped(stored[name] ?? {}, counts, CAPS[name]);
+  // People's clients are counted whole and taken apart here: a fold has 10 ms of CPU.
+  const clients = [...added.clients].map(([client, n]) => ({ keys: splitClient(client), n }));
+  /** @param {number} i @returns {[string, number][]} */
+  const ofClients = (i) => clients.map(({ keys, n }) => [keys[i] ?? OTHER, n]);
+  return {
+    views: (stored.views ?? 0) + added.views,
+    pages: merged("pages", added.pages),
+    sources: merged("sources", added.sources),
+    countries: merged("countries", ofClients(0)),
+    devices: merged("devices", ofClients(1)),
+    browsers: merged("browsers", ofClients(2)),
+    os: merged("os", ofClients(3)),
+    bots: merged("bots", added.bots),
+  };
 }

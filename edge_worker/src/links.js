@@ -3,8 +3,8 @@
 import { ruleDevice } from "./agents.js";
 
 /**
- * @typedef {{c?: string[], d?: string[], u: string}} LinkRule
- * @typedef {{t: string, u: string, r?: LinkRule[]}} Link
+ * @typedef {{countries?: string[], devices?: string[], url: string}} LinkRule
+ * @typedef {{target: string, url: string, rules?: LinkRule[]}} Link
  */
 
 export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
@@ -17,16 +17,16 @@ export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
  * @returns {string}
  */
 export function targetOf(link, country, ua) {
-  if (link.r === undefined) return link.u;
+  if (link.rules === undefined) return link.url;
   /** @type {string | undefined} */
   let device;
-  for (const rule of link.r) {
-    if (rule.c !== undefined && !rule.c.includes(country)) continue;
-    if (rule.d !== undefined) {
+  for (const rule of link.rules) {
+    if (rule.countries !== undefined && !rule.countries.includes(country)) continue;
+    if (rule.devices !== undefined) {
       device ??= ruleDevice(ua);
-      if (!rule.d.includes(device)) continue;
+      if (!rule.devices.includes(device)) continue;
     }
-    return rule.u;
+    return rule.url;
   }
-  return link.u;
+  return link.url;
 }

@@ -1,6 +1,7 @@
-/** The push: what is sent to the service, and what its answer means for the queue. Pure, but for `send`. */
+/** The push: what is sent to the service, and what its answer means for the outbox. Pure, but for `send`. */
 
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
+import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /** Limits of one push: the service takes more (1 MiB), a run has 10 ms of CPU. */
 export const MOST_PARTS = 20;
@@ -8,14 +9,13 @@ export const PUSH_CHARS = 240_000;
 
 const TIMEOUT_MS = 15 * SECOND_MS;
 const ERROR_CHARS = 200;
-const SCHEMA = 1;
 
 /** With nothing to send the hourly push waits so long for the hour to be closed, then goes all the same. */
 export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
 
 /**
  * @typedef {import("./state.js").State} State
- * @typedef {{id: number, body: string}} OutRow
+ * @typedef {{id: number, part: string}} OutboxRow part: JSON without its id
  * @typedef {{PUSH_URL: string, WORKER_KEY: string, BUNDLE: string, INSTALL: string, PUSH_MINUTE: string}} PushEnv
  * @typedef {{ok: boolean, accepted: number[], refused: {id: number, code: string}[], unknown_targets: string[]}} Answer
  * @typedef {{status: number, retryAfterS: number, answer: Answer | null, error: string}} Outcome status 0: no answer
@@ -42,7 +42,7 @@ export function pushDue({ push }, install, now) {
 }
 
 /**
- * @param {PushEnv} env @param {State} state @param {OutRow[]} rows @param {number} queue @param {string | null} error
+ * @param {PushEnv} env @param {State} state @param {OutboxRow[]} rows @param {number} queue @param {string | null} error
  * @param {number} now
  * @returns {string} the body, JSON
  */
@@ -51,14 +51,14 @@ export function pushBody(env, state, rows, queue, error, now) {
     v: 1,
     install: env.INSTALL,
     bundle: env.BUNDLE,
-    schema: SCHEMA,
+    schema: vocabulary.schema,
     sent_at: now,
     queue,
     error: error === null ? null : error.slice(0, ERROR_CHARS),
     dropped: state.dropped,
   };
   // The parts are JSON already, and never parsed here.
-  const parts = rows.map(({ id, body }) => `{"id":${id},${body.slice(1)}`);
+  const parts = rows.map(({ id, part }) => `{"id":${id},${part.slice(1)}`);
   return `${JSON.stringify(head).slice(0, -1)},"parts":[${parts.join(",")}]}`;
 }
 
@@ -106,9 +106,9 @@ export function readAnswer(text) {
 }
 
 /**
- * @param {State} state @param {PushEnv} env @param {OutRow[]} rows what was sent @param {number} queue
+ * @param {State} state @param {PushEnv} env @param {OutboxRow[]} rows what was sent @param {number} queue
  * @param {Outcome} outcome @param {number} now
- * @returns {{state: State, gone: number[]}} the next state, and the parts that leave the queue
+ * @returns {{state: State, gone: number[]}} the next state, and the parts that leave the outbox
  */
 export function afterPush(state, env, rows, queue, outcome, now) {
   const { answer, status } = outcome;
@@ -134,7 +134,7 @@ export function afterPush(state, env, rows, queue, outcome, now) {
   for (const { code } of refused) dropped[code === "too_old" ? "too_old" : "invalid"] += 1;
   const gone = [...new Set([...answer.accepted, ...refused.map(({ id }) => id)])].filter((id) => sent.has(id));
   if (answer.unknown_targets.length > 0) {
-    dropped.unknown_target += countRows(gone.map((id) => sent.get(id)?.body ?? "{}"), new Set(answer.unknown_targets));
+    dropped.unknown_target += countRows(gone.map((id) => sent.get(id)?.part ?? "{}"), new Set(answer.unknown_targets));
   }
   push.install = env.INSTALL;
   push.most_parts = Math.min(MOST_PARTS, push.most_parts * 2);
@@ -147,12 +147,12 @@ export function afterPush(state, env, rows, queue, outcome, now) {
 }
 
 /**
- * @param {string[]} bodies of parts @param {Set<string>} targets
+ * @param {string[]} parts JSON @param {Set<string>} targets
  * @returns {number} day rows of these targets
  */
-function countRows(bodies, targets) {
-  return bodies.reduce((sum, body) => {
-    const { days = [] } = /** @type {{days?: [string][]}} */ (JSON.parse(body));
-    return sum + days.filter(([t]) => targets.has(t)).length;
+function countRows(parts, targets) {
+  return parts.reduce((sum, part) => {
+    const { days = [] } = /** @type {{days?: [string][]}} */ (JSON.parse(part));
+    return sum + days.filter(([target]) => targets.has(target)).length;
   }, 0);
 }

@@ -30,35 +30,37 @@ const MOST_LIST_CHARS = 1_900_000;
 // Lists are put together as text: looking into them would read a row for each hash, at every page of an hour. So a
 // visitor may be named more than once; whoever counts visitors counts distinct ones.
 const HOURS =
-  "insert into hr(t, d, h, v, b, u) select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, " +
-  "value -> '$[5]' from json_each(?) where true " +
-  "on conflict(t, d, h) do update set v = v + excluded.v, b = b + excluded.b, u = case " +
-  "when excluded.u = '[]' then hr.u when hr.u = '[]' then excluded.u " +
-  `when length(hr.u) + length(excluded.u) < ${LIST_CHARS} ` +
-  "then substr(hr.u, 1, length(hr.u) - 1) || ',' || substr(excluded.u, 2) " +
-  `else (select case when length(list) < ${MOST_LIST_CHARS} then list else hr.u end from ` +
+  "insert into hour(target, day, hour, views, bots, visitors) select value ->> 0, value ->> 1, value ->> 2, " +
+  "value ->> 3, value ->> 4, value -> '$[5]' from json_each(?) where true " +
+  "on conflict(target, day, hour) do update set views = views + excluded.views, bots = bots + excluded.bots, " +
+  "visitors = case when excluded.visitors = '[]' then hour.visitors when hour.visitors = '[]' then excluded.visitors " +
+  `when length(hour.visitors) + length(excluded.visitors) < ${LIST_CHARS} ` +
+  "then substr(hour.visitors, 1, length(hour.visitors) - 1) || ',' || substr(excluded.visitors, 2) " +
+  `else (select case when length(list) < ${MOST_LIST_CHARS} then list else hour.visitors end from ` +
   "(select json_group_array(value) as list from " +
-  "(select value from json_each(hr.u) union select value from json_each(excluded.u)))) end";
+  "(select value from json_each(hour.visitors) union select value from json_each(excluded.visitors)))) end";
 
 const DAYS =
-  "insert into day(t, d, j) select value ->> 0, value ->> 1, value -> '$[2]' " +
-  "from json_each(?) where true on conflict(t, d) do update set j = excluded.j";
+  "insert into day(target, day, totals) select value ->> 0, value ->> 1, value -> '$[2]' " +
+  "from json_each(?) where true on conflict(target, day) do update set totals = excluded.totals";
 
 /**
  * @param {D1Database} db
  * @param {Iterable<import("./fold.js").HourSum>} sums
  */
 export function hourStatements(db, sums) {
-  const items = [...sums].map(({ t, d, h, v, b, u }) => JSON.stringify([t, d, h, v, b, [...u]]));
+  const items = [...sums].map(({ target, day, hour, views, bots, visitors }) =>
+    JSON.stringify([target, day, hour, views, bots, [...visitors]]),
+  );
   return pagesOf(items).map((page) => db.prepare(HOURS).bind(page));
 }
 
 /**
  * A day's visitors are counted from its hours' lists when it is closed.
  * @param {D1Database} db
- * @param {Iterable<{t: string, d: number, totals: import("./fold.js").DayTotals}>} days
+ * @param {Iterable<{target: string, day: number, totals: import("./fold.js").DayTotals}>} days
  */
 export function dayStatements(db, days) {
-  const items = [...days].map(({ t, d, totals }) => JSON.stringify([t, d, totals]));
+  const items = [...days].map(({ target, day, totals }) => JSON.stringify([target, day, totals]));
   return pagesOf(items).map((page) => db.prepare(DAYS).bind(page));
 }

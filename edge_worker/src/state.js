@@ -1,13 +1,14 @@
 /**
- * What the crons know, as one JSON row of `meta` (k = 'state'). Every change of folded data is one D1 batch (one
+ * What the crons know, as one JSON row of `meta` (key 'state'). Every change of folded data is one D1 batch (one
  * transaction; platform docs: D1 binding, batch) that first compares this row with what its cron read and fails as a
  * whole when another cron was faster. So a run that dies and two runs at once count nothing twice.
  */
 
 import { HOUR_MS, dayOf, hourOf } from "./time.js";
+import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
- * @typedef {"budget" | "invalid" | "unknown_target" | "too_old" | "busy" | "expired"} DropReason
+ * @typedef {keyof import("./vocabulary.json")["drop_reasons"]} DropReason
  * @typedef {Record<DropReason, number>} Dropped
  *
  * @typedef {object} PushState
@@ -19,20 +20,25 @@ import { HOUR_MS, dayOf, hourOf } from "./time.js";
  * @property {string} tried the INSTALL that last pushed, with whatever outcome
  *
  * @typedef {object} State
- * @property {number} sorted parts with an id up to this one are sorted and gone; none is written there any more
+ * @property {number} sorted rows of the event log with an id up to this one are sorted and gone; none is written there
+ *   any more
  * @property {number} hour hours before this epoch hour are closed
  * @property {number} day days up to this epoch day are closed
  * @property {number} as_of epoch ms: the end of the latest hour that was closed with its counts
- * @property {number[]} dirty epoch hours that changed since they were put in the queue
- * @property {{d: number, rows: number}} written rows written on day d (UTC), as far as sorted
+ * @property {number[]} dirty epoch hours that changed since they were put in the outbox
+ * @property {{day: number, rows: number}} written rows written on a day (UTC), as far as sorted
  * @property {number} level of the write budget
- * @property {number} next_out id of the next part of the queue
+ * @property {number} next_part id of the next part of a push
  * @property {Dropped} dropped
  * @property {PushState} push
  */
 
+const NONE_DROPPED = /** @type {Dropped} */ (
+  Object.fromEntries(Object.keys(vocabulary.drop_reasons).map((reason) => [reason, 0]))
+);
+
 /** @returns {Dropped} */
-export const noneDropped = () => ({ budget: 0, invalid: 0, unknown_target: 0, too_old: 0, busy: 0, expired: 0 });
+export const noneDropped = () => ({ ...NONE_DROPPED });
 
 /**
  * @param {string} text the row as stored; '{}' in a new database
@@ -48,9 +54,9 @@ export function readState(text, now, since = now) {
     day: dayOf(since) - 1,
     as_of: hourOf(since) * HOUR_MS,
     dirty: [],
-    written: { d: dayOf(now), rows: 0 },
+    written: { day: dayOf(now), rows: 0 },
     level: 0,
-    next_out: 1,
+    next_part: 1,
     dropped: noneDropped(),
     push: { install: "", next_at: 0, fails: 0, most_parts: 20, error: null, tried: "" },
   };
@@ -64,15 +70,15 @@ export function readState(text, now, since = now) {
  * @returns {State["written"]}
  */
 export function addWritten(state, rows, now) {
-  const d = dayOf(now);
-  return { d, rows: (state.written.d === d ? state.written.rows : 0) + rows };
+  const day = dayOf(now);
+  return { day, rows: (state.written.day === day ? state.written.rows : 0) + rows };
 }
 
 /** @param {D1Database} db @param {string} seen the state's text as read */
 function guard(db, seen) {
   // Violates the primary key, and so rolls the batch back, when the row is not what this cron read.
   return db
-    .prepare("insert into meta(k, v) select 'state', '' where (select v from meta where k = 'state') <> ?")
+    .prepare("insert into meta(key, value) select 'state', '' where (select value from meta where key = 'state') <> ?")
     .bind(seen);
 }
 
@@ -81,7 +87,7 @@ function guard(db, seen) {
  * @param {D1Database} db @param {string} condition SQL @param {unknown[]} values
  */
 export function failWhen(db, condition, values) {
-  return db.prepare(`insert into meta(k, v) select 'state', '' where ${condition}`).bind(...values);
+  return db.prepare(`insert into meta(key, value) select 'state', '' where ${condition}`).bind(...values);
 }
 
 /**
@@ -98,7 +104,7 @@ export async function commit(db, seen, next, statements) {
     await db.batch([
       guard(db, seen),
       ...statements,
-      db.prepare("update meta set v = ? where k = 'state'").bind(text),
+      db.prepare("update meta set value = ? where key = 'state'").bind(text),
     ]);
   } catch (error) {
     if (String(error).includes("UNIQUE constraint failed: meta")) return null;

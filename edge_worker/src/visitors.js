@@ -46,13 +46,13 @@ export async function saltOfDay(db, day) {
   const answers = await db.batch([
     db
       .prepare(
-        "insert or ignore into salt(d, s) select ?1, ?2 " +
-          "where ?1 > coalesce((select v ->> 'day' from meta where k = 'state'), 0)",
+        "insert or ignore into salt(day, salt) select ?1, ?2 " +
+          "where ?1 > coalesce((select value ->> 'day' from meta where key = 'state'), 0)",
       )
       .bind(day, fresh),
-    db.prepare("select s from salt where d = ?").bind(day),
+    db.prepare("select salt from salt where day = ?").bind(day),
   ]);
-  const row = /** @type {{s: string} | undefined} */ (answers[1]?.results[0]);
+  const row = /** @type {{salt: string} | undefined} */ (answers[1]?.results[0]);
   if (row === undefined) throw new DayClosed(`day ${day} is closed`);
-  return saltKey(row.s);
+  return saltKey(row.salt);
 }

@@ -4,9 +4,10 @@ import { readAddress } from "./address.js";
 import { agentOf } from "./agents.js";
 import { BEACON_CHARS, isExcluded, parseBeacon } from "./beacon.js";
 import { botReason } from "./bots.js";
-import { Config, copyWhenDue, ensure, findLink } from "./config.js";
+import { EventBuffer, record, recordDrop } from "./buffer.js";
+import { Config, ensure, findLink } from "./config.js";
+import { copyWhenDue } from "./copies.js";
 import { tick } from "./cron.js";
-import { Gather, record, recordDrop } from "./gather.js";
 import { CODE, targetOf } from "./links.js";
 import { snippetCode } from "./snippet.js";
 import { QR, hasMarker, namedSource, sourceKey } from "./sources.js";
@@ -19,7 +20,7 @@ import { hourOf } from "./time.js";
 
 // What an isolate knows; it lives as long as the isolate and is shared by its requests.
 const config = new Config();
-const gather = new Gather();
+const buffer = new EventBuffer();
 
 const NO_STORE = { "cache-control": "no-store" };
 
@@ -36,16 +37,16 @@ const purposeOf = (headers) =>
 /**
  * Counts one request: after its answer is given.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
- * @param {{t: string, page: string, driven: boolean, ua: string, country: string, source: () => string}} seen
+ * @param {{target: string, page: string, driven: boolean, ua: string, country: string, source: () => string}} seen
  */
-function count(env, ctx, request, { t, page, driven, ua, country, source }) {
+function count(env, ctx, request, { target, page, driven, ua, country, source }) {
   const { headers, method } = request;
   const { reason: byAgent, device, browser, os } = agentOf(ua);
   // A beacon is sent by a page that is shown: only a link can be fetched ahead.
   const purpose = method === "GET" ? purposeOf(headers) : "";
   const reason = botReason({ method, purpose, driven, byAgent });
   const event = {
-    t,
+    target,
     hour: hourOf(Date.now()),
     reason,
     page,
@@ -57,13 +58,13 @@ function count(env, ctx, request, { t, page, driven, ua, country, source }) {
     ip: headers.get("cf-connecting-ip") ?? "",
     ua,
   };
-  const written = record(gather, event, { db: env.DB, level: config.level });
+  const written = record(buffer, event, { db: env.DB, level: config.level });
   if (written !== undefined) ctx.waitUntil(written);
 }
 
 /** @param {Env} env @param {ExecutionContext} ctx @param {import("./state.js").DropReason} reason */
 function drop(env, ctx, reason) {
-  const written = recordDrop(gather, reason, { db: env.DB, level: config.level });
+  const written = recordDrop(buffer, reason, { db: env.DB, level: config.level });
   if (written !== undefined) ctx.waitUntil(written);
 }
 
@@ -104,7 +105,7 @@ function redirect(request, env, ctx, url, link) {
   const location = targetOf(link, country, ua);
   const source = () =>
     hasMarker(url.search) ? QR : sourceKey(headers.get("referer") ?? "", namedSource(url.search), url.hostname);
-  count(env, ctx, request, { t: link.t, page: "", driven: false, ua, country, source });
+  count(env, ctx, request, { target: link.target, page: "", driven: false, ua, country, source });
   keepCopy(ctx, url, null);
   return new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
 }
@@ -121,11 +122,11 @@ async function answerBeacon(request, env, ctx, url, site) {
   const tooLong = Number(headers.get("content-length") ?? 0) > BEACON_CHARS * 3;
   const beacon = tooLong || isForeign(request, url) ? null : parseBeacon(await request.text());
   if (beacon === null) drop(env, ctx, "invalid");
-  else if (!isExcluded(beacon.page, site.x ?? [])) {
+  else if (!isExcluded(beacon.page, site.excluded_paths ?? [])) {
     const { page, referrer, named, driven } = beacon;
     const ua = headers.get("user-agent") ?? "";
     const source = () => sourceKey(referrer, named, url.hostname);
-    count(env, ctx, request, { t: site.t, page, driven, ua, country: countryOf(request), source });
+    count(env, ctx, request, { target: site.target, page, driven, ua, country: countryOf(request), source });
   }
   keepCopy(ctx, url, site);
   return new Response(null, { status: 204 });
@@ -146,7 +147,8 @@ function answerScript(request, path) {
 }
 
 /**
- * The site whose path the request names, if any: exactly its path, its script, or something below that is nothing.
+ * The site whose path the request names, if any: matches the site's path itself, its script, or anything below (which
+ * is a 404).
  * @param {Address} url @param {number} now
  * @returns {{site: import("./config.js").Site, path: string, rest: string} | null}
  */
@@ -175,7 +177,7 @@ function answer(request, env, ctx, url, now) {
   const found = findSite(url, now);
   if (found !== null) {
     if (found.rest === "") return answerBeacon(request, env, ctx, url, found.site);
-    if (found.rest === `/${found.site.n}.js`) return answerScript(request, found.path);
+    if (found.rest === `/${found.site.script}.js`) return answerScript(request, found.path);
     return new Response(null, { status: 404, headers: NO_STORE });
   }
   if (url.hostname === config.host) return answerLink(request, env, ctx, url);

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { buildSnippet, buildWorker, writeBundle } from "../build.js";
+import { buildSnippet, buildWorker, schemaStatements, writeBundle } from "../build.js";
+import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
 // rule S2
 test("the inline snippet has at most 400 bytes, and stores nothing", async () => {
@@ -31,8 +33,25 @@ test("the manifest names what is in the bundle", async () => {
     const manifest = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
     const worker = readFileSync(join(folder, manifest.main_module));
     assert.equal(manifest.sha256, createHash("sha256").update(worker).digest("hex"));
-    assert.equal(manifest.schema, 1);
+    assert.equal(manifest.schema, vocabulary.schema);
+    assert.deepEqual(JSON.parse(readFileSync(join(folder, "vocabulary.json"), "utf8")), vocabulary);
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("the manifest's statements make the database, with the schema's number, and may be run again", async () => {
+  const database = new DatabaseSync(":memory:");
+  for (const statement of [...schemaStatements(), ...schemaStatements()]) {
+    database.exec(statement);
+    // One statement each: the platform's API takes one.
+    assert.doesNotMatch(statement, /;/);
+  }
+  const tables = database.prepare("select name from sqlite_schema where type = 'table' order by name").all();
+  assert.deepEqual(
+    tables.map(({ name }) => name),
+    ["config", "day", "event_log", "event_page", "hour", "meta", "outbox", "salt"],
+  );
+  const row = database.prepare("select value from meta where key = 'schema'").get();
+  assert.equal(row?.value, vocabulary.schema);
 });

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 SCHEMA = json.loads((HERE.parents[1] / "docs/push.schema.json").read_text())
+VOCABULARY = json.loads((HERE.parent / "src/vocabulary.json").read_text())
 RIGHTS = ("Workers Scripts Write", "D1 Write", "Workers Routes Write", "Account API Tokens Write")
 SCRIPT = "svc-edge"
 SITE_HOST, LINK_HOST = "shop.example.com", "go.example.com"
@@ -69,6 +70,11 @@ class Receiver:
             return self.answers.pop(0)(body)
         self.apply(body)
         return 200, accepted(body), {}
+
+
+def first_log_id(at: int) -> int:
+    """The least id of a row of the event log of this minute (epoch ms) or later."""
+    return at // MINUTE_MS * int(VOCABULARY["log_slots"])
 
 
 def accepted(body: dict[str, Any]) -> dict[str, Any]:
@@ -139,15 +145,14 @@ class Field:
         """Database, schema, script, cron and routes, as the service makes them."""
         manifest = json.loads((bundle / "manifest.json").read_text())
         self.database = (await self.api("POST", "/d1/database", json={"name": SCRIPT}))["uuid"]
-        statements = [text.strip() for text in (bundle / "schema.sql").read_text().split("\n--\n")]
-        batch = [{"sql": text, "params": []} for text in statements]
+        batch = [{"sql": text, "params": []} for text in manifest["schema_statements"]]
         await self.api("POST", f"/d1/database/{self.database}/query", json={"batch": batch})
         await self.upload(bundle, manifest, "install-1")
         await self.api("PUT", f"/workers/scripts/{SCRIPT}/schedules", json=[{"cron": manifest["cron"]}])
         for pattern in (f"{LINK_HOST}/*", f"{SITE_HOST}{SITE_PATH}*"):
             await self.route(pattern, SCRIPT)
-        site = {"t": "site_a", "n": "k3f", "x": ["/admin"]}
-        await self.configure({"host": {"host": LINK_HOST}, f"p:{SITE_HOST}{SITE_PATH}": site})
+        site = {"target": "site_a", "script": "k3f", "excluded_paths": ["/admin"]}
+        await self.configure({"host": {"host": LINK_HOST}, f"path:{SITE_HOST}{SITE_PATH}": site})
 
     async def route(self, pattern: str, script: str) -> None:
         """A route in the account's zone."""
@@ -177,14 +182,14 @@ class Field:
         """Writes configuration as the service does; None removes."""
         self.version += 1
         upsert = (
-            "insert into cfg(k, ver, j) values (?, ?, ?) "
-            "on conflict(k) do update set ver = excluded.ver, j = excluded.j"
+            "insert into config(key, version, body) values (?, ?, ?) "
+            "on conflict(key) do update set version = excluded.version, body = excluded.body"
         )
         batch: list[dict[str, Any]] = [
             {"sql": upsert, "params": [key, self.version, None if row is None else json.dumps(row)]}
             for key, row in rows.items()
         ]
-        batch.append({"sql": "update meta set v = ? where k = 'cfg_ver'", "params": [self.version]})
+        batch.append({"sql": "update meta set value = ? where key = 'config_version'", "params": [self.version]})
         await self.api("POST", f"/d1/database/{self.database}/query", json={"batch": batch})
 
     async def view(
@@ -211,7 +216,7 @@ class Field:
 
     async def state(self) -> dict[str, Any]:
         """What the worker's crons know."""
-        state: dict[str, Any] = json.loads((await self.sql("select v from meta where k = 'state'"))[0]["v"])
+        state: dict[str, Any] = json.loads((await self.sql("select value from meta where key = 'state'"))[0]["value"])
         return state
 
     async def crons_until_quiet(self, at: int) -> int:
@@ -219,14 +224,14 @@ class Field:
         for _ in range(LONGEST_RUN_OF_CRONS):
             await self.cron(at)
             rows = await self.sql(
-                "select (select count(*) from part where id / 256 * 60000 < ?) as parts, "
-                "(select count(*) from sorted) + (select count(*) from out) as more",
-                at - 120_000,
+                "select (select count(*) from event_log where id < ?) as events, "
+                "(select count(*) from event_page) + (select count(*) from outbox) as more",
+                first_log_id(at - 2 * MINUTE_MS),
             )
             state = await self.state()
             at += MINUTE_MS
             closed = state["hour"] >= (at - 240_000) // HOUR_MS
-            if rows[0]["parts"] == 0 and rows[0]["more"] == 0 and closed:
+            if rows[0]["events"] == 0 and rows[0]["more"] == 0 and closed:
                 return at
         raise AssertionError(f"not quiet after {LONGEST_RUN_OF_CRONS} crons: {rows}, {await self.state()}")
 

@@ -2,17 +2,39 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { levelOf, windowMs } from "../src/budget.js";
-import { DIMENSIONS, OTHER, addLines, daysOf, emptySums, encodeEvent, mergeCapped, mergeDay, readBody } from "../src/fold.js";
+import { encodeEvent, readLines } from "../src/event_log.js";
+import { OTHER, addLines, dayKey, daysOf, emptySums, mergeCapped, mergeDay } from "../src/fold.js";
+import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
 const HOUR = 500_001;
 const DAY = Math.floor(HOUR / 24);
-const EVENT = { t: "site_a", hour: HOUR, reason: "", page: "/", source: "", country: "DE", device: "mobile", browser: "Safari", os: "iOS" };
+const PAGES_CAP = vocabulary.dimensions.pages;
+
+/** @type {import("../src/event_log.js").Event} */
+const EVENT = {
+  target: "site_a",
+  hour: HOUR,
+  reason: "",
+  page: "/",
+  source: "",
+  country: "DE",
+  device: "mobile",
+  browser: "Safari",
+  os: "iOS",
+};
 
 /** @param {string[]} lines */
 function fold(...lines) {
   const sums = emptySums();
-  addLines(sums, readBody(lines.join("")), 0);
+  addLines(sums, readLines(lines.join("")), 0);
   return sums;
+}
+
+/** @param {import("../src/fold.js").Sums} sums */
+function dayOf(sums) {
+  const day = sums.days.get(dayKey("site_a", DAY));
+  assert.ok(day);
+  return day;
 }
 
 // rule W2
@@ -23,54 +45,55 @@ test("views, bots and visitors are added up by target and hour", () => {
     encodeEvent({ ...EVENT, hour: HOUR + 1 }, "BBBBBBBB", true),
     encodeEvent({ ...EVENT, reason: "head" }, "", true),
   );
-  const hours = [...sums.hours.values()].map(({ t, d, h, v, b, u }) => ({ t, d, h, v, b, u: [...u] }));
-  assert.deepEqual(hours, [
-    { t: "site_a", d: DAY, h: HOUR % 24, v: 2, b: 1, u: ["AAAAAAAA"] },
-    { t: "site_a", d: DAY, h: (HOUR % 24) + 1, v: 1, b: 0, u: ["BBBBBBBB"] },
-  ]);
+  assert.deepEqual(
+    [...sums.hours.values()],
+    [
+      { target: "site_a", day: DAY, hour: HOUR % 24, views: 2, bots: 1, visitors: new Set(["AAAAAAAA"]) },
+      { target: "site_a", day: DAY, hour: (HOUR % 24) + 1, views: 1, bots: 0, visitors: new Set(["BBBBBBBB"]) },
+    ],
+  );
 });
 
 test("detail counts people only, bots count by reason", () => {
   const sums = fold(encodeEvent(EVENT, "A", true), encodeEvent({ ...EVENT, reason: "list" }, "", true));
-  const day = mergeDay(undefined, /** @type {any} */ (sums.days.get(`site_a ${DAY}`)));
+  const day = mergeDay(undefined, dayOf(sums));
   assert.deepEqual(day, {
-    v: 1, b: 1, pages: { "/": 1 }, sources: { "": 1 }, countries: { DE: 1 }, devices: { mobile: 1 },
+    views: 1, pages: { "/": 1 }, sources: { "": 1 }, countries: { DE: 1 }, devices: { mobile: 1 },
     browsers: { Safari: 1 }, os: { iOS: 1 }, bots: { list: 1 },
   });
 });
 
 // rule W6
 test("keys past the cap are counted under (other), and nothing is lost", () => {
-  const lines = Array.from({ length: DIMENSIONS.pages + 50 }, (_, i) => encodeEvent({ ...EVENT, page: `/p${i}` }, "A", true));
+  const lines = Array.from({ length: PAGES_CAP + 50 }, (_, i) => encodeEvent({ ...EVENT, page: `/p${i}` }, "A", true));
   let stored;
   for (let i = 0; i < 3; i += 1) {
     const sums = fold(...lines);
-    stored = mergeDay(stored && JSON.stringify(stored), /** @type {any} */ (sums.days.get(`site_a ${DAY}`)));
+    stored = mergeDay(stored && JSON.stringify(stored), dayOf(sums));
   }
-  const pages = /** @type {Record<string, number>} */ (stored?.pages);
-  assert.equal(Object.keys(pages).length, DIMENSIONS.pages + 1);
+  const pages = stored?.pages ?? {};
+  assert.equal(Object.keys(pages).length, PAGES_CAP + 1);
   assert.equal(pages[OTHER], 150);
-  assert.equal(Object.values(pages).reduce((sum, n) => sum + n, 0), stored?.v);
+  assert.equal(Object.values(pages).reduce((sum, n) => sum + n, 0), stored?.views);
 });
 
 test("folding in two steps gives what one step gives", () => {
   const lines = Array.from({ length: 900 }, (_, i) =>
     encodeEvent({ ...EVENT, page: `/p${(i * 7) % 311}`, source: `s${(i * 3) % 131}` }, String(i % 50), true),
   );
-  const key = `site_a ${DAY}`;
-  const whole = mergeDay(undefined, /** @type {any} */ (fold(...lines).days.get(key)));
-  const half = mergeDay(undefined, /** @type {any} */ (fold(...lines.slice(0, 400)).days.get(key)));
-  const both = mergeDay(JSON.stringify(half), /** @type {any} */ (fold(...lines.slice(400)).days.get(key)));
+  const whole = mergeDay(undefined, dayOf(fold(...lines)));
+  const half = mergeDay(undefined, dayOf(fold(...lines.slice(0, 400))));
+  const both = mergeDay(JSON.stringify(half), dayOf(fold(...lines.slice(400))));
   assert.deepEqual(both, whole);
 });
 
 test("detail that the budget refused counts as (other)", () => {
   const line = encodeEvent(EVENT, "A", false);
   assert.deepEqual(JSON.parse(line), ["site_a", HOUR, "", "A"]);
-  const day = mergeDay(undefined, /** @type {any} */ (fold(line).days.get(`site_a ${DAY}`)));
+  const day = mergeDay(undefined, dayOf(fold(line)));
   assert.deepEqual(day.pages, { [OTHER]: 1 });
   assert.deepEqual(day.os, { [OTHER]: 1 });
-  assert.equal(day.v, 1);
+  assert.equal(day.views, 1);
 });
 
 test("keys that mean something to JavaScript are keys like others", () => {
@@ -88,7 +111,7 @@ test("a line is ASCII whatever a visitor sends, and reads as what was sent", () 
 });
 
 test("a fold's days are those of the first lines, up to a limit", () => {
-  const lines = readBody(["a", "b", "a", "c", "b"].map((t) => encodeEvent({ ...EVENT, t }, "A", true)).join(""));
+  const lines = readLines(["a", "b", "a", "c", "b"].map((target) => encodeEvent({ ...EVENT, target }, "A", true)).join(""));
   assert.deepEqual(daysOf(lines, 0, 2), { keys: [["a", DAY], ["b", DAY]], firsts: [0, 1], end: 3 });
   assert.deepEqual(daysOf(lines, 0, 3).end, 5);
   assert.deepEqual(daysOf(lines, DAY, 1), { keys: [], firsts: [], end: 5 });
@@ -97,16 +120,16 @@ test("a fold's days are those of the first lines, up to a limit", () => {
 // rule W4
 test("events of a closed day are too late, and said so", () => {
   const sums = emptySums();
-  addLines(sums, readBody(encodeEvent(EVENT, "A", true)), DAY);
+  addLines(sums, readLines(encodeEvent(EVENT, "A", true)), DAY);
   assert.equal(sums.tooOld, 1);
   assert.equal(sums.days.size, 0);
 });
 
 test("a broken line loses itself only", () => {
   const sums = emptySums();
-  addLines(sums, readBody(`${encodeEvent(EVENT, "A", true)}["site_a",\n${encodeEvent(EVENT, "B", true)}`), 0);
+  addLines(sums, readLines(`${encodeEvent(EVENT, "A", true)}["site_a",\n${encodeEvent(EVENT, "B", true)}`), 0);
   assert.equal(sums.invalid, 1);
-  assert.equal([...sums.hours.values()][0]?.v, 2);
+  assert.equal([...sums.hours.values()][0]?.views, 2);
 });
 
 // rule W5

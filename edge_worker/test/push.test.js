@@ -7,7 +7,7 @@ import { HOUR_MS, MINUTE_MS } from "../src/time.js";
 
 const NOW = Date.UTC(2026, 10, 21, 10, 20);
 const ENV = { PUSH_URL: "https://svc.example/edge/push", WORKER_KEY: "secret", BUNDLE: "b".repeat(64), INSTALL: "i2", PUSH_MINUTE: "17" };
-const ROWS = [17, 18].map((id) => ({ id, body: `{"day":"2026-11-21","days":[["site_a",${id},0,1],["lnk_x",1,0,1]]}` }));
+const ROWS = [17, 18].map((id) => ({ id, part: `{"day":"2026-11-21","days":[["site_a",${id},0,1],["lnk_x",1,0,1]]}` }));
 
 /** @param {object} [push] */
 function stateWith(push) {

@@ -16,7 +16,7 @@ async def use_up(field: Field, rows: int) -> None:
     """Lets the worker believe that it has written so many rows today."""
     state = await field.state()
     state["written"]["rows"] = rows
-    await field.sql("update meta set v = ? where k = 'state'", json.dumps(state, separators=(",", ":")))
+    await field.sql("update meta set value = ? where key = 'state'", json.dumps(state, separators=(",", ":")))
 
 
 async def day_totals(field: Field) -> list[tuple[int, int, int]]:
@@ -48,7 +48,7 @@ async def test_hours_are_refused_first_then_detail_and_daily_totals_stay_exact(
     await field.clock((midnight + 12 * MINUTE_MS - now) / 1000)
     await field.crons_until_quiet(midnight + 12 * MINUTE_MS)
     assert await day_totals(field) == [(21, 0, 5)]
-    totals = json.loads((await field.sql("select j from day"))[0]["j"])
+    totals = json.loads((await field.sql("select totals from day"))[0]["totals"])
     refused = totals["pages"].get("(other)", 0)
     assert (refused > 0) == (level >= 2)
     assert (await field.state())["dropped"]["budget"] == 1 + refused
@@ -59,16 +59,16 @@ async def test_hours_are_refused_first_then_detail_and_daily_totals_stay_exact(
 async def test_when_the_platform_refuses_writes_events_wait_and_links_work(field: Field) -> None:
     now = await field.clock(0)
     await field.cron(now)
-    await field.configure({"l:abc": {"t": "lnk_a", "u": "https://example.net/1"}})
+    await field.configure({"link:abc": {"target": "lnk_a", "url": "https://example.net/1"}})
     await field.emulator.set_usage(field.customer.account_id, rows_written=100_000)
     await send_views(field, 3, 3)
     assert (await field.click("abc")).status == 302
     await field.emulator.settled()
-    assert await field.sql("select * from part") == []
+    assert await field.sql("select * from event_log") == []
     await field.emulator.set_usage(field.customer.account_id, rows_written=0)
     await field.clock(70)
     await send_views(field, 1, 1)
-    lines = [line for row in await field.sql("select body from part") for line in row["body"].splitlines()]
+    lines = [line for row in await field.sql("select lines from event_log") for line in row["lines"].splitlines()]
     counts: dict[str, int] = defaultdict(int)
     for line in lines:
         counts[json.loads(line)[0]] += 1

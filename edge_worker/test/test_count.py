@@ -42,9 +42,9 @@ async def test_views_bots_and_visitors_reach_the_service_by_hour_and_day(field: 
     at = await field.crons_until_quiet(day + DAY_MS + 11 * MINUTE_MS)
     assert list(field.receiver.days.values()) == [(3, 1, 2)]
     assert len(field.receiver.finals) == 1
-    rows = await field.sql("select j from day")
-    totals = json.loads(rows[0]["j"])
-    assert totals["u"] == 2
+    rows = await field.sql("select totals from day")
+    totals = json.loads(rows[0]["totals"])
+    assert totals["visitors"] == 2
     assert totals["pages"] == {"/": 1, "/a": 2}
     assert totals["bots"] == {"list": 1}
     assert at > 0
@@ -53,11 +53,11 @@ async def test_views_bots_and_visitors_reach_the_service_by_hour_and_day(field: 
 @pytest.mark.rule("L5")
 async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(field: Field) -> None:
     rules = [
-        {"c": ["FR", "BE"], "d": ["mobile"], "u": "https://example.net/fr-mobile"},
-        {"c": ["FR"], "u": "https://example.net/fr"},
-        {"d": ["mobile"], "u": "https://example.net/mobile"},
+        {"countries": ["FR", "BE"], "devices": ["mobile"], "url": "https://example.net/fr-mobile"},
+        {"countries": ["FR"], "url": "https://example.net/fr"},
+        {"devices": ["mobile"], "url": "https://example.net/mobile"},
     ]
-    await field.configure({"l:abc": {"t": "lnk_a", "u": "https://example.net/x?y=1#z", "r": rules}})
+    await field.configure({"link:abc": {"target": "lnk_a", "url": "https://example.net/x?y=1#z", "rules": rules}})
 
     async def target(ua: str, country: str, query: str = "") -> str:
         visit = await field.click(f"abc{query}", ua=ua, cf={"country": country})
@@ -77,8 +77,8 @@ async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(field: Fie
     await field.emulator.settled()
     now = await field.clock(0)
     await field.crons_until_quiet(next_hour(now))
-    totals = json.loads((await field.sql("select j from day where t = 'lnk_a'"))[0]["j"])
-    assert (totals["v"], totals["b"]) == (5, 3)
+    totals = json.loads((await field.sql("select totals from day where target = 'lnk_a'"))[0]["totals"])
+    assert (totals["views"], sum(totals["bots"].values())) == (5, 3)
     assert totals["sources"] == {"": 4, "qr": 1}
     assert totals["bots"] == {"list": 1, "head": 1, "prefetch": 1}
     assert totals["pages"] == {"": 5}

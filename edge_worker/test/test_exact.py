@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from .field import DAY_MS, HOUR_MS, MINUTE_MS, SCRIPT, Field, accepted
+from .field import DAY_MS, HOUR_MS, MINUTE_MS, SCRIPT, Field, accepted, first_log_id
 from .test_count import next_hour
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ async def rows_used(field: Field, what: str) -> int:
 async def stored_views(field: Field) -> int:
     """Views in the database: folded and not."""
     rows = await field.sql(
-        "select (select coalesce(sum(j ->> 'v'), 0) from day) as folded, "
-        "(select coalesce(sum(length(body) - length(replace(body, char(10), ''))), 0) "
-        "from (select body from part union all select body from sorted)) as waiting"
+        "select (select coalesce(sum(totals ->> 'views'), 0) from day) as folded, "
+        "(select coalesce(sum(length(lines) - length(replace(lines, char(10), ''))), 0) "
+        "from (select lines from event_log union all select lines from event_page)) as waiting"
     )
     return int(rows[0]["folded"]) + int(rows[0]["waiting"])
 
@@ -58,7 +58,7 @@ async def test_events_of_a_minute_that_is_folded_already_are_counted_too(field: 
     now = await field.clock(0)
     await send_views(field, 10, 5)
     await field.cron(next_hour(now))
-    assert await field.sql("select * from part") == []
+    assert await field.sql("select * from event_log") == []
     # A place whose clock is an hour slow.
     await field.clock(-3600)
     await send_views(field, 10, 5)
@@ -70,7 +70,7 @@ async def test_events_of_a_minute_that_is_folded_already_are_counted_too(field: 
 
 @pytest.mark.rule("W3")
 async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(field: Field) -> None:
-    """A part of many lines, of many targets, and of targets whose day is large already, with crons at once."""
+    """Rows of many lines, of many targets, and of targets whose day is large already, with crons at once."""
     now = await field.clock(0)
     await field.cron(now)
     hour = now // HOUR_MS
@@ -89,10 +89,10 @@ async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(fie
         "".join(line(i, f"site_{i % 8}", f"/{i}/{'x' * 180}") for i in range(4_000)),
         "".join(line(i, f"site_{i % 8}", f"/{i}") for i in range(50)),
     ]
-    first = now // MINUTE_MS * 256
+    first = first_log_id(now)
     for number, body in enumerate(bodies):
         drops = json.dumps(["invalid", 1]) + "\n"
-        insert = "insert into part(id, body, f, x) values (?, ?, 'AAAAAAAA,', ?)"
+        insert = "insert into event_log(id, lines, writes, drops) values (?, ?, 'AAAAAAAA,', ?)"
         await field.sql(insert, first + number, body, drops)
     at = next_hour(now)
     for _ in range(3):
@@ -108,9 +108,9 @@ async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(fie
     days = {target: (views, bots, unique) for (target, _), (views, bots, unique) in field.receiver.days.items()}
     assert days == {target: (views, 0, len(people[target])) for target, views in expected.items()}
     assert (await field.state())["dropped"]["invalid"] == 3
-    for row in await field.sql("select t, j from day"):
-        totals = json.loads(row["j"])
-        assert sum(totals["pages"].values()) == sum(totals["browsers"].values()) == expected[row["t"]]
+    for row in await field.sql("select target, totals from day"):
+        totals = json.loads(row["totals"])
+        assert sum(totals["pages"].values()) == sum(totals["browsers"].values()) == expected[row["target"]]
 
 
 @pytest.mark.rule("W5")
@@ -126,15 +126,15 @@ async def test_an_hour_of_a_thousand_links_costs_two_rows_a_link(field: Field) -
             + "\n"
             for i in numbers
         )
-        insert = "insert into part(id, body, f) values (?, ?, 'AAAAAAAA,')"
-        await field.sql(insert, (hour // MINUTE_MS + minute) * 256, body)
+        insert = "insert into event_log(id, lines, writes) values (?, ?, 'AAAAAAAA,')"
+        await field.sql(insert, first_log_id(hour + minute * MINUTE_MS), body)
     before, known = await rows_used(field, "rows_written"), (await field.state())["written"]["rows"]
     await field.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
     assert sum(views for views, _, _ in field.receiver.days.values()) == events
-    # Parts and pages go, and some pages end within a run's share: far from a row for each event.
+    # Rows of events and pages go, and some pages end within a run's share: far from a row for each event.
     written = await rows_used(field, "rows_written") - before
     assert written < 2 * links + 200
-    # The worker knows what it has written, and rather too much than too little. The parts were written by this test.
+    # The worker knows what it has written, and rather too much than too little. The event log was written by this test.
     assert written <= (await field.state())["written"]["rows"] - known - 60 < 1.05 * written
 
 
@@ -146,15 +146,15 @@ async def test_twenty_thousand_visitors_of_one_page_cost_a_few_reads_each(field:
     people = 20_000
     for minute in range(10):
         numbers = range(minute * people // 10, (minute + 1) * people // 10)
-        # Everybody comes twice, in different parts and pages.
+        # Everybody comes twice, in different rows and pages.
         lines = [
             json.dumps(
                 ["site_a", hour // HOUR_MS, "", f"v{i * 13 % (people // 2):07}", "/", "", "DE|mobile|Chrome|iOS"]
             )
             for i in numbers
         ]
-        insert = "insert into part(id, body, f) values (?, ?, 'AAAAAAAA,')"
-        await field.sql(insert, (hour // MINUTE_MS + minute) * 256, "\n".join(lines) + "\n")
+        insert = "insert into event_log(id, lines, writes) values (?, ?, 'AAAAAAAA,')"
+        await field.sql(insert, first_log_id(hour + minute * MINUTE_MS), "\n".join(lines) + "\n")
     before = await rows_used(field, "rows_read")
     await field.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
     assert list(field.receiver.hours.values()) == [(people, 0, people // 2)]
@@ -170,14 +170,15 @@ async def test_a_list_of_visitors_does_not_outgrow_a_value(field: Field, known: 
     await field.cron(hour)
     await field.sql(
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < ?) "
-        "insert into hr(t, d, h, v, b, u) select 'site_a', ?, ?, 0, 0, json_group_array(printf('k%07d', i)) from n",
+        "insert into hour(target, day, hour, views, bots, visitors) "
+        "select 'site_a', ?, ?, 0, 0, json_group_array(printf('k%07d', i)) from n",
         known,
         hour // DAY_MS,
         hour % DAY_MS // HOUR_MS,
     )
     line = '["site_a",%d,"","v%07d","/","","DE|mobile|Chrome|iOS"]\n'
     body = "".join(line % (hour // HOUR_MS, i) for i in range(20))
-    await field.sql("insert into part(id, body, f) values (?, ?, 'AAAAAAAA,')", hour // MINUTE_MS * 256, body)
+    await field.sql("insert into event_log(id, lines, writes) values (?, ?, 'AAAAAAAA,')", first_log_id(hour), body)
     await field.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
     assert list(field.receiver.hours.values()) == [(20, 0, counted)]
 
@@ -236,20 +237,20 @@ async def test_a_visitor_is_the_same_after_the_isolate_is_gone_and_another_the_n
 async def test_the_salt_and_the_hashes_are_gone_when_the_day_is_closed(field: Field) -> None:
     now = await field.clock(0)
     await send_views(field, 10, 5)
-    body = (await field.sql("select body from part"))[0]["body"]
+    body = (await field.sql("select lines from event_log"))[0]["lines"]
     hashes = {json.loads(line)[3] for line in body.splitlines()}
     assert len(hashes) == 5
     tomorrow = now - now % DAY_MS + DAY_MS
     await field.clock((tomorrow + 12 * MINUTE_MS - now) / 1000)
     await field.crons_until_quiet(tomorrow + 12 * MINUTE_MS)
     assert await field.sql("select * from salt") == []
-    assert await field.sql("select * from hr") == []
-    for table in ("meta", "cfg", "part", "day", "out"):
+    assert await field.sql("select * from hour") == []
+    for table in ("meta", "config", "event_log", "event_page", "day", "outbox"):
         text = json.dumps(await field.sql(f"select * from {table}"))
         assert not [known for known in hashes if known in text]
     # The same people again: yesterday's hashes cannot be made a second time.
     await send_views(field, 10, 5)
-    body = (await field.sql("select body from part"))[0]["body"]
+    body = (await field.sql("select lines from event_log"))[0]["lines"]
     assert hashes.isdisjoint(json.loads(line)[3] for line in body.splitlines())
 
 
@@ -266,7 +267,10 @@ async def test_no_address_and_no_user_agent_is_stored(field: Field) -> None:
 
     async def stored() -> str:
         return "".join(
-            [json.dumps(await field.sql(f"select * from {t}")) for t in ("meta", "part", "day", "hr", "out")]
+            [
+                json.dumps(await field.sql(f"select * from {t}"))
+                for t in ("meta", "event_log", "event_page", "day", "hour", "outbox")
+            ]
         )
 
     before = await stored()
@@ -356,7 +360,7 @@ async def test_a_backlog_of_thirty_days_is_worked_off_inside_every_limit(field: 
             at = midnight + day * DAY_MS + hour * HOUR_MS + 12 * MINUTE_MS
             if at > start:
                 await field.cron(at)
-    queue = (await field.sql("select count(*) as n from out"))[0]["n"]
+    queue = (await field.sql("select count(*) as n from outbox"))[0]["n"]
     assert queue > 20 * days
     field.receiver.answers.clear()
     await field.crons_until_quiet(midnight + days * DAY_MS + HOUR_MS + 4 * MINUTE_MS)

@@ -1,7 +1,8 @@
 """Reading an account's own database for a report: one call, the newest there is, kept for a few minutes.
 
-The worker folds its events into `day` and `hr` rows; what is not folded yet lies in `part` and `sorted` rows. All are
-read in one batch, which is one instant, and added up here by the worker's rules (docs/worker-database.md).
+The worker folds its events into `day` and `hour` rows; what is not folded yet lies in `event_log` and `event_page`
+rows. All are read in one batch, which is one instant, and added up here by the worker's rules; see
+docs/worker-database.md.
 """
 
 from __future__ import annotations
@@ -52,9 +53,8 @@ class Live:
 
 
 class _Day(BaseModel):
-    v: int = 0
-    b: int = 0
-    u: int = 0
+    views: int = 0
+    visitors: int = 0
     pages: dict[str, int] = {}
     sources: dict[str, int] = {}
     countries: dict[str, int] = {}
@@ -64,21 +64,14 @@ class _Day(BaseModel):
     bots: dict[str, int] = {}
 
 
-# One event of a part: target, epoch hour, bot's reason, visitor's hash; then, of a person and unless the worker's write
+# A line of events: target, epoch hour, bot's reason, visitor's hash; then, of a person and unless the worker's write
 # budget refused its detail, page, source and client, which is "country|device|browser|os".
 _Event = tuple[str, int, str, str] | tuple[str, int, str, str, str, str, str]
 _EVENTS: TypeAdapter[list[_Event]] = TypeAdapter(list[_Event])
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
-# Keys a target and day, the first that come (docs/worker-database.md); what is beyond counts as OTHER.
-_CAPS: dict[Dimension, int] = {
-    "pages": 200,
-    "sources": 100,
-    "countries": 260,
-    "devices": 10,
-    "browsers": 40,
-    "os": 30,
-    "bots": 20,
-}
+# The key of what is beyond a breakdown's cap, which the first keys that come fill (docs/worker-database.md).
+_EVENTS_OF = """select lines from (select lines from event_page union all select lines from event_log)
+    where instr(lines, ?1) > 0"""
 _OTHER = "(other)"
 _HASHES = TypeAdapter(list[str])
 
@@ -91,6 +84,7 @@ class _State(BaseModel):
 
 @dataclass
 class _Tally:
+    caps: Mapping[Dimension, int]
     days: dict[int, Counts] = field(default_factory=dict)
     hours: dict[int, Counts] = field(default_factory=dict)
     keys: dict[tuple[int, Dimension], dict[str, int]] = field(default_factory=dict)
@@ -100,7 +94,7 @@ class _Tally:
     def add(self, day: int, dimension: Dimension, key: str) -> None:
         """Count one more under a key of a day, by the worker's caps."""
         counts = self.keys.setdefault((day, dimension), {})
-        full = len(counts) - (_OTHER in counts) >= _CAPS[dimension]
+        full = len(counts) - (_OTHER in counts) >= self.caps[dimension]
         name = _OTHER if key not in counts and full else key
         counts[name] = counts.get(name, 0) + 1
 
@@ -149,7 +143,8 @@ class LiveReads:
         try:
             rows = [result.rows for result in results]
             # In a thread: events that wait to be folded can be many, and the other requests go on meanwhile.
-            live = await trio.to_thread.run_sync(lambda: add_up(now, target_id, first_day, last_day, *rows))
+            caps = self._context.bundle.caps
+            live = await trio.to_thread.run_sync(lambda: add_up(now, target_id, first_day, last_day, caps, *rows))
         except (ValidationError, ValueError, KeyError, TypeError):
             raise LiveUnavailable("cloudflare") from None  # somebody else wrote into that database
         self._keep(key, live)
@@ -163,17 +158,14 @@ class LiveReads:
 
 
 def statements(target_id: str, first_day: int, last_day: int) -> list[tuple[str, list[str | int | None]]]:
-    """The one batch of a read: day rows, the hours that still hold their visitors, the parts not folded yet."""
+    """The one batch of a read: day rows, the hours that still hold their visitors, the events not folded yet."""
     days: list[str | int | None] = [target_id, str(first_day), str(last_day)]
-    between = "t = ?1 and d between cast(?2 as integer) and cast(?3 as integer)"
+    between = "target = ?1 and day between cast(?2 as integer) and cast(?3 as integer)"
     return [
-        (f"select d, j from day where {between}", days),  # noqa: S608  # constant text
-        (f"select d, h, v, b, u from hr where {between}", days),  # noqa: S608  # constant text
-        (
-            "select body from (select body from sorted union all select body from part) where instr(body, ?1) > 0",
-            [target_id],
-        ),
-        ("select v from meta where k = 'state'", []),
+        (f"select day, totals from day where {between}", days),  # noqa: S608  # constant text
+        (f"select day, hour, views, bots, visitors from hour where {between}", days),  # noqa: S608  # constant text
+        (_EVENTS_OF, [target_id]),
+        ("select value from meta where key = 'state'", []),
     ]
 
 
@@ -182,33 +174,34 @@ def add_up(
     target_id: str,
     first_day: int,
     last_day: int,
+    caps: Mapping[Dimension, int],
     days: Sequence[Mapping[str, object]],
     hours: Sequence[Mapping[str, object]],
-    parts: Sequence[Mapping[str, object]],
+    events: Sequence[Mapping[str, object]],
     states: Sequence[Mapping[str, object]],
 ) -> Live:
     """The rows of one read as counts. Pure. Raises ValueError on rows that the worker did not write."""
-    tally = _Tally()
+    tally = _Tally(caps)
     today = day_of(at)
-    closed_day = max((_State.model_validate_json(str(row["v"])).day for row in states), default=-1)
+    closed_day = max((_State.model_validate_json(str(row["value"])).day for row in states), default=-1)
     for row in days:
-        stored = _Day.model_validate_json(str(row["j"]))
-        day = int(str(row["d"]))
-        tally.days[day] = Counts(stored.v, stored.b, stored.u)
+        stored = _Day.model_validate_json(str(row["totals"]))
+        day = int(str(row["day"]))
+        tally.days[day] = Counts(stored.views, sum(stored.bots.values()), stored.visitors)
         for dimension in DIMENSIONS:
             tally.keys[day, dimension] = dict(getattr(stored, dimension))
     for row in hours:
-        day, hour = int(str(row["d"])), int(str(row["h"]))
+        day, hour = int(str(row["day"])), int(str(row["hour"]))
         hour_at = day * DAY_MS + hour * HOUR_MS
-        seen = set(_HASHES.validate_json(str(row["u"]))) if row["u"] else set()
+        seen = set(_HASHES.validate_json(str(row["visitors"]))) if row["visitors"] else set()
         tally.day_seen.setdefault(day, set()).update(seen)
         tally.hour_seen[hour_at] = seen
         if day == today:
-            tally.hours[hour_at] = Counts(int(str(row["v"])), int(str(row["b"])), len(seen))
+            tally.hours[hour_at] = Counts(int(str(row["views"])), int(str(row["bots"])), len(seen))
     for day, visitors in tally.day_seen.items():  # the worker counts them when it closes the day
         tally.days[day] = replace(tally.days.get(day, Counts()), visitors=len(visitors))
-    for row in parts:
-        lines = json.loads("[" + str(row["body"])[:-1].replace("\n", ",") + "]")
+    for row in events:
+        lines = json.loads("[" + str(row["lines"])[:-1].replace("\n", ",") + "]")
         # Of a hundred thousand lines most are often another target's.
         own = [line for line in lines if line[:1] == [target_id]]
         for _, hour, reason, visitor, *detail in _EVENTS.validate_python(own):

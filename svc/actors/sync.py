@@ -38,11 +38,11 @@ _ROWS_A_STATEMENT = 33
 _STATEMENTS_A_CALL = 10
 
 _RAISE_VERSION = (
-    "insert into meta (k, v) values ('cfg_ver', cast(?1 as integer))"
-    " on conflict (k) do update set v = excluded.v where excluded.v > meta.v"
+    "insert into meta (key, value) values ('config_version', cast(?1 as integer))"
+    " on conflict (key) do update set value = excluded.value where excluded.value > meta.value"
 )
 
-# A row of the worker's table cfg: key, version, JSON (None: removed).
+# A row of the worker's table config: key, version, body (JSON; None: removed).
 Row = tuple[str, int, str | None]
 
 
@@ -105,17 +105,17 @@ def _rows(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, a
     rows: list[Row] = []
     if host is not None and host.version > after_version:
         rows.append(("host", host.version, _json({"host": host.host})))
-    rows += [(f"l:{link.code}", link.version, _link(link) if link.state == "active" else None) for link in links]
+    rows += [(f"link:{link.code}", link.version, _link(link) if link.state == "active" else None) for link in links]
     for site in sites:
-        rows.append((f"p:{site.host}{site.path}", site.version, _site(site) if site.state != "deleted" else None))
+        rows.append((f"path:{site.host}{site.path}", site.version, _site(site) if site.state != "deleted" else None))
         for old in site.retiring:
             body = _json({**_site_fields(site), "until": old.until}) if site.state != "deleted" else None
-            rows.append((f"p:{site.host}{old.path}", site.version, body))
+            rows.append((f"path:{site.host}{old.path}", site.version, body))
     return rows
 
 
 def _site_fields(site: Site) -> dict[str, object]:
-    return {"t": site.id, "x": list(site.excluded_paths), "n": site.script_name}
+    return {"target": site.id, "excluded_paths": list(site.excluded_paths), "script": site.script_name}
 
 
 def _site(site: Site) -> str:
@@ -123,13 +123,13 @@ def _site(site: Site) -> str:
 
 
 def _link(link: Link) -> str:
-    fields: dict[str, object] = {"t": link.id, "u": link.url}
+    fields: dict[str, object] = {"target": link.id, "url": link.url}
     if link.rules:
-        fields["r"] = [
+        fields["rules"] = [
             {
-                **({"c": list(rule.countries)} if rule.countries is not None else {}),
-                **({"d": list(rule.devices)} if rule.devices is not None else {}),
-                "u": rule.url,
+                **({"countries": list(rule.countries)} if rule.countries is not None else {}),
+                **({"devices": list(rule.devices)} if rule.devices is not None else {}),
+                "url": rule.url,
             }
             for rule in link.rules
         ]
@@ -145,7 +145,7 @@ def _upsert(rows: Sequence[Row]) -> tuple[str, list[str | int | None]]:
     values = ", ".join(f"(?{at}, cast(?{at + 1} as integer), ?{at + 2})" for at in range(1, 3 * len(rows), 3))
     parameters: list[str | int | None] = [field for key, version, body in rows for field in (key, str(version), body)]
     text = (
-        f"insert into cfg (k, ver, j) values {values} on conflict (k) do update"  # noqa: S608  # placeholders only
-        " set ver = excluded.ver, j = excluded.j where excluded.ver >= cfg.ver"
+        f"insert into config (key, version, body) values {values} on conflict (key) do update"  # noqa: S608  # placeholders
+        " set version = excluded.version, body = excluded.body where excluded.version >= config.version"
     )
     return text, parameters

@@ -1,11 +1,11 @@
-"""Adding up the worker's rows for a live report: folded days, today's hours, parts that are not folded yet."""
+"""Adding up the worker's rows for a live report: folded days, today's hours, events that are not folded yet."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from svc.actors.live import add_up, statements
 from svc.clock import DAY_MS, HOUR_MS
 from svc.model import Counts
+from svc.worker import load_bundle
 
-SCHEMA = Path(__file__).parents[2] / "edge_worker" / "src" / "schema.sql"
+BUNDLE = load_bundle()
 DAY = 20_000
 AT = DAY * DAY_MS + 10 * HOUR_MS
 TARGET = "lnk_a"
 # The worker's state: yesterday is closed.
-OPEN = [{"v": json.dumps({"day": DAY - 1})}]
+OPEN = [{"value": json.dumps({"day": DAY - 1})}]
 
 
 def event(visitor: str, *, hour: int = 10, day: int = DAY, reason: str = "", source: str = "", target: str = TARGET):
@@ -28,16 +29,30 @@ def event(visitor: str, *, hour: int = 10, day: int = DAY, reason: str = "", sou
     return head if reason else [*head, "", source, "DE|mobile|Firefox|Android"]
 
 
-def part(*events: list[object]) -> dict[str, object]:
-    return {"id": 1, "body": "".join(json.dumps(line) + "\n" for line in events)}
+def log_row(*events: list[object]) -> dict[str, object]:
+    return {"id": 1, "lines": "".join(json.dumps(line) + "\n" for line in events)}
 
 
 @pytest.mark.rule("R4")
-def test_folded_rows_and_unfolded_parts_are_counted_once_each():
-    day_row = {"d": DAY, "j": json.dumps({"v": 2, "b": 1, "sources": {"": 2}, "bots": {"list": 1}})}
-    hour_row = {"d": DAY, "h": 9, "v": 2, "b": 1, "u": json.dumps(["aaaaaaaa", "bbbbbbbb", "aaaaaaaa"])}
+def test_folded_rows_and_unfolded_events_are_counted_once_each():
+    day_row = {"day": DAY, "totals": json.dumps({"views": 2, "sources": {"": 2}, "bots": {"list": 1}})}
+    hour_row = {
+        "day": DAY,
+        "hour": 9,
+        "views": 2,
+        "bots": 1,
+        "visitors": json.dumps(["aaaaaaaa", "bbbbbbbb", "aaaaaaaa"]),
+    }
     live = add_up(
-        AT, TARGET, DAY, DAY, [day_row], [hour_row], [part(event("aaaaaaaa"), event("cccccccc", source="qr"))], OPEN
+        AT,
+        TARGET,
+        DAY,
+        DAY,
+        BUNDLE.caps,
+        [day_row],
+        [hour_row],
+        [log_row(event("aaaaaaaa"), event("cccccccc", source="qr"))],
+        OPEN,
     )
     assert live.days == {DAY: Counts(4, 1, 3)}
     assert live.hours == {
@@ -52,39 +67,42 @@ def test_folded_rows_and_unfolded_parts_are_counted_once_each():
 def test_events_are_read_wherever_they_are_on_their_way_to_the_totals():
     with closing(sqlite3.connect(":memory:")) as database:
         database.row_factory = sqlite3.Row
-        for statement in SCHEMA.read_text().split("\n--\n"):
+        for statement in BUNDLE.schema_statements:
             database.execute(statement)
         others = event("a" * 8, target="lnk_b")
-        database.execute("insert into part(id, body) values (1, ?)", [part(event("a" * 8), others)["body"]])
-        database.execute("insert into part(id, body) values (2, ?)", [part(others)["body"]])
-        database.execute("insert into sorted(id, body) values (1, ?)", [part(event("b" * 8), others)["body"]])
-        totals = json.dumps({"v": 1, "b": 0})
-        database.execute("insert into day(t, d, j) values (?, ?, ?)", [TARGET, DAY, totals])
-        database.execute("insert into hr(t, d, h, v, b, u) values (?, ?, 9, 1, 0, '[\"cccccccc\"]')", [TARGET, DAY])
+        database.execute("insert into event_log(id, lines) values (1, ?)", [log_row(event("a" * 8), others)["lines"]])
+        database.execute("insert into event_log(id, lines) values (2, ?)", [log_row(others)["lines"]])
+        database.execute("insert into event_page(id, lines) values (1, ?)", [log_row(event("b" * 8), others)["lines"]])
+        totals = json.dumps({"views": 1})
+        database.execute("insert into day(target, day, totals) values (?, ?, ?)", [TARGET, DAY, totals])
+        database.execute(
+            "insert into hour(target, day, hour, views, bots, visitors) values (?, ?, 9, 1, 0, '[\"cccccccc\"]')",
+            [TARGET, DAY],
+        )
         rows = [
             [dict(row) for row in database.execute(text, {str(i): value for i, value in enumerate(parameters, 1)})]
             for text, parameters in statements(TARGET, DAY, DAY)
         ]
-    assert len(rows[2]) == 2, "a part without the target is not sent"
-    live = add_up(AT, TARGET, DAY, DAY, rows[0], rows[1], rows[2], OPEN)
+    assert len(rows[2]) == 2, "a row without the target is not sent"
+    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, rows[0], rows[1], rows[2], OPEN)
     assert live.days == {DAY: Counts(3, 0, 3)}
 
 
 def test_a_bot_counts_by_its_reason_only():
-    live = add_up(AT, TARGET, DAY, DAY, [], [], [part(event("", reason="head"))], OPEN)
+    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], [log_row(event("", reason="head"))], OPEN)
     assert live.days == {DAY: Counts(0, 1, 0)}
     assert live.breakdowns["bots"] == {"head": 1}
     assert live.breakdowns["countries"] == {}
 
 
 def test_other_targets_and_other_days_are_left_out():
-    parts = [part(event("a" * 8, target="lnk_b"), event("a" * 8, day=DAY - 1), event("b" * 8))]
-    live = add_up(AT, TARGET, DAY, DAY, [], [], parts, OPEN)
+    rows = [log_row(event("a" * 8, target="lnk_b"), event("a" * 8, day=DAY - 1), event("b" * 8))]
+    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], rows, OPEN)
     assert live.days == {DAY: Counts(1, 0, 1)}
 
 
 def test_an_event_whose_detail_was_refused_counts_as_other_everywhere():
-    live = add_up(AT, TARGET, DAY, DAY, [], [], [part(event("a" * 8)[:4])], OPEN)
+    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], [log_row(event("a" * 8)[:4])], OPEN)
     assert live.days == {DAY: Counts(1, 0, 1)}
     assert {name: dict(live.breakdowns[name]) for name in ("pages", "os")} == {
         "pages": {"(other)": 1},
@@ -93,9 +111,9 @@ def test_an_event_whose_detail_was_refused_counts_as_other_everywhere():
 
 
 def test_an_event_that_came_after_its_day_was_closed_is_not_counted():
-    closed = [{"v": json.dumps({"day": DAY})}]
-    day_row = {"d": DAY, "j": json.dumps({"v": 2, "b": 0, "u": 2})}
-    live = add_up(AT, TARGET, DAY, DAY, [day_row], [], [part(event("a" * 8))], closed)
+    closed = [{"value": json.dumps({"day": DAY})}]
+    day_row = {"day": DAY, "totals": json.dumps({"views": 2, "visitors": 2})}
+    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [day_row], [], [log_row(event("a" * 8))], closed)
     assert live.days == {DAY: Counts(2, 0, 2)}
 
 
@@ -106,7 +124,7 @@ def test_keys_beyond_the_cap_of_a_day_are_other():
         line = event("a" * 8)
         line[5] = f"host{number}.example"
         events.append(line)
-    live = add_up(AT, TARGET, DAY, DAY, [], [], [part(*events, events[0])], OPEN)
+    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], [log_row(*events, events[0])], OPEN)
     assert len(live.breakdowns["sources"]) == 101
     assert live.breakdowns["sources"]["(other)"] == 3
     assert live.breakdowns["sources"]["host0.example"] == 2
@@ -122,10 +140,10 @@ def test_where_the_fold_has_come_to_does_not_change_the_answer(events, folded):
         event("" if reason else name * 8, hour=hour, reason=reason)
         for reason, name, hour in sorted(events, key=lambda e: e[2])
     ]
-    whole = add_up(AT, TARGET, DAY, DAY, [], [], [part(*lines)], OPEN)
+    whole = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], [log_row(*lines)], OPEN)
     done, rest = lines[:folded], lines[folded:]
     days, hours = folded_rows(done)
-    again = add_up(AT, TARGET, DAY, DAY, days, hours, [part(*rest)], OPEN)
+    again = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, days, hours, [log_row(*rest)], OPEN)
     assert again.days == whole.days
     assert again.hours == whole.hours
 
@@ -135,7 +153,7 @@ def folded_rows(lines: list[list[object]]) -> tuple[list[dict[str, object]], lis
     if not lines:
         return [], []
     people = [line for line in lines if not line[2]]
-    totals = {"v": len(people), "b": len(lines) - len(people)}
+    totals = {"views": len(people), "bots": Counter(str(line[2]) for line in lines if line[2])}
     hours = []
     for hour in sorted({int(str(line[1])) for line in lines}):
         of_hour = [line for line in lines if line[1] == hour]
@@ -143,11 +161,11 @@ def folded_rows(lines: list[list[object]]) -> tuple[list[dict[str, object]], lis
         views = sum(1 for line in of_hour if not line[2])
         hours.append(
             {
-                "d": DAY,
-                "h": hour - DAY * 24,
-                "v": views,
-                "b": len(of_hour) - views,
-                "u": json.dumps(seen),
+                "day": DAY,
+                "hour": hour - DAY * 24,
+                "views": views,
+                "bots": len(of_hour) - views,
+                "visitors": json.dumps(seen),
             }
         )
-    return [{"d": DAY, "j": json.dumps(totals)}], hours
+    return [{"day": DAY, "totals": json.dumps(totals)}], hours

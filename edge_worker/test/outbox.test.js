@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { partStatements } from "../src/queue.js";
+import { partStatements } from "../src/outbox.js";
 
 /** A database that keeps what it would be asked. */
 const database = /** @type {any} */ ({ prepare: () => ({ bind: (/** @type {unknown[]} */ ...values) => values }) });

@@ -1,4 +1,4 @@
-/** The queue: a closed hour or day becomes parts of `out`, made whole in SQL, in the transaction that closes it. */
+/** The outbox: a closed hour or day becomes parts of a push, made whole in SQL, in the transaction that closes it. */
 
 import { DAY_MS, HOUR_MS, dateText } from "./time.js";
 
@@ -13,24 +13,27 @@ const CLOSING_PARTS = 15;
 export const DAYS_KEPT = 35;
 
 /** A part that was not acknowledged for so long is given up. */
-export const OUT_KEPT_MS = 35 * DAY_MS;
+export const PARTS_KEPT_MS = 35 * DAY_MS;
 
-// ?1 id, ?2 born, ?3 day, ?4 date, ?5 as_of, ?6 final, ?7 hours (JSON), ?8 refused hours (JSON), ?9 last hour covered,
-// ?10 ?11 limit and offset of the targets. A subquery's JSON is text again, hence json(…) around
-// each; numbers are bound as reals, hence the casts.
-const PART = `insert into out(id, born, body)
-with named(t) as (select t from hr where d = ?3 and (?6 = 'true' or h in (select value from json_each(?7)))
-  group by t order by t limit ?10 offset ?11)
+// ?1 id, ?2 made_at, ?3 day, ?4 date, ?5 as_of, ?6 final, ?7 hours (JSON), ?8 refused hours (JSON), ?9 last hour
+// covered, ?10 ?11 limit and offset of the targets. A subquery's JSON is text again, hence json(…) around each; numbers
+// are bound as reals, hence the casts.
+const INSERT_PART = `insert into outbox(id, made_at, part)
+with named(target) as (
+  select target from hour where day = ?3 and (?6 = 'true' or hour in (select value from json_each(?7)))
+  group by target order by target limit ?10 offset ?11)
 select ?1, ?2, json_object('day', ?4, 'as_of', cast(?5 as integer), 'final', json(?6),
-  'hours', json((select json_group_array(json(o)) from (
-    select json_object('at', cast((?3 * 24 + h) * ${HOUR_MS} as integer), 'rows', json_group_array(json_array(t, v, b,
-      (select count(distinct l.value) from json_each(hr.u) l)))) o
-    from hr where d = ?3 and h in (select value from json_each(?7)) and t in (select t from named) group by h))),
+  'hours', json((select json_group_array(json(one)) from (
+    select json_object('at', cast((?3 * 24 + hour) * ${HOUR_MS} as integer), 'rows', json_group_array(json_array(
+      target, views, bots, (select count(distinct list.value) from json_each(hour.visitors) list)))) one
+    from hour where day = ?3 and hour in (select value from json_each(?7)) and target in (select target from named)
+    group by hour))),
   'refused_hours', json(?8),
-  'days', json((select json_group_array(json(o)) from (
-    select json_array(t, sum(v), sum(b), (select count(distinct l.value) from hr x, json_each(x.u) l
-      where x.t = hr.t and x.d = ?3 and x.h <= ?9)) o
-    from hr where d = ?3 and h <= ?9 and t in (select t from named) group by t))))`;
+  'days', json((select json_group_array(json(one)) from (
+    select json_array(target, sum(views), sum(bots), (
+      select count(distinct list.value) from hour other, json_each(other.visitors) list
+      where other.target = hour.target and other.day = ?3 and other.hour <= ?9)) one
+    from hour where day = ?3 and hour <= ?9 and target in (select target from named) group by target))))`;
 
 /**
  * @typedef {object} Closing
@@ -57,7 +60,7 @@ export function partStatements(db, closing, firstId, now) {
   for (let offset = 0; offset === 0 || offset < targets; offset += size) {
     statements.push(
       db
-        .prepare(PART)
+        .prepare(INSERT_PART)
         .bind(
           firstId + statements.length,
           now,
@@ -66,7 +69,7 @@ export function partStatements(db, closing, firstId, now) {
           day * DAY_MS + (last + 1) * HOUR_MS,
           String(final),
           JSON.stringify(hours),
-          JSON.stringify(offset === 0 ? refused.map((h) => day * DAY_MS + h * HOUR_MS) : []),
+          JSON.stringify(offset === 0 ? refused.map((hour) => day * DAY_MS + hour * HOUR_MS) : []),
           last,
           size,
           offset,
@@ -84,13 +87,14 @@ export function clearStatements(db, day, now) {
   return [
     db
       .prepare(
-        "update day set j = json_set(j, '$.u', (select count(distinct l.value) from hr, json_each(hr.u) l " +
-          "where hr.t = day.t and hr.d = day.d)) where d = ?",
+        "update day set totals = json_set(totals, '$.visitors', (" +
+          "select count(distinct list.value) from hour, json_each(hour.visitors) list " +
+          "where hour.target = day.target and hour.day = day.day)) where day = ?",
       )
       .bind(day),
-    db.prepare("delete from hr where d <= ?").bind(day),
-    db.prepare("delete from salt where d <= ?").bind(day),
-    db.prepare("delete from day where d < ?").bind(day - DAYS_KEPT),
-    db.prepare("delete from out where born < ?").bind(now - OUT_KEPT_MS),
+    db.prepare("delete from hour where day <= ?").bind(day),
+    db.prepare("delete from salt where day <= ?").bind(day),
+    db.prepare("delete from day where day < ?").bind(day - DAYS_KEPT),
+    db.prepare("delete from outbox where made_at < ?").bind(now - PARTS_KEPT_MS),
   ];
 }

@@ -1,0 +1,113 @@
+/**
+ * The event log: a row a minute (and a slot) of events in the order in which they were written. This file owns the
+ * format of a row: its id, its lines of events, the names of its writes, its lines of drops. Pure.
+ */
+
+import { MINUTE_MS } from "./time.js";
+import vocabulary from "./vocabulary.json" with { type: "json" };
+
+/** Ids are minute * SLOTS + slot. A slot whose row is full is left for the next one. */
+const SLOTS = vocabulary.log_slots;
+
+/** @param {number} at epoch ms @returns {number} the least id of a row of this minute or later */
+export const firstIdAt = (at) => Math.floor(at / MINUTE_MS) * SLOTS;
+
+/** @param {number} id @returns {number} epoch ms at which its minute begins */
+export const minuteOf = (id) => Math.floor(id / SLOTS) * MINUTE_MS;
+
+/** A name and a comma: the column `writes` grows by so many characters a write, and so counts the writes too. */
+const WRITE_NAME_CHARS = 9;
+
+/** @returns {string} a random name for one write, for the column `writes` */
+export const newWriteName = () => `${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(6))))},`;
+
+/** @param {number} chars of the column `writes` @returns {number} how many writes that is */
+export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
+
+/**
+ * @typedef {[string, number, string, string, string?, string?, string?]} Line target, epoch hour, bot's reason,
+ *   visitor; then, of a person and unless the write budget refused it, page, source and client. Positional: names would
+ *   cost 100 bytes an event.
+ *
+ * @typedef {object} Event
+ * @property {string} target
+ * @property {number} hour epoch hour in which it was received
+ * @property {import("./bots.js").Reason} reason "" for a person
+ * @property {string} page @property {string} source @property {string} country
+ * @property {string} device @property {string} browser @property {string} os
+ */
+
+const CLIENT_MARK = "|";
+
+/**
+ * @param {string} client of a line
+ * @returns {string[]} country, device, browser, os
+ */
+export const splitClient = (client) => client.split(CLIENT_MARK);
+
+const NOT_ASCII = /[\u0080-\uffff]/g;
+const escapeOf = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+/** Printable ASCII without quote and backslash: its JSON is itself in quotes. Nearly everything is. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** @param {string} text @returns {string} its JSON in ASCII, so that a character is one of SQLite's too */
+const quote = (text) => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text).replace(NOT_ASCII, escapeOf));
+
+/**
+ * @param {Event} event
+ * @param {string} visitor hash, "" for a bot
+ * @param {boolean} withDetail
+ * @returns {string} one line, with its end
+ */
+export function encodeEvent({ target, hour, reason, page, source, country, device, browser, os }, visitor, withDetail) {
+  const head = `[${quote(target)},${hour},"${reason}","${visitor}"`;
+  if (reason !== "" || !withDetail) return `${head}]\n`;
+  const client = [country, device, browser, os].join(CLIENT_MARK);
+  return `${head},${quote(page)},${quote(source)},${quote(client)}]\n`;
+}
+
+/**
+ * @param {string} lines
+ * @returns {(Line | null)[]} null: a line that is no JSON; the last line may lack its end, then it is one
+ */
+export function readLines(lines) {
+  try {
+    return JSON.parse(`[${lines.slice(0, -1).replaceAll("\n", ",")}]`);
+  } catch {
+    // Only what something else has written to gets here: what is whole in it counts all the same.
+    return lines
+      .replace(/\n$/, "")
+      .split("\n")
+      .map((text) => {
+        try {
+          return JSON.parse(text);
+        } catch {
+          return null;
+        }
+      });
+  }
+}
+
+/**
+ * @param {import("./state.js").Dropped} dropped
+ * @returns {string} lines of [reason, number]; "" when nothing was dropped
+ */
+export function encodeDrops(dropped) {
+  const drops = Object.entries(dropped).filter(([, n]) => n > 0);
+  return drops.map((drop) => `${JSON.stringify(drop)}\n`).join("");
+}
+
+/**
+ * @param {import("./state.js").Dropped} dropped
+ * @param {string} drops lines of [reason, number]
+ * @returns {import("./state.js").Dropped} both together
+ */
+export function addDrops(dropped, drops) {
+  const sum = { ...dropped };
+  for (const line of drops.split("\n")) {
+    if (line === "") continue;
+    const [reason, n] = /** @type {[import("./state.js").DropReason, number]} */ (JSON.parse(line));
+    sum[reason] += n;
+  }
+  return sum;
+}

@@ -1,0 +1,179 @@
+/**
+ * Pages of events. Before the rows of the event log are folded the database sorts them by target into pages: a fold
+ * writes two rows a target, however few its events, so all of a target are folded together; and a page is what a cron
+ * run can fold in its CPU time, whatever visitors have sent.
+ */
+
+import { firstIdAt, readLines, writesIn } from "./event_log.js";
+import { addLines, dayKey, daysOf, emptySums } from "./fold.js";
+import { MINUTE_MS } from "./time.js";
+
+/** A page: about 2 ms of CPU in a new isolate … */
+export const PAGE_CHARS = 64_000;
+/** … and what of it a run folds at the most: targets and days, and the size of what is stored of them already. */
+const PAGE_DAYS = 60;
+const PAGE_STORED_CHARS = 60_000;
+
+/** So much is sorted at once, about 18,000 events: 0.1 s in the database, and 5 rows read an event. */
+const SORT_CHARS = 2_000_000;
+
+/** A row of the event log takes events during its minute; this much later its writes are done. */
+export const SETTLED_MS = MINUTE_MS;
+
+/**
+ * @typedef {object} Waiting what is not sorted yet
+ * @property {number} first id of the first row of the event log, or more than any id
+ * @property {number | null} settled id of the last row that can be sorted now
+ * @property {number | null} ofHours the same, of the hours that can be closed
+ * @property {number} chars size of all rows that are settled
+ * @property {number} writes of today that these rows hold
+ */
+
+/**
+ * @param {D1Database} db @param {number} now
+ * @param {number} today the least id of a row of this UTC day
+ * @param {number} open the least id of a row of the hours that cannot be closed yet
+ * @returns {D1PreparedStatement} one row, for `readWaiting`
+ */
+export function waitingStatement(db, now, today, open) {
+  return db
+    .prepare(
+      "select min(id) as first, max(id) filter (where id < ?1) as settled, max(id) filter (where id < ?2) as hours, " +
+        "coalesce(sum(length(lines)) filter (where id < ?1), 0) as chars, " +
+        "coalesce(sum(length(writes)) filter (where id >= ?3), 0) as names from event_log",
+    )
+    .bind(firstIdAt(now - SETTLED_MS), open, today);
+}
+
+/** @param {unknown} row @returns {Waiting} */
+export function readWaiting(row) {
+  const { first, settled, hours, chars, names } =
+    /** @type {Record<"first" | "settled" | "hours", number | null> & {chars: number, names: number}} */ (row);
+  return { first: first ?? Number.MAX_SAFE_INTEGER, settled, ofHours: hours, chars, writes: writesIn(names) };
+}
+
+/**
+ * @typedef {object} Taken the first rows of the event log, as many as are sorted at once
+ * @property {number} last id of the last of them
+ * @property {number} rows
+ * @property {number} chars
+ * @property {number} names characters of their writes' names
+ * @property {number} writes of today
+ * @property {string} drops lines
+ * @property {number} next id of the first row after them, or more than any id
+ */
+
+/**
+ * @param {D1Database} db @param {number} until id of a row: those up to it can be sorted
+ * @param {number} today the least id of a row of this UTC day
+ * @returns {Promise<Taken>}
+ */
+export async function readTaken(db, until, today) {
+  const row = await db
+    .prepare(
+      "with settled as (select id, writes, drops, length(lines) as chars, sum(length(lines)) over (order by id) as upto " +
+        "from event_log where id <= ?1), taken as (select * from settled where upto <= ?3 or upto = chars) " +
+        "select max(id) as last, count(*) as rows, sum(chars) as chars, sum(length(writes)) as names, " +
+        "group_concat(drops, '') as drops, coalesce(sum(length(writes)) filter (where id >= ?2), 0) as today, " +
+        "(select min(id) from event_log where id > (select max(id) from taken)) as next from taken",
+    )
+    .bind(until, today, SORT_CHARS)
+    .first();
+  const found = /** @type {Omit<Taken, "writes" | "next"> & {today: number, next: number | null}} */ (row);
+  return { ...found, writes: writesIn(found.today), next: found.next ?? Number.MAX_SAFE_INTEGER };
+}
+
+const ARRAY = "'[' || replace(substr(lines, 1, length(lines) - 1), char(10), ',') || ']'";
+const NEXT_PAGE = "(select coalesce(max(id), 0) + 1 from event_page)";
+
+// A target's lines stay in the order in which they came: the first keys of a day have a place in its breakdowns.
+const SORT =
+  `insert into event_page(id, lines) select ${NEXT_PAGE} + page, group_concat(line, char(10)) || char(10) from (` +
+  `select line, sum(length(line) + 1) over (order by target, id, i) / ${PAGE_CHARS} as page from (` +
+  "select e.value as line, case when e.type = 'array' then e.value ->> 0 end as target, event_log.id as id, " +
+  `e.key as i from event_log, json_each(${ARRAY}) e where event_log.id <= ?1 and json_valid(${ARRAY}))) group by page`;
+
+// Only what something else has written to: what is whole in it counts all the same.
+const KEEP_BROKEN =
+  `insert into event_page(id, lines) select ${NEXT_PAGE} + row_number() over (order by id), lines from event_log ` +
+  `where id <= ?1 and not json_valid(${ARRAY})`;
+
+/**
+ * @param {D1Database} db @param {number} last
+ * @returns {D1PreparedStatement[]} that put the lines of the rows up to `last` into pages, by target
+ */
+export function sortStatements(db, last) {
+  return [SORT, KEEP_BROKEN, "delete from event_log where id <= ?1"].map((sql) => db.prepare(sql).bind(last));
+}
+
+/**
+ * @typedef {object} Page
+ * @property {number} id
+ * @property {number} pages how many there are, with this one
+ * @property {number} end characters of it that are added up in `sums`
+ * @property {boolean} whole these are all
+ * @property {import("./fold.js").Sums} sums
+ * @property {Map<string, string>} stored day rows as stored, by target and day
+ */
+
+/**
+ * Reads the first page and adds up as much of it as a run can fold.
+ * @param {D1Database} db @param {number} closedDay @returns {Promise<Page | null>} null: there is none
+ */
+export async function readPage(db, closedDay) {
+  const row = await db
+    .prepare("select id, lines, (select count(*) from event_page) as pages from event_page order by id limit 1")
+    .first();
+  if (row === null) return null;
+  const { id, lines: text, pages } = /** @type {{id: number, lines: string, pages: number}} */ (row);
+  const lines = readLines(text);
+  const days = daysOf(lines, closedDay, PAGE_DAYS);
+  const { stored, fit } = await storedDays(db, days.keys);
+  const folded = lines.slice(0, fit < days.keys.length ? days.firsts[fit] : days.end);
+  const sums = emptySums();
+  addLines(sums, folded, closedDay);
+  const end = endOfLine(text, folded.length);
+  return { id, pages, end, whole: end === text.length, sums, stored };
+}
+
+/**
+ * @param {D1Database} db @param {Page} page
+ * @returns {D1PreparedStatement} that takes what is folded off the page
+ */
+export function takeOff(db, { id, end, whole }) {
+  if (whole) return db.prepare("delete from event_page where id = ?").bind(id);
+  return db.prepare("update event_page set lines = substr(lines, ?) where id = ?").bind(end + 1, id);
+}
+
+/**
+ * The rows of these days, as many of the first as a run can work on, but one at the least.
+ * @param {D1Database} db @param {[string, number][]} keys target and epoch day
+ * @returns {Promise<{stored: Map<string, string>, fit: number}>} fit: how many of the keys are dealt with
+ */
+async function storedDays(db, keys) {
+  const answer = await db
+    .prepare(
+      "select target, day, totals from (" +
+        "select e.key as i, e.value ->> 0 as target, e.value ->> 1 as day, day.totals as totals, " +
+        "sum(length(day.totals)) over (order by e.key) as chars from json_each(?1) e " +
+        "left join day on day.target = e.value ->> 0 and day.day = e.value ->> 1) " +
+        "where i = 0 or chars is null or chars <= ?2",
+    )
+    .bind(JSON.stringify(keys), PAGE_STORED_CHARS)
+    .all();
+  const rows = /** @type {{target: string, day: number, totals: string | null}[]} */ (answer.results);
+  /** @type {Map<string, string>} */
+  const stored = new Map();
+  for (const { target, day, totals } of rows) if (totals !== null) stored.set(dayKey(target, day), totals);
+  return { stored, fit: rows.length };
+}
+
+/** @param {string} text @param {number} n @returns {number} the characters of its first n lines */
+function endOfLine(text, n) {
+  let end = 0;
+  for (let i = 0; i < n && end < text.length; i += 1) {
+    const mark = text.indexOf("\n", end);
+    end = mark < 0 ? text.length : mark + 1;
+  }
+  return end;
+}

@@ -1,0 +1,86 @@
+"""What the worker and the service must both know stands once, in vocabulary.json; here everything that repeats it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from svc.actors.live import add_up
+from svc.config import ConfigError
+from svc.model import DIMENSIONS, DROP_REASONS, Dimension
+from svc.worker import load_bundle
+
+ROOT = Path(__file__).parents[1]
+VOCABULARY = json.loads((ROOT / "edge_worker" / "src" / "vocabulary.json").read_text())
+BUNDLE = ROOT / "svc" / "bundle"
+
+
+def table(document: str, head: str) -> list[list[str]]:
+    """The rows of the Markdown table below the line `head`, without marks of code."""
+    lines = (ROOT / "docs" / document).read_text().splitlines()
+    found: list[list[str]] = []
+    for line in lines[lines.index(head) + 2 :]:
+        if not line.startswith("|"):
+            break
+        found.append([cell.strip().strip("`") for cell in line.strip("|").split("|")])
+    return found
+
+
+def test_the_service_and_the_worker_know_the_same_breakdowns_and_drop_reasons():
+    assert list(VOCABULARY["dimensions"]) == list(DIMENSIONS) == list(get_args(Dimension))
+    assert list(VOCABULARY["drop_reasons"]) == list(DROP_REASONS)
+    bundle = load_bundle()
+    assert (bundle.caps, bundle.schema) == (VOCABULARY["dimensions"], VOCABULARY["schema"])
+
+
+def test_the_contract_of_the_push_names_every_drop_reason():
+    dropped = json.loads((ROOT / "docs" / "push.schema.json").read_text())["$defs"]["dropped"]
+    assert list(dropped["properties"]) == dropped["required"] == list(VOCABULARY["drop_reasons"])
+    assert dict(table("push.md", "| reason | counts |")) == VOCABULARY["drop_reasons"]
+
+
+def test_the_document_of_the_workers_database_names_every_cap_and_bot_reason():
+    rows = table("worker-database.md", "| dimension | keys | cap |")
+    assert {name: int(cap) for name, _, cap in rows} == VOCABULARY["dimensions"]
+    keys = {name: keys for name, keys, _ in rows}
+    assert re.findall(r"\w+", keys["bots"]) == list(VOCABULARY["bot_reasons"])
+    text = (ROOT / "docs" / "worker-database.md").read_text()
+    assert re.findall(r"`id` = minute . (\d+) \+ slot", text) == [str(VOCABULARY["log_slots"])]
+
+
+def test_the_document_of_the_workers_database_names_every_table_and_column():
+    with closing(sqlite3.connect(":memory:")) as database:
+        for statement in load_bundle().schema_statements:
+            database.execute(statement)
+        made = set()
+        for (name,) in database.execute("select name from sqlite_schema where type = 'table'").fetchall():
+            columns = [row[1] for row in database.execute("select * from pragma_table_info(?)", [name])]
+            made.add(f"{name}({', '.join(columns)})")
+    assert {name for name, *_ in table("worker-database.md", "| table | what | written by |")} == made
+
+
+def test_a_live_report_cuts_breakdowns_where_the_worker_does():
+    cap = VOCABULARY["dimensions"]["devices"]
+    line = '["lnk_a",480000,"","aaaaaaaa","","","DE|device{}|Firefox|Android"]\n'
+    rows = [{"lines": "".join(line.format(number) for number in range(cap + 2))}]
+    live = add_up(20_000 * 86_400_000, "lnk_a", 20_000, 20_000, load_bundle().caps, [], [], rows, [])
+    assert len(live.breakdowns["devices"]) == cap + 1
+    assert live.breakdowns["devices"]["(other)"] == 2
+
+
+@pytest.mark.parametrize("words", ["dimensions", "drop_reasons"])
+def test_a_bundle_of_another_version_than_the_service_is_refused(tmp_path: Path, words: str):
+    folder = tmp_path / "bundle"
+    shutil.copytree(BUNDLE, folder)
+    load_bundle(folder)
+    other = {**VOCABULARY, words: {**VOCABULARY[words], "moods": 5}}
+    (folder / "vocabulary.json").write_text(json.dumps(other))
+    with pytest.raises(ConfigError, match="breakdowns or reasons"):
+        load_bundle(folder)
