@@ -20,7 +20,7 @@ test: build lint ## everything: lint, types, the worker in its real runtime, the
 	$(NPM) test
 	$(PY) -m pytest --numprocesses=auto --dist=worksteal
 
-lint: build ## ruff, mypy, eslint and the worker's type check
+lint: build ## ruff and mypy; prettier, eslint and the type check of all JavaScript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -1,6 +1,6 @@
 /**
- * Builds the worker: `node build.js FOLDER` writes svc-edge.js, snippet.js, vocabulary.json and manifest.json there. The
- * same input gives the same bytes on every machine.
+ * Builds the worker: `node build.js FOLDER` writes svc-edge.js, snippet.js, vocabulary.json and manifest.json there.
+ * The same input gives the same bytes on every machine.
  */
 
 import { createHash } from "node:crypto";
@@ -45,7 +45,10 @@ export async function buildWorker(snippet) {
 /** @returns {string[]} the statements of src/schema.sql, in order; each ends there with ";" at the end of a line */
 export function schemaStatements() {
   const text = readFileSync(join(here, "src/schema.sql"), "utf8").replace("__SCHEMA__", String(vocabulary.schema));
-  return text.split(/;\s*(?:\n|$)/).map((statement) => statement.trim()).filter((statement) => statement !== "");
+  return text
+    .split(/;\s*(?:\n|$)/)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== "");
 }
 
 /** @param {string} folder */

@@ -67,13 +67,21 @@ const database = {
   },
 };
 
+/** @param {number} number */
+const targetOf = (number) => `lnk_${String(number).padStart(20, "0")}`;
+
 /** @param {number} at epoch ms @param {number} number */
 const event = (at, number) =>
   encodeEvent(
     {
-      target: `lnk_${String((number * 7) % TARGETS).padStart(20, "0")}`, hour: hourOf(at), reason: "",
-      page: `/blog/an-article-${number % 50}`, source: `site${number % 70}.example`, country: ["DE", "FR", "US"][number % 3] ?? "",
-      device: ["mobile", "desktop"][number % 2] ?? "", browser: ["Chrome", "Safari", "Firefox"][number % 3] ?? "",
+      target: targetOf((number * 7) % TARGETS),
+      hour: hourOf(at),
+      reason: "",
+      page: `/blog/an-article-${number % 50}`,
+      source: `site${number % 70}.example`,
+      country: ["DE", "FR", "US"][number % 3] ?? "",
+      device: ["mobile", "desktop"][number % 2] ?? "",
+      browser: ["Chrome", "Safari", "Firefox"][number % 3] ?? "",
       os: ["Windows", "iOS", "Android"][number % 3] ?? "",
     },
     `v${String(number % 2_000).padStart(7, "0")}`,
@@ -83,10 +91,18 @@ const event = (at, number) =>
 function fillDays() {
   /** @param {string} name */
   const keys = (name) => Object.fromEntries(Array.from({ length: KEYS }, (_, i) => [`${name}${i}`, 3]));
-  const totals = JSON.stringify({ views: 180, pages: keys("/blog/an-article-"), sources: keys("site"), countries: { DE: 180 },
-    devices: { mobile: 180 }, browsers: { Chrome: 180 }, os: { Android: 180 }, bots: {} });
+  const totals = JSON.stringify({
+    views: 180,
+    pages: keys("/blog/an-article-"),
+    sources: keys("site"),
+    countries: { DE: 180 },
+    devices: { mobile: 180 },
+    browsers: { Chrome: 180 },
+    os: { Android: 180 },
+    bots: {},
+  });
   const insert = sqlite.prepare("insert into day(target, day, totals) values (?, ?, ?)");
-  for (let n = 0; n < TARGETS; n += 1) insert.run(`lnk_${String(n).padStart(20, "0")}`, dayOf(NOW), totals);
+  for (let n = 0; n < TARGETS; n += 1) insert.run(targetOf(n), dayOf(NOW), totals);
 }
 
 function fillEventLog() {
@@ -99,23 +115,29 @@ function fillEventLog() {
 }
 
 function fillOutbox() {
-  const rows = Array.from({ length: 220 }, (_, n) => [`lnk_${String(n).padStart(20, "0")}`, 900, 10, 700]);
+  const rows = Array.from({ length: 220 }, (_, n) => [targetOf(n), 900, 10, 700]);
   const day = new Date(NOW).toISOString().slice(0, 10);
   const part = { day, as_of: NOW, final: false, hours: [], refused_hours: [], days: rows };
   const insert = sqlite.prepare("insert into outbox(id, made_at, part) values (?, ?, ?)");
   for (let id = 1; id <= 40; id += 1) insert.run(id, NOW, JSON.stringify(part));
 }
 
-/** @param {RequestInit | undefined} init */
-async function takePush(init) {
+/** The service's end of the push. @param {unknown} _ @param {RequestInit} [init] */
+async function takePush(_, init) {
   const ids = [...String(init?.body).matchAll(/\{"id":(\d+),/g)].map(([, id]) => Number(id));
   return new Response(JSON.stringify({ ok: true, accepted: ids, refused: [], unknown_targets: [] }));
 }
 
 /** @param {Record<string, unknown>} more */
 function setState(more) {
-  const state = { sorted: 0, hour: hourOf(NOW), day: dayOf(NOW) - 1, as_of: NOW, push: { install: "i", tried: "i", next_at: NOW + HOUR_MS,
-    fails: 0, most_parts: 20, error: null }, ...more };
+  const state = {
+    sorted: 0,
+    hour: hourOf(NOW),
+    day: dayOf(NOW) - 1,
+    as_of: NOW,
+    push: { install: "i", tried: "i", next_at: NOW + HOUR_MS, fails: 0, most_parts: 20, error: null },
+    ...more,
+  };
   sqlite.prepare("update meta set value = ? where key = 'state'").run(JSON.stringify(state));
 }
 
@@ -131,8 +153,12 @@ const WORK = {
     const day = dayOf(NOW);
     setState({ hour: hourOf(NOW) + 13, dirty: [day * 24 + 23] });
     fillDays();
-    const insert = sqlite.prepare("insert into hour(target, day, hour, views, bots, visitors) values (?, ?, ?, 4, 0, '[\"v1\",\"v2\",\"v3\",\"v4\"]')");
-    for (let n = 0; n < TARGETS; n += 1) for (let h = 0; h < 24; h += 1) insert.run(`lnk_${String(n).padStart(20, "0")}`, day, h);
+    const insert = sqlite.prepare(
+      'insert into hour(target, day, hour, views, bots, visitors) values (?, ?, ?, 4, 0, \'["v1","v2","v3","v4"]\')',
+    );
+    for (let n = 0; n < TARGETS; n += 1) {
+      for (let hour = 0; hour < 24; hour += 1) insert.run(targetOf(n), day, hour);
+    }
     return (day + 1) * DAY_MS + 12 * MINUTE_MS;
   },
   push() {
@@ -146,7 +172,7 @@ const WORK = {
 const [, , name = ""] = process.argv;
 for (const sql of schemaStatements()) sqlite.exec(sql);
 const now = /** @type {() => number} */ (WORK[name])();
-globalThis.fetch = (_, init) => takePush(init);
+globalThis.fetch = takePush;
 // Node compiles these when they are first used; on the platform they are part of the runtime.
 await (await fetch("", { signal: AbortSignal.timeout(1) })).text();
 globalThis.gc?.();

@@ -59,8 +59,10 @@ const SYSTEMS = [
 
 const TV = /\bTV\b|Smart-?TV|SMART-TV|HbbTV|AppleTV|GoogleTV|BRAVIA|CrKey|Roku|\bAFT[A-Z]|Web0S|NetCast|DTV|MiBOX/i;
 const CONSOLE = /PlayStation|Nintendo|Xbox/i;
-const TABLET = /iPad|Tablet(?! PC)|PlayBook|Kindle|\bKF[A-Z]{2,4}\b|Nexus (?:7|9|10)\b|\bSM-[TX]\d|GT-P\d|\bPad\b|MediaPad/;
-const MOBILE = /Mobile|iPhone|iPod|Windows Phone|IEMobile|Opera Mini|Opera Mobi|BlackBerry|BB10|KAIOS|Symbian|UCWEB|\bPhone\b/i;
+const TABLET =
+  /iPad|Tablet(?! PC)|PlayBook|Kindle|\bKF[A-Z]{2,4}\b|Nexus (?:7|9|10)\b|\bSM-[TX]\d|GT-P\d|\bPad\b|MediaPad/;
+const MOBILE =
+  /Mobile|iPhone|iPod|Windows Phone|IEMobile|Opera Mini|Opera Mobi|BlackBerry|BB10|KAIOS|Symbian|UCWEB|\bPhone\b/i;
 const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
 
 /**

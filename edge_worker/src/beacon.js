@@ -33,7 +33,5 @@ export function parseBeacon(body) {
  * @returns {boolean}
  */
 export function isExcluded(page, prefixes) {
-  return prefixes.some(
-    (prefix) => page === prefix || page.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`),
-  );
+  return prefixes.some((prefix) => page === prefix || page.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`));
 }

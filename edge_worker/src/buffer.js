@@ -34,8 +34,8 @@ const LIMITED_MS = MINUTE_MS;
 const DROPS_LEVEL = 3;
 
 /**
- * @typedef {import("./event_log.js").Event & {ip: string, ua: string}} Seen an event with what its visitor's hash is made
- *   of; it exists in memory only
+ * @typedef {import("./event_log.js").Event & {ip: string, ua: string}} Seen an event with what its visitor's hash is
+ *   made of; it exists in memory only
  * @typedef {{id: number, name: string, lines: string, drops: string, n: number, tried: boolean, triedAt: number}} Batch
  *   id: of the row of the event log
  * @typedef {{db: D1Database, level: number}} Sink where to write, and the write budget's level
@@ -159,7 +159,15 @@ async function makeBatch(buffer, events, { db, level }) {
   const drops = encodeDrops(buffer.dropped);
   buffer.dropped = noneDropped();
   if (kept.length === 0 && drops === "") return null;
-  return { id: 0, name: newWriteName(), lines: kept.join(""), drops, n: kept.length, tried: false, triedAt: Date.now() };
+  return {
+    id: 0,
+    name: newWriteName(),
+    lines: kept.join(""),
+    drops,
+    n: kept.length,
+    tried: false,
+    triedAt: Date.now(),
+  };
 }
 
 /**

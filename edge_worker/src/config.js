@@ -180,7 +180,9 @@ async function load(config, db, now) {
 async function refresh(config, db, now) {
   const [meta, changed] = await db.batch([
     db.prepare(META),
-    db.prepare("select key, version, body from config indexed by config_by_version where version > ?").bind(config.version),
+    db
+      .prepare("select key, version, body from config indexed by config_by_version where version > ?")
+      .bind(config.version),
   ]);
   config.apply(/** @type {Row[]} */ (changed?.results ?? []));
   noteMeta(config, meta?.results[0], now);

@@ -56,13 +56,17 @@ export async function readCopy(config, url) {
  */
 export function copyWhenDue(config, url, site, now) {
   const route = site ?? config;
-  if (config.copied.get(route) === config.version || config.version < 0 || now - config.copiedAt < COPY_EVERY_MS) return undefined;
+  if (config.copied.get(route) === config.version || config.version < 0 || now - config.copiedAt < COPY_EVERY_MS) {
+    return undefined;
+  }
   config.copiedAt = now;
   config.copied.set(route, config.version);
   const place = site === null ? url.hostname : url.hostname + url.pathname;
   const body = JSON.stringify({ version: config.version, complete: config.complete, rows: [...config.rows] });
   const headers = { "content-type": "application/json", "cache-control": `max-age=${COPY_MAX_AGE_S}` };
-  return caches.default.put(`https://${place}/~config`, new Response(body, { headers })).catch((/** @type {unknown} */ error) => {
-    console.warn(`no copy kept of the configuration: ${String(error)}`);
-  });
+  return caches.default
+    .put(`https://${place}/~config`, new Response(body, { headers }))
+    .catch((/** @type {unknown} */ error) => {
+      console.warn(`no copy kept of the configuration: ${String(error)}`);
+    });
 }

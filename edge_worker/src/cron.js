@@ -1,7 +1,7 @@
 /**
  * The cron, once a minute: sorts the event log into pages, folds a page into days and hours, closes hours and days into
- * the outbox, pushes what is there. A run does a bounded piece of work (10 ms of CPU, 50 queries: platform docs, free plan) and
- * leaves the rest to the next.
+ * the outbox, pushes what is there. A run does a bounded piece of work (10 ms of CPU, 50 queries: platform docs, free
+ * plan) and leaves the rest to the next.
  */
 
 import { keepsHours, levelOf } from "./budget.js";
@@ -106,7 +106,7 @@ function currentLevel({ state, waiting, now }) {
 /** The end of a day is folded in the new day's budget, whatever the level. @param {Run} run */
 const mayFold = (run) => keepsHours(currentLevel(run)) || run.state.day + 1 < dayOf(run.now);
 
-/** @param {Run} run @returns {number | null} id of the last row of the event log that may be sorted now, null for none */
+/** @param {Run} run @returns {number | null} id of the last row of events that may be sorted now, null for none */
 function sortUntil(run) {
   const { state, waiting, pages, now } = run;
   if (pages > 0 || !mayFold(run)) return null;

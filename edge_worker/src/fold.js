@@ -160,8 +160,11 @@ export function mergeCapped(known, added, cap) {
 function addTo(counts, key, n) {
   const value = (Object.hasOwn(counts, key) ? /** @type {number} */ (counts[key]) : 0) + n;
   // Assigned, this key would not become one (it names the prototype); a visitor can send it.
-  if (key === "__proto__") Object.defineProperty(counts, key, { value, writable: true, enumerable: true, configurable: true });
-  else counts[key] = value;
+  if (key === "__proto__") {
+    Object.defineProperty(counts, key, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    counts[key] = value;
+  }
 }
 
 /**

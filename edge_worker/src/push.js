@@ -42,8 +42,8 @@ export function pushDue({ push }, install, now) {
 }
 
 /**
- * @param {PushEnv} env @param {State} state @param {OutboxRow[]} rows @param {number} queue @param {string | null} error
- * @param {number} now
+ * @param {PushEnv} env @param {State} state @param {OutboxRow[]} rows @param {number} queue
+ * @param {string | null} error @param {number} now
  * @returns {string} the body, JSON
  */
 export function pushBody(env, state, rows, queue, error, now) {
@@ -134,7 +134,10 @@ export function afterPush(state, env, rows, queue, outcome, now) {
   for (const { code } of refused) dropped[code === "too_old" ? "too_old" : "invalid"] += 1;
   const gone = [...new Set([...answer.accepted, ...refused.map(({ id }) => id)])].filter((id) => sent.has(id));
   if (answer.unknown_targets.length > 0) {
-    dropped.unknown_target += countRows(gone.map((id) => sent.get(id)?.part ?? "{}"), new Set(answer.unknown_targets));
+    dropped.unknown_target += countRows(
+      gone.map((id) => sent.get(id)?.part ?? "{}"),
+      new Set(answer.unknown_targets),
+    );
   }
   push.install = env.INSTALL;
   push.most_parts = Math.min(MOST_PARTS, push.most_parts * 2);

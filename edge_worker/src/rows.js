@@ -1,4 +1,4 @@
-/** Statements that change folded data, each for many rows in one JSON parameter (platform docs: 100 parameters a query). */
+/** Statements that change folded data, each for many rows in one JSON parameter (platform docs: 100 a query). */
 
 /** A parameter stays below the platform's 2 MB for a value. */
 const PARAMETER_CHARS = 500_000;

@@ -12,5 +12,9 @@ const PRINTABLE = /^[ -~]*$/;
  */
 export function clean(text, limit) {
   if (text.length <= limit && PRINTABLE.test(text)) return text;
-  return text.slice(0, limit * 2).replace(CONTROL, "").slice(0, limit).toWellFormed();
+  return text
+    .slice(0, limit * 2)
+    .replace(CONTROL, "")
+    .slice(0, limit)
+    .toWellFormed();
 }

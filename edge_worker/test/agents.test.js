@@ -12,7 +12,9 @@ const crawlers = require("crawler-user-agents");
 /** @type {{parse: (ua: string) => {name: string, os: string, category: string}}} an independent judge */
 const woothee = require("woothee");
 /** @type {{userAgent: string, deviceCategory: string}[]} user agents of people, from measured traffic */
-const people = JSON.parse(readFileSync(require.resolve("user-agents").replace(/index\.\w+$/, "user-agents.json"), "utf8"));
+const people = JSON.parse(
+  readFileSync(require.resolve("user-agents").replace(/index\.\w+$/, "user-agents.json"), "utf8"),
+);
 
 /** @param {Partial<Parameters<typeof botReason>[0]> & {ua?: string}} request */
 const reasonOf = ({ ua = CHROME, method = "GET", purpose = "", driven = false }) =>
@@ -43,12 +45,25 @@ test("the device is right for at least 97% of people's browsers", () => {
 
 test("browser and system agree with an independent parser for at least 97%", () => {
   const names = new Map([
-    ["Chrome", "Chrome"], ["Safari", "Safari"], ["Firefox", "Firefox"], ["Edge", "Edge"], ["Opera", "Opera"],
-    ["Internet Explorer", "Internet Explorer"], ["Google Search App", "Google app"], ["Yandex Browser", "Yandex"],
+    ["Chrome", "Chrome"],
+    ["Safari", "Safari"],
+    ["Firefox", "Firefox"],
+    ["Edge", "Edge"],
+    ["Opera", "Opera"],
+    ["Internet Explorer", "Internet Explorer"],
+    ["Google Search App", "Google app"],
+    ["Yandex Browser", "Yandex"],
   ]);
   const systems = new Map([
-    ["iPhone", "iOS"], ["iPad", "iOS"], ["iPod", "iOS"], ["Android", "Android"], ["Mac OSX", "macOS"],
-    ["ChromeOS", "ChromeOS"], ["Windows 10", "Windows"], ["Windows 7", "Windows"], ["Linux", "Linux"],
+    ["iPhone", "iOS"],
+    ["iPad", "iOS"],
+    ["iPod", "iOS"],
+    ["Android", "Android"],
+    ["Mac OSX", "macOS"],
+    ["ChromeOS", "ChromeOS"],
+    ["Windows 10", "Windows"],
+    ["Windows 7", "Windows"],
+    ["Linux", "Linux"],
   ]);
   let judged = 0;
   let right = 0;
@@ -71,14 +86,19 @@ test("each reason of a bot is named, the plainest first", () => {
   assert.equal(reasonOf({ purpose: "prefetch;prerender" }), "prefetch");
   assert.equal(reasonOf({ driven: true }), "webdriver");
   assert.equal(reasonOf({ ua: CHROME.replace("Chrome/", "HeadlessChrome/") }), "headless");
-  assert.equal(reasonOf({ ua: "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)" }), "preview");
+  assert.equal(
+    reasonOf({ ua: "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)" }),
+    "preview",
+  );
   assert.equal(reasonOf({ ua: "curl/8.5.0" }), "list");
   assert.equal(reasonOf({ ua: "python-requests/2.32" }), "list");
 });
 
 test("a rule's mobile is a phone or a tablet, its desktop is everything else", () => {
-  const iphone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1";
-  const tablet = "Mozilla/5.0 (Linux; Android 14; SM-X710) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
+  const iphone =
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1";
+  const tablet =
+    "Mozilla/5.0 (Linux; Android 14; SM-X710) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
   assert.equal(ruleDevice(iphone), "mobile");
   assert.equal(ruleDevice(tablet), "mobile");
   assert.equal(ruleDevice(CHROME), "desktop");
@@ -87,7 +107,13 @@ test("a rule's mobile is a phone or a tablet, its desktop is everything else", (
 });
 
 test("no user agent takes long, however it is made", () => {
-  const evil = ["(".repeat(9_000), `Mozilla/5.0 ${"Android ".repeat(2_000)}`, "a@".repeat(8_000), "www.".repeat(5_000), "-".repeat(16_000)];
+  const evil = [
+    "(".repeat(9_000),
+    `Mozilla/5.0 ${"Android ".repeat(2_000)}`,
+    "a@".repeat(8_000),
+    "www.".repeat(5_000),
+    "-".repeat(16_000),
+  ];
   for (const ua of evil) {
     const before = performance.now();
     agentOf(ua);

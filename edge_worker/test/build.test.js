@@ -55,3 +55,10 @@ test("the manifest's statements make the database, with the schema's number, and
   const row = database.prepare("select value from meta where key = 'schema'").get();
   assert.equal(row?.value, vocabulary.schema);
 });
+
+test("the lock names no registry, and the versions that shape the code are exact", () => {
+  const read = (/** @type {string} */ name) => readFileSync(join(import.meta.dirname, "..", name), "utf8");
+  assert.doesNotMatch(read("package-lock.json"), /"resolved": "http/);
+  const { devDependencies } = JSON.parse(read("package.json"));
+  for (const name of ["esbuild", "eslint", "prettier"]) assert.match(devDependencies[name], /^\d+\.\d+\.\d+$/, name);
+});

@@ -58,8 +58,14 @@ test("detail counts people only, bots count by reason", () => {
   const sums = fold(encodeEvent(EVENT, "A", true), encodeEvent({ ...EVENT, reason: "list" }, "", true));
   const day = mergeDay(undefined, dayOf(sums));
   assert.deepEqual(day, {
-    views: 1, pages: { "/": 1 }, sources: { "": 1 }, countries: { DE: 1 }, devices: { mobile: 1 },
-    browsers: { Safari: 1 }, os: { iOS: 1 }, bots: { list: 1 },
+    views: 1,
+    pages: { "/": 1 },
+    sources: { "": 1 },
+    countries: { DE: 1 },
+    devices: { mobile: 1 },
+    browsers: { Safari: 1 },
+    os: { iOS: 1 },
+    bots: { list: 1 },
   });
 });
 
@@ -74,7 +80,10 @@ test("keys past the cap are counted under (other), and nothing is lost", () => {
   const pages = stored?.pages ?? {};
   assert.equal(Object.keys(pages).length, PAGES_CAP + 1);
   assert.equal(pages[OTHER], 150);
-  assert.equal(Object.values(pages).reduce((sum, n) => sum + n, 0), stored?.views);
+  assert.equal(
+    Object.values(pages).reduce((sum, n) => sum + n, 0),
+    stored?.views,
+  );
 });
 
 test("folding in two steps gives what one step gives", () => {
@@ -97,9 +106,23 @@ test("detail that the budget refused counts as (other)", () => {
 });
 
 test("keys that mean something to JavaScript are keys like others", () => {
-  const merged = mergeCapped(JSON.parse('{"__proto__": 2}'), new Map([["__proto__", 1], ["constructor", 1]]), 10);
+  const merged = mergeCapped(
+    JSON.parse('{"__proto__": 2}'),
+    new Map([
+      ["__proto__", 1],
+      ["constructor", 1],
+    ]),
+    10,
+  );
   assert.equal(JSON.stringify(merged), '{"__proto__":3,"constructor":1}');
-  const fresh = mergeCapped({}, new Map([["__proto__", 1], ["toString", 1]]), 10);
+  const fresh = mergeCapped(
+    {},
+    new Map([
+      ["__proto__", 1],
+      ["toString", 1],
+    ]),
+    10,
+  );
   assert.equal(JSON.stringify(fresh), '{"__proto__":1,"toString":1}');
 });
 
@@ -111,8 +134,17 @@ test("a line is ASCII whatever a visitor sends, and reads as what was sent", () 
 });
 
 test("a fold's days are those of the first lines, up to a limit", () => {
-  const lines = readLines(["a", "b", "a", "c", "b"].map((target) => encodeEvent({ ...EVENT, target }, "A", true)).join(""));
-  assert.deepEqual(daysOf(lines, 0, 2), { keys: [["a", DAY], ["b", DAY]], firsts: [0, 1], end: 3 });
+  const lines = readLines(
+    ["a", "b", "a", "c", "b"].map((target) => encodeEvent({ ...EVENT, target }, "A", true)).join(""),
+  );
+  assert.deepEqual(daysOf(lines, 0, 2), {
+    keys: [
+      ["a", DAY],
+      ["b", DAY],
+    ],
+    firsts: [0, 1],
+    end: 3,
+  });
   assert.deepEqual(daysOf(lines, 0, 3).end, 5);
   assert.deepEqual(daysOf(lines, DAY, 1), { keys: [], firsts: [], end: 5 });
 });
@@ -136,7 +168,10 @@ test("a broken line loses itself only", () => {
 test("the less is left of the budget, the longer events are gathered", () => {
   assert.deepEqual([0, 59_999, 60_000, 80_000, 90_000, 200_000].map(levelOf), [0, 0, 1, 2, 3, 3]);
   const windows = [0, 1, 2, 3].map(windowMs);
-  assert.deepEqual(windows, [...windows].sort((a, b) => a - b));
+  assert.deepEqual(
+    windows,
+    [...windows].sort((a, b) => a - b),
+  );
   // The platform ends waitUntil 30 s after the answer; the write needs some of it.
   assert.ok(/** @type {number} */ (windows[3]) <= 25_000);
 });

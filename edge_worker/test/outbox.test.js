@@ -17,7 +17,12 @@ const DAY = Array.from({ length: 24 }, (_, hour) => hour);
 
 // rule W5
 test("a closing covers every target once, in parts that a run can ask for", () => {
-  for (const [targets, hours] of /** @type {[number, number[]][]} */ ([[0, []], [1, [3]], [1_001, [3]], [20_000, DAY]])) {
+  for (const [targets, hours] of /** @type {[number, number[]][]} */ ([
+    [0, []],
+    [1, [3]],
+    [1_001, [3]],
+    [20_000, DAY],
+  ])) {
     const found = parts(targets, hours);
     assert.ok(found.length >= 1 && found.length <= 15, `${found.length} parts`);
     let covered = 0;

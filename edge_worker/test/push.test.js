@@ -6,7 +6,13 @@ import { readState } from "../src/state.js";
 import { HOUR_MS, MINUTE_MS } from "../src/time.js";
 
 const NOW = Date.UTC(2026, 10, 21, 10, 20);
-const ENV = { PUSH_URL: "https://svc.example/edge/push", WORKER_KEY: "secret", BUNDLE: "b".repeat(64), INSTALL: "i2", PUSH_MINUTE: "17" };
+const ENV = {
+  PUSH_URL: "https://svc.example/edge/push",
+  WORKER_KEY: "secret",
+  BUNDLE: "b".repeat(64),
+  INSTALL: "i2",
+  PUSH_MINUTE: "17",
+};
 const ROWS = [17, 18].map((id) => ({ id, part: `{"day":"2026-11-21","days":[["site_a",${id},0,1],["lnk_x",1,0,1]]}` }));
 
 /** @param {object} [push] */
@@ -16,7 +22,13 @@ function stateWith(push) {
 }
 
 /** @param {number} status @param {object} [more] */
-const outcome = (status, more) => ({ status, retryAfterS: 0, answer: null, error: `push: the service answered ${status}`, ...more });
+const outcome = (status, more) => ({
+  status,
+  retryAfterS: 0,
+  answer: null,
+  error: `push: the service answered ${status}`,
+  ...more,
+});
 
 // rule W1
 test("a new upload pushes at once, whatever the old one was waiting for", () => {
@@ -37,7 +49,13 @@ test("the hourly push has its own minute, and waits a little for the hour to be 
 test("the body is JSON with the parts as they are", () => {
   const body = pushBody(ENV, stateWith(), ROWS, 2, "x".repeat(500), NOW);
   const read = JSON.parse(body);
-  assert.deepEqual(read.parts.map((/** @type {any} */ part) => [part.id, part.day]), [[17, "2026-11-21"], [18, "2026-11-21"]]);
+  assert.deepEqual(
+    read.parts.map((/** @type {any} */ part) => [part.id, part.day]),
+    [
+      [17, "2026-11-21"],
+      [18, "2026-11-21"],
+    ],
+  );
   assert.equal(read.error.length, 200);
   assert.ok(!body.includes("secret"));
 });
@@ -91,8 +109,20 @@ test("failures are retried with growing delay, and never before Retry-After", ()
 });
 
 test("an answer that is not the service's acknowledges nothing", () => {
-  for (const text of ["", "<html>", "null", '{"ok":true}', '{"ok":true,"accepted":["17"],"refused":[]}', '{"ok":false,"accepted":[],"refused":[]}']) {
+  for (const text of [
+    "",
+    "<html>",
+    "null",
+    '{"ok":true}',
+    '{"ok":true,"accepted":["17"],"refused":[]}',
+    '{"ok":false,"accepted":[],"refused":[]}',
+  ]) {
     assert.equal(readAnswer(text), null, text);
   }
-  assert.deepEqual(readAnswer('{"ok":true,"accepted":[1],"refused":[]}'), { ok: true, accepted: [1], refused: [], unknown_targets: [] });
+  assert.deepEqual(readAnswer('{"ok":true,"accepted":[1],"refused":[]}'), {
+    ok: true,
+    accepted: [1],
+    refused: [],
+    unknown_targets: [],
+  });
 });

@@ -39,7 +39,10 @@ test("the marker of a QR code is the key q alone", () => {
 
 test("a beacon's page is its path, cleaned and cut", () => {
   assert.deepEqual(parseBeacon("/a?token=1#x\nhttps://b.c/\n&ref=news\ntrue"), {
-    page: "/a", referrer: "https://b.c/", named: "news", driven: true,
+    page: "/a",
+    referrer: "https://b.c/",
+    named: "news",
+    driven: true,
   });
   assert.equal(parseBeacon(`/${"x".repeat(500)}`)?.page.length, 200);
   assert.equal(parseBeacon("/a\u0000\u001b[31m\ud800b")?.page, "/a[31m\ufffdb");
@@ -58,8 +61,12 @@ test("an excluded path covers whole segments", () => {
 
 test("an address is read like the platform's own parser reads it", () => {
   for (const url of [
-    "https://go.example.com/abc?q", "http://go.example.com:8787/", "https://a.b/x/y?z=https://c.d/?e#f", "https://a.b/#?q",
-    "https://a.b/x:y@z", "https://a.b/?x:8080",
+    "https://go.example.com/abc?q",
+    "http://go.example.com:8787/",
+    "https://a.b/x/y?z=https://c.d/?e#f",
+    "https://a.b/#?q",
+    "https://a.b/x:y@z",
+    "https://a.b/?x:8080",
   ]) {
     const { hostname, pathname, search } = new URL(url);
     assert.deepEqual(readAddress(url), { hostname, pathname, search });

@@ -1,12 +1,19 @@
 // The Cache API's other end (`caches.default` in a script). One cache for each account, in memory, where it outlives an
 // upload, as the real one does. workerd speaks HTTP to it: GET, PURGE, and PUT whose body is a whole response.
+/**
+ * @typedef {{status: number, headers: Headers, body: Uint8Array}} Parsed
+ * @typedef {Parsed & {until: number}} Kept until: emulated epoch ms
+ */
+
+/** @type {Map<string, Map<string, Kept>>} */
 const caches = new Map();
 const decoder = new TextDecoder("latin1");
 
+/** @param {ArrayBuffer} bytes @returns {Parsed} */
 function parseResponse(bytes) {
   const text = decoder.decode(bytes);
   const end = text.indexOf("\r\n\r\n");
-  const [start, ...lines] = text.slice(0, end).split("\r\n");
+  const [start = "", ...lines] = text.slice(0, end).split("\r\n");
   const headers = new Headers();
   for (const line of lines) {
     const colon = line.indexOf(":");
@@ -18,9 +25,11 @@ function parseResponse(bytes) {
   return { status: Number(start.split(" ")[1]), headers, body };
 }
 
+/** @param {Uint8Array} bytes */
 function unchunked(bytes) {
+  /** @type {Uint8Array[]} */
   const parts = [];
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     let line = at;
     while (bytes[line] !== 13) line += 1;
     const size = parseInt(decoder.decode(bytes.slice(at, line)), 16);
@@ -37,7 +46,10 @@ function unchunked(bytes) {
   return whole;
 }
 
-/** How long a response may be kept, in ms from now; 0: not at all. */
+/**
+ * @param {Headers} headers @param {number} now epoch ms
+ * @returns {number} ms that a response may be kept, 0: not at all
+ */
 function lifetimeMs(headers, now) {
   const control = headers.get("cache-control") ?? "";
   if (/no-store|private|no-cache/.test(control) || headers.has("set-cookie")) return 0;
@@ -47,10 +59,14 @@ function lifetimeMs(headers, now) {
   return Number.isNaN(expires) ? 0 : Math.max(0, expires - now);
 }
 
-/** Answers one cache request of an account's script at emulated time `now` (epoch ms); `body` is an ArrayBuffer. */
+/**
+ * Answers one cache request of an account's script.
+ * @param {{account: string, method: string, key: string}} call @param {ArrayBuffer} body
+ * @param {number} now emulated epoch ms
+ */
 export function answerCache({ account, method, key }, body, now) {
-  if (!caches.has(account)) caches.set(account, new Map());
-  const cache = caches.get(account);
+  const cache = caches.get(account) ?? new Map();
+  caches.set(account, cache);
   if (method === "PUT") {
     const response = parseResponse(body);
     const lifetime = lifetimeMs(response.headers, now);

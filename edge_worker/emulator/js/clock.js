@@ -3,6 +3,7 @@ export const settings = __SETTINGS__; // {offset_ms, max_d1_queries}; changed wh
 
 const Real = Date;
 
+/** @this {unknown} @param {any[]} args */
 function Shifted(...args) {
   const now = Real.now() + settings.offset_ms;
   if (new.target === undefined) return new Real(now).toString();
@@ -17,4 +18,4 @@ Object.defineProperties(Shifted, {
   UTC: { value: Real.UTC, writable: true, configurable: true },
 });
 Object.defineProperty(Real.prototype, "constructor", { value: Shifted, writable: true, configurable: true });
-globalThis.Date = Shifted;
+globalThis.Date = /** @type {DateConstructor} */ (/** @type {unknown} */ (Shifted));

@@ -8,35 +8,68 @@ import { answerCache } from "./cache.js";
 const DAY_MS = 86_400_000;
 const MAX_VALUE_BYTES = 2_000_000; // platform docs: string, BLOB or row size
 const TOO_BIG = "string or blob too big: SQLITE_TOOBIG";
+/** @param {"read" | "write"} what */
 const exceeded = (what) =>
   `Your account has exceeded D1's free tier daily row ${what} limit. Upgrade to a paid plan or wait until tomorrow ` +
   "(midnight UTC) to continue. See https://developers.cloudflare.com/d1/platform/limits/ for more details.";
 
-// What Python told us, and what we counted: accounts = {id: {limits, days: {day: {rows_read, rows_written}}}}.
+/**
+ * @typedef {{limits: Partial<Limits>, days: Keyed<Meter>}} AccountMeters
+ * @typedef {{offset_ms: number, databases: Record<string, string>, accounts: Record<string, AccountMeters>}} World
+ *   databases: the account of each
+ */
+
+/** @type {World} what Python told us, and what we counted */
 const world = { offset_ms: 0, databases: {}, accounts: {}, ...env.INIT };
 
 const today = () => Math.floor((Date.now() + world.offset_ms) / DAY_MS);
 
-/** The counters of an account's present day (they start at 0 each UTC day of the emulated clock). */
+/** @type {Meter} */
+const NOTHING = { rows_read: 0, rows_written: 0, read_queries: 0, write_queries: 0 };
+
+/**
+ * The counters of an account's present day (they start at 0 each UTC day of the emulated clock).
+ * @param {string} accountId
+ */
 function meterOf(accountId) {
   const account = (world.accounts[accountId] ??= { limits: {}, days: {} });
-  return (account.days[today()] ??= { rows_read: 0, rows_written: 0, read_queries: 0, write_queries: 0 });
+  return (account.days[today()] ??= { ...NOTHING });
 }
 
+/** @param {any} value @returns {SqlStorageValue} */
 function parameter(value) {
   if (typeof value === "boolean") return value ? 1 : 0;
-  if (Array.isArray(value)) return new Uint8Array(value); // the binding sends a BLOB as a list of bytes
+  if (Array.isArray(value)) return new Uint8Array(value).buffer; // the binding sends a BLOB as a list of bytes
   return value;
 }
 
 const encoder = new TextEncoder();
-const sizeOf = (value) => (typeof value === "string" ? encoder.encode(value).length : (value?.byteLength ?? 0));
+/** @param {SqlStorageValue} value @returns {number} bytes */
+function sizeOf(value) {
+  if (typeof value === "string") return encoder.encode(value).length;
+  return value instanceof ArrayBuffer ? value.byteLength : 0;
+}
+
+/** @param {SqlStorageValue} value */
 const plain = (value) => (value instanceof ArrayBuffer ? [...new Uint8Array(value)] : value);
 
+/** @param {string[]} columns @param {unknown[][]} rows @param {string} format of the platform's API */
+function shaped(columns, rows, format) {
+  if (format === "ROWS_AND_COLUMNS") return { columns, rows };
+  if (format === "NONE") return [];
+  return rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])));
+}
+
+const COUNTS = "select total_changes() as c, last_insert_rowid() as r";
+
 export class D1Object extends DurableObject {
+  /** @type {Map<string, string>} */
   #columns = new Map();
 
-  /** The 2 MB limit for values that SQL itself has put together (`body || ?`), which no parameter shows. */
+  /**
+   * The 2 MB limit for values that SQL itself has put together (`body || ?`), which no parameter shows.
+   * @param {string} sql
+   */
   #refuseGrownValues(sql) {
     if (!/\|\||json_(set|insert|replace|group)|group_concat|printf|zeroblob|replace\s*\(/i.test(sql)) return;
     const table = /\b(?:into|update(?:\s+or\s+\w+)?)\s+"?([A-Za-z_]\w*)"?/i.exec(sql)?.[1];
@@ -51,11 +84,15 @@ export class D1Object extends DurableObject {
     }
   }
 
+  /**
+   * @param {Statement} statement @param {string} format
+   * @param {Meter} meter changed @param {Meter} before the meter as it was before the batch @param {Limits} limits
+   */
   #one({ sql, params }, format, meter, before, limits) {
     const bound = (params ?? []).map(parameter);
     if (bound.some((value) => sizeOf(value) > MAX_VALUE_BYTES)) throw new Error(TOO_BIG);
     const { sql: store } = this.ctx.storage;
-    const counts = () => store.exec("select total_changes() as c, last_insert_rowid() as r").one();
+    const counts = () => /** @type {{c: number, r: number}} */ (store.exec(COUNTS).one());
     const first = counts();
     const started = performance.now();
     const cursor = store.exec(sql, ...bound);
@@ -74,22 +111,30 @@ export class D1Object extends DurableObject {
     meter[rowsWritten > 0 ? "write_queries" : "read_queries"] += 1;
     const last = counts();
     const duration = Math.round((performance.now() - started) * 1000) / 1000;
-    const results =
-      format === "ROWS_AND_COLUMNS" ? { columns, rows }
-      : format === "NONE" ? []
-      : rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
     return {
       success: true,
-      results,
+      results: shaped(columns, rows, format),
       meta: {
-        served_by: "emulator", served_by_region: "WEUR", served_by_colo: "AMS", served_by_primary: true,
-        timings: { sql_duration_ms: duration }, duration, changes: last.c - first.c, last_row_id: last.r,
-        changed_db: rowsWritten > 0, size_after: store.databaseSize, rows_read: rowsRead, rows_written: rowsWritten,
+        served_by: "emulator",
+        served_by_region: "WEUR",
+        served_by_colo: "AMS",
+        served_by_primary: true,
+        timings: { sql_duration_ms: duration },
+        duration,
+        changes: last.c - first.c,
+        last_row_id: last.r,
+        changed_db: rowsWritten > 0,
+        size_after: store.databaseSize,
+        rows_read: rowsRead,
+        rows_written: rowsWritten,
       },
     };
   }
 
-  /** Runs the statements in one transaction; an error is SQLite's (or the limit's) message, and nothing has changed. */
+  /**
+   * Runs the statements in one transaction; an error is SQLite's (or the limit's) message, and nothing has changed.
+   * @param {Statement[]} statements @param {string} format @param {string} accountId
+   */
   query(statements, format, accountId) {
     const meter = meterOf(accountId);
     const before = { ...meter };
@@ -101,7 +146,7 @@ export class D1Object extends DurableObject {
       );
     } catch (error) {
       Object.assign(meter, before); // rolled back: nothing was written, and what it read is not billed
-      return { success: false, error: error.message };
+      return { success: false, error: /** @type {Error} */ (error).message };
     }
   }
 
@@ -118,33 +163,35 @@ export class D1Object extends DurableObject {
   }
 }
 
+/** @param {string} uuid */
 const objectOf = (uuid) => env.D1.get(env.D1.idFromName(uuid));
 
+/** @type {Record<string, (url: URL, request: Request) => Promise<unknown>>} */
 const commands = {
   async "/query"(url, request) {
-    const uuid = url.searchParams.get("db");
+    const uuid = url.searchParams.get("db") ?? "";
     const accountId = world.databases[uuid];
     if (accountId === undefined) return { success: false, error: "database not found" };
-    const body = await request.json();
+    const body = /** @type {Statement | Statement[]} */ (await request.json());
     const statements = Array.isArray(body) ? body : [body];
     const format = url.searchParams.get("resultsFormat") ?? "ARRAY_OF_OBJECTS";
     return await objectOf(uuid).query(statements, format, accountId);
   },
   async "/stats"(url) {
-    return await objectOf(url.searchParams.get("db")).stats();
+    return await objectOf(url.searchParams.get("db") ?? "").stats();
   },
   async "/destroy"(url) {
-    await objectOf(url.searchParams.get("db")).destroy();
+    await objectOf(url.searchParams.get("db") ?? "").destroy();
     return {};
   },
   async "/update"(_url, request) {
-    const { accounts, ...rest } = await request.json();
+    const { accounts, ...rest } = /** @type {Partial<World>} */ (await request.json());
     Object.assign(world, rest);
     for (const [id, { limits, days }] of Object.entries(accounts ?? {})) {
       const account = (world.accounts[id] ??= { limits: {}, days: {} });
       if (limits) account.limits = limits;
       for (const [day, counts] of Object.entries(days ?? {})) {
-        account.days[day] = { read_queries: 0, write_queries: 0, ...account.days[day], ...counts };
+        account.days[day] = { ...NOTHING, ...account.days[day], ...counts };
       }
     }
     return {};
@@ -154,13 +201,16 @@ const commands = {
   },
 };
 
+/** @type {ExportedHandler} */
 export default {
   async fetch(request) {
     const url = new URL(request.url);
     if (url.pathname === "/cache") {
-      const call = JSON.parse(request.headers.get("x-cache-call"));
+      const call = JSON.parse(request.headers.get("x-cache-call") ?? "{}");
       return answerCache(call, await request.arrayBuffer(), Date.now() + world.offset_ms);
     }
-    return Response.json(await commands[url.pathname](url, request));
+    const command = commands[url.pathname];
+    if (command === undefined) return new Response(null, { status: 404 });
+    return Response.json(await command(url, request));
   },
 };

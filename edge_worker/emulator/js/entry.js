@@ -6,19 +6,28 @@ import * as script from "__MAIN__";
 
 export * from "__MAIN__";
 
+/**
+ * @typedef {{kind: string, d1_queries: number, open: number, failure: unknown}} Invocation open: promises that have not
+ *   settled; failure: of the first of them that failed
+ */
+
+/** @type {AsyncLocalStorage<Invocation>} */
 const invocations = new AsyncLocalStorage();
+/** @type {Set<Invocation>} */
 const running = new Set();
 const totals = { max_d1_queries: 0 };
 
-/** Runs one invocation of the script: `body` in a context of its own, alive until its waitUntil work has settled. */
+/**
+ * Runs one invocation of the script: `body` in a context of its own, alive until its waitUntil work has settled.
+ * @template T @param {ExecutionContext} ctx @param {string} kind @param {() => T | Promise<T>} body
+ */
 function invoke(ctx, kind, body) {
-  const invocation = { kind, d1_queries: 0, open: 1, failure: undefined, done: undefined };
+  /** @type {Invocation} */
+  const invocation = { kind, d1_queries: 0, open: 1, failure: undefined };
   running.add(invocation);
   const close = () => {
-    if (--invocation.open === 0) {
-      running.delete(invocation);
-      invocation.done?.();
-    }
+    invocation.open -= 1;
+    if (invocation.open === 0) running.delete(invocation);
   };
   const waitUntil = ctx.waitUntil;
   ctx.waitUntil = (promise) => {
@@ -41,12 +50,16 @@ function invoke(ctx, kind, body) {
 // Every statement of a D1 binding passes these two methods of the runtime's own client (workerd 2026-11: the fetcher
 // itself is private). They count queries for each invocation: platform docs, 50 on the free plan, statements of a batch
 // each. Bodies are not looked at: a script's CPU time is measured here.
+let counting = false;
+
+/** @param {Record<string, any>} env of the script */
 function countQueries(env) {
   const database = Object.values(env).find((value) => value?.constructor?.name === "D1Database");
-  if (!database || countQueries.done) return;
-  countQueries.done = true;
+  if (!database || counting) return;
+  counting = true;
   const session = Object.getPrototypeOf(database.withSession("first-primary"));
   const { _send: send, _wrappedFetch: call } = session;
+  /** @this {unknown} @param {unknown} endpoint @param {unknown} query @param {unknown[]} more */
   session._send = function (endpoint, query, ...more) {
     const invocation = invocations.getStore();
     if (invocation) {
@@ -55,6 +68,7 @@ function countQueries(env) {
     }
     return send.call(this, endpoint, query, ...more);
   };
+  /** @this {unknown} @param {unknown} input @param {unknown} init */
   session._wrappedFetch = async function (input, init) {
     if ((invocations.getStore()?.d1_queries ?? 0) > settings.max_d1_queries) {
       return Response.json({ success: false, error: "Too many API requests by single worker invocation." });
@@ -63,16 +77,22 @@ function countQueries(env) {
   };
 }
 
+/** @type {any} what the script exports: an object, or a WorkerEntrypoint class */
 const main = script.default;
 const isClass = typeof main === "function";
 
-/** The handler `name` of the script, whether its default export is an object or a WorkerEntrypoint class. */
+/**
+ * The handler `name` of the script, whether its default export is an object or a WorkerEntrypoint class.
+ * @param {string} name @param {object} env @param {ExecutionContext} ctx
+ * @returns {((event: unknown) => any) | undefined}
+ */
 function handler(name, env, ctx) {
-  if (!isClass) return main[name] && ((event) => main[name](event, env, ctx));
+  if (!isClass) return main[name] && ((/** @type {unknown} */ event) => main[name](event, env, ctx));
   const instance = new main(ctx, env);
-  return instance[name] && ((event) => instance[name](event));
+  return instance[name] && ((/** @type {unknown} */ event) => instance[name](event));
 }
 
+/** @type {ExportedHandler} */
 export default {
   fetch(request, env, ctx) {
     countQueries(env);
@@ -84,7 +104,10 @@ export default {
   },
 };
 
-/** Fires the cron and answers when it and its waitUntil work have ended, as the platform's own event does. */
+/**
+ * Fires the cron and answers when it and its waitUntil work have ended, as the platform's own event does.
+ * @param {{cron: string, scheduledTime: number}} event @param {object} env @param {ExecutionContext} ctx
+ */
 async function fire({ cron, scheduledTime }, env, ctx) {
   countQueries(env);
   const controller = { type: "scheduled", cron, scheduledTime, noRetry() {} };
@@ -93,6 +116,7 @@ async function fire({ cron, scheduledTime }, env, ctx) {
     if (!run) throw new Error("Handler does not export a scheduled() function.");
     return run(controller);
   });
+  /** @type {any} */
   let error;
   await answer.catch((thrown) => (error = thrown));
   await ended;
@@ -106,11 +130,14 @@ async function fire({ cron, scheduledTime }, env, ctx) {
 }
 
 // Reached only over the emulator's own front worker; the names are no part of the platform.
+/** @type {ExportedHandler} */
 export const EmulatorControl = {
   async fetch(request, env, ctx) {
     const { pathname } = new URL(request.url);
-    if (pathname === "/cron") return Response.json(await fire(await request.json(), env, ctx));
-    if (pathname === "/settings") Object.assign(settings, await request.json());
+    if (pathname === "/cron") {
+      return Response.json(await fire(/** @type {any} */ (await request.json()), /** @type {object} */ (env), ctx));
+    }
+    if (pathname === "/settings") Object.assign(settings, /** @type {object} */ (await request.json()));
     if (pathname === "/settled") while (running.size > 0) await new Promise((resolve) => setTimeout(resolve, 1));
     const prototype = isClass ? main.prototype : (main ?? {});
     const handlers = ["fetch", "scheduled", "queue", "email", "tail"].filter((name) => name in prototype);

@@ -6,25 +6,50 @@ import { refusal } from "./pages.js";
 
 const DAY_MS = 86_400_000;
 // A visitor's place when the request does not name one (header X-Emulator-Cf).
-const CF = { colo: "AMS", country: "US", city: "Austin", continent: "NA", asn: 64500, asOrganization: "Example Net",
-  httpProtocol: "HTTP/1.1", tlsVersion: "TLSv1.3", timezone: "America/Chicago" };
+const CF = {
+  colo: "AMS",
+  country: "US",
+  city: "Austin",
+  continent: "NA",
+  asn: 64500,
+  asOrganization: "Example Net",
+  httpProtocol: "HTTP/1.1",
+  tlsVersion: "TLSv1.3",
+  timezone: "America/Chicago",
+};
 
-const world = { offset_ms: 0, zones: {}, accounts: {}, watch_d1: false, ...env.INIT };
+/**
+ * @typedef {{account: string, script: string}} ScriptProps of a binding: whose it is
+ * @typedef {object} World what Python told us
+ * @property {number} offset_ms
+ * @property {Record<string, Zone>} zones by name
+ * @property {Record<string, FrontAccount>} accounts by id
+ * @property {Record<string, {account: string}>} services the scripts' processes by name
+ * @property {boolean} watch_d1 a fault waits for a database's call
+ */
+
+/** @type {World} */
+const world = { offset_ms: 0, zones: {}, accounts: {}, services: {}, watch_d1: false, ...env.INIT };
 let table = compile(world.zones);
 let open = 0; // requests that have come and have no answer yet
-const counts = {}; // account → emulated day → {requests, errors, refused}, since this process began
+/** @type {Record<string, Keyed<{requests: number, scripts: Record<string, ScriptCounts>}>>} */
+const counts = {}; // by account and emulated day, since this process began
 
 const today = () => Math.floor((Date.now() + world.offset_ms) / DAY_MS);
 
-function counterOf(account, script) {
-  const day = ((counts[account] ??= {})[today()] ??= { requests: 0, scripts: {} });
-  day.scripts[script] ??= { requests: 0, errors: 0, subrequests: 0 };
-  return day;
-}
+/** @param {string} account */
+const dayOf = (account) => ((counts[account] ??= {})[today()] ??= { requests: 0, scripts: {} });
 
+/** @param {string} account @param {string} script */
+const counterOf = (account, script) => (dayOf(account).scripts[script] ??= { requests: 0, errors: 0, subrequests: 0 });
+
+/** @param {Request} request */
 const origin = (request) => env.ORIGIN.fetch(request);
 
-/** The request as a worker sees it: where it comes from in `cf` and the headers of the edge, ours taken off. */
+/**
+ * The request as a worker sees it: where it comes from in `cf` and the headers of the edge, ours taken off.
+ * @param {Request} request
+ */
 function dressed(request) {
   const headers = new Headers(request.headers);
   const asked = headers.get("x-emulator-cf");
@@ -40,30 +65,32 @@ function dressed(request) {
   return new Request(request, { headers, cf });
 }
 
+/** @param {Request} request @returns {Promise<Response>} */
 async function answer(request) {
   const url = new URL(request.url);
   const route = find(table, url.hostname.toLowerCase(), url.pathname + url.search);
   const visit = dressed(request);
   if (!route?.service) return origin(visit);
   const { account, script, service } = route;
-  const known = world.accounts[account];
-  const day = counterOf(account, script);
+  const known = /** @type {FrontAccount} */ (world.accounts[account]);
+  const day = dayOf(account);
+  const counter = counterOf(account, script);
   // platform docs: past the daily requests a route fails closed with error 1027, or open to the origin when it says so
   if (day.requests + (known.base[today()] ?? 0) >= known.max_requests) {
     return route.fail_open ? origin(visit) : refusal(429, 1027, "This website has been temporarily rate limited");
   }
   day.requests += 1;
-  const counter = day.scripts[script];
   counter.requests += 1;
   try {
     return await env[service].fetch(visit);
   } catch (error) {
     counter.errors += 1;
-    console.error(`script ${script}: ${error?.stack ?? error}`);
+    console.error(`script ${script}: ${/** @type {Error | undefined} */ (error)?.stack ?? error}`);
     return refusal(500, 1101, "Worker threw exception");
   }
 }
 
+/** @type {ExportedHandler} */
 export default {
   async fetch(request) {
     open += 1;
@@ -75,7 +102,11 @@ export default {
   },
 };
 
-/** Asks Python whether a fault waits for this call: null, or {kind, status}. */
+/**
+ * Asks Python whether a fault waits for this call.
+ * @param {{side: string, account: string, script: string, method: string, target: string}} call
+ * @returns {Promise<Fault | null>}
+ */
 async function fault(call) {
   const init = { method: "POST", body: JSON.stringify(call) };
   const response = await env.EMULATOR.fetch("http://emulator/_emulator/fault", init);
@@ -86,17 +117,18 @@ const LOST = "Network connection lost.";
 
 /** What a script's own fetch() goes through (platform docs: a fetch to the script's own zone goes to the origin). */
 export class Egress extends WorkerEntrypoint {
+  /** @param {Request} request */
   async fetch(request) {
-    const { account, script } = this.ctx.props;
-    counterOf(account, script).scripts[script].subrequests += 1;
+    const { account, script } = /** @type {ScriptProps} */ (this.ctx.props);
+    counterOf(account, script).subrequests += 1;
     const host = new URL(request.url).hostname.toLowerCase();
-    const zone = Object.keys(world.zones).find((name) => host === name || host.endsWith(`.${name}`));
-    if (zone !== undefined) return world.zones[zone].account === account ? origin(request) : answer(request);
-    const found = await fault({ side: "egress", account, script, method: request.method, target: request.url });
-    if (found?.kind === "egress_drop_before") throw new Error(LOST);
-    if (found?.kind === "egress_status") return new Response(found.body ?? "", { status: found.status });
+    const found = Object.entries(world.zones).find(([name]) => host === name || host.endsWith(`.${name}`));
+    if (found !== undefined) return found[1].account === account ? origin(request) : answer(request);
+    const trouble = await fault({ side: "egress", account, script, method: request.method, target: request.url });
+    if (trouble?.kind === "egress_drop_before") throw new Error(LOST);
+    if (trouble?.kind === "egress_status") return new Response(trouble.body ?? "", { status: trouble.status });
     const response = await env.NET.fetch(request);
-    if (found?.kind !== "egress_drop_after") return response;
+    if (trouble?.kind !== "egress_drop_after") return response;
     await response.arrayBuffer();
     throw new Error(LOST);
   }
@@ -104,10 +136,12 @@ export class Egress extends WorkerEntrypoint {
 
 /** What a script's `caches` go through: to where things outlive an upload. */
 export class CacheApi extends WorkerEntrypoint {
+  /** @param {Request} request */
   async fetch(request) {
+    const { account } = /** @type {ScriptProps} */ (this.ctx.props);
     const { method, url } = request;
     const namespace = request.headers.get("cf-cache-namespace") ?? "";
-    const call = JSON.stringify({ account: this.ctx.props.account, method, key: `${namespace} ${url}` });
+    const call = JSON.stringify({ account, method, key: `${namespace} ${url}` });
     const body = await request.arrayBuffer();
     return env.DATABASES.fetch("http://d1/cache", { method: "POST", headers: { "x-cache-call": call }, body });
   }
@@ -116,12 +150,14 @@ export class CacheApi extends WorkerEntrypoint {
 // platform docs (d1/observability/debug-d1): a database takes one statement at a time and refuses what queues up.
 const MAX_QUEUED = 400;
 const OVERLOADED = "D1 DB is overloaded. Too many requests queued.";
+/** @type {Map<string, number>} statements by database */
 const queued = new Map();
 
 /** A D1 binding's other end. */
 export class D1Binding extends WorkerEntrypoint {
+  /** @param {Request} request */
   async fetch(request) {
-    const { account, script, database } = this.ctx.props;
+    const { account, script, database } = /** @type {ScriptProps & {database: string}} */ (this.ctx.props);
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/dump") return Response.json({ success: false, error: "dump is not supported" });
     const call = { side: "d1", account, script, method: "POST", target: database };
@@ -132,12 +168,13 @@ export class D1Binding extends WorkerEntrypoint {
     queued.set(database, waiting + 1);
     const format = searchParams.get("resultsFormat") ?? "ARRAY_OF_OBJECTS";
     const response = await this.#send(database, format, request).finally(() =>
-      queued.set(database, queued.get(database) - 1),
+      queued.set(database, (queued.get(database) ?? 1) - 1),
     );
     if (found?.kind !== "d1_drop_after") return response;
     return Response.json({ success: false, error: LOST });
   }
 
+  /** @param {string} database @param {string} format @param {Request} request */
   async #send(database, format, request) {
     const url = `http://d1/query?db=${database}&resultsFormat=${format}`;
     const response = await env.DATABASES.fetch(url, { method: "POST", body: await request.arrayBuffer() });
@@ -145,8 +182,10 @@ export class D1Binding extends WorkerEntrypoint {
   }
 }
 
+/** @param {string} service @returns {Fetcher} */
 const controlOf = (service) => env[`${service}_control`];
 
+/** @param {string} path @param {object} body @returns {Promise<Record<string, any>>} answers by service */
 async function eachScript(path, body) {
   const entries = Object.entries(world.services);
   const answers = await Promise.all(
@@ -167,6 +206,10 @@ async function settled() {
   }
 }
 
+/** @param {string} account */
+const mostQueries = (account) => world.accounts[account]?.max_d1_queries;
+
+/** @type {Record<string, (order: any) => Promise<unknown>>} */
 const commands = {
   async "/update"(change) {
     Object.assign(world, change);
@@ -175,7 +218,7 @@ const commands = {
       Object.entries(world.services).map(([service, { account }]) =>
         controlOf(service).fetch("http://script/settings", {
           method: "POST",
-          body: JSON.stringify({ offset_ms: world.offset_ms, max_d1_queries: world.accounts[account].max_d1_queries }),
+          body: JSON.stringify({ offset_ms: world.offset_ms, max_d1_queries: mostQueries(account) }),
         }),
       ),
     );
@@ -193,7 +236,7 @@ const commands = {
   },
 };
 
-/** For a process that is to end: the answer begins at once and closes when all work is done. */
+/** For a process that is to end: the answer begins at once and closes when all work is done. @param {number} hold_ms */
 function lastWords(hold_ms) {
   const { readable, writable } = new TransformStream();
   const writer = writable.getWriter();
@@ -208,14 +251,17 @@ function lastWords(hold_ms) {
 }
 
 export class Control extends WorkerEntrypoint {
+  /** @param {Request} request */
   async fetch(request) {
-    const body = await request.json();
+    const body = /** @type {any} */ (await request.json());
     const { pathname } = new URL(request.url);
     if (pathname === "/last-words") {
       const { response, spoken } = lastWords(body.hold_ms);
       this.ctx.waitUntil(spoken);
       return response;
     }
-    return Response.json(await commands[pathname](body));
+    const command = commands[pathname];
+    if (command === undefined) return new Response(null, { status: 404 });
+    return Response.json(await command(body));
   }
 }

@@ -2,7 +2,16 @@
 // wins; `*` stands only at the host's start and the path's end; a pattern without it matches no query string; a route
 // without a script takes its requests from less specific ones (bypass).
 
-/** "*.example.com/go*" → {any, host, path, prefix}; a scheme is not looked at, as this edge has only http. */
+/**
+ * @typedef {{any: boolean, host: string, path: string, prefix: boolean}} Pattern
+ * @typedef {Route & Pattern} ParsedRoute
+ * @typedef {{exact: Map<string, ParsedRoute[]>, wild: ParsedRoute[], zones: Record<string, Zone>}} Table
+ */
+
+/**
+ * "*.example.com/go*" → {any, host, path, prefix}; a scheme is not looked at, as this edge has only http.
+ * @param {string} pattern @returns {Pattern}
+ */
 function parse(pattern) {
   const bare = pattern.replace(/^https?:\/\//, "");
   const slash = bare.indexOf("/");
@@ -13,19 +22,26 @@ function parse(pattern) {
   return { any, host: any ? host.slice(1) : host, path: prefix ? path.slice(0, -1) : path, prefix };
 }
 
+/** @param {Pattern} a @param {Pattern} b */
 const order = (a, b) =>
-  a.any - b.any || b.host.length - a.host.length || b.path.length - a.path.length || a.prefix - b.prefix;
+  Number(a.any) - Number(b.any) ||
+  b.host.length - a.host.length ||
+  b.path.length - a.path.length ||
+  Number(a.prefix) - Number(b.prefix);
 
-/** zones = {name: {account, active, proxied: [host or "*.name"], routes: [{pattern, …}]}} → what find() takes. */
+/** @param {Record<string, Zone>} zones by name @returns {Table} what find() takes */
 export function compile(zones) {
+  /** @type {Map<string, ParsedRoute[]>} */
   const exact = new Map();
+  /** @type {ParsedRoute[]} */
   const wild = [];
   for (const zone of Object.values(zones)) {
     if (!zone.active) continue;
     for (const route of zone.routes) {
       const parsed = { ...route, account: zone.account, ...parse(route.pattern) };
+      const known = exact.get(parsed.host);
       if (parsed.any) wild.push(parsed);
-      else if (exact.has(parsed.host)) exact.get(parsed.host).push(parsed);
+      else if (known !== undefined) known.push(parsed);
       else exact.set(parsed.host, [parsed]);
     }
   }
@@ -33,19 +49,28 @@ export function compile(zones) {
   return { exact, wild, zones };
 }
 
+/** @param {Pattern} route @param {string} target */
 const matches = (route, target) => (route.prefix ? target.startsWith(route.path) : target === route.path);
 
-/** Whether the host's traffic passes the edge: its DNS record, or the closest wildcard's, is proxied. */
+/**
+ * Whether the host's traffic passes the edge: its DNS record, or the closest wildcard's, is proxied.
+ * @param {Zone | undefined} zone @param {string} host @returns {boolean}
+ */
 function proxied(zone, host) {
-  if (host in zone.hosts) return zone.hosts[host];
+  if (zone === undefined) return false;
+  const own = zone.hosts[host];
+  if (own !== undefined) return own;
   for (let rest = host; rest.includes("."); rest = rest.slice(rest.indexOf(".") + 1)) {
-    const wildcard = `*.${rest.slice(rest.indexOf(".") + 1)}`;
-    if (wildcard in zone.hosts) return zone.hosts[wildcard];
+    const wildcard = zone.hosts[`*.${rest.slice(rest.indexOf(".") + 1)}`];
+    if (wildcard !== undefined) return wildcard;
   }
   return false;
 }
 
-/** The route for host and path (with its query), or undefined. */
+/**
+ * The route for host and path (with its query), or undefined.
+ * @param {Table} table @param {string} host @param {string} target
+ */
 export function find({ exact, wild, zones }, host, target) {
   const hit =
     exact.get(host)?.find((route) => matches(route, target)) ??

@@ -5,24 +5,26 @@
  * whether a program drives the browser. Nothing is stored; __PATH__ is the site's own path.
  */
 {
-  let shown,
+  let /** @type {string | undefined} */ shown,
     path,
-    n = navigator,
-    d = document,
-    l = location,
-    // sendBeacon takes two arguments; the third is there to remember the path when a view was sent.
+    nav = navigator,
+    doc = document,
+    loc = location,
     show = () =>
-      d.prerendering ||
-      shown == (path = l.pathname) ||
-      n.sendBeacon?.(
+      doc.prerendering ||
+      shown == (path = loc.pathname) ||
+      nav.sendBeacon?.(
         "__PATH__",
-        [path, shown || d.referrer, /[?&](?:utm_source|ref)=[^&#]*/.exec(l), n.webdriver].join`\n`,
+        // @ts-expect-error -- exec makes a string of the location, and join one of the template: bytes.
+        [path, shown || doc.referrer, /[?&](?:utm_source|ref)=[^&#]*/.exec(loc), nav.webdriver].join`\n`,
+        // @ts-expect-error -- sendBeacon takes two arguments; the third remembers the path when a view was sent.
         (shown = path),
       );
   show();
   // One listener for pushState, replaceState and going back; browsers of before 2026 without it look twice a second.
   self.navigation ? navigation.addEventListener("currententrychange", show) : setInterval(show, 500);
-  d.onprerenderingchange = show;
+  doc.onprerenderingchange = show;
   // "//" is no page's path, and not outside the site either.
+  // @ts-expect-error -- show takes no argument; this one makes the page that came back a path not shown yet.
   addEventListener("pageshow", (event) => event.persisted && show((shown = "//")));
 }
