@@ -47,15 +47,13 @@ async def run(config: Config, announce: Callable[[str], None], clock: Clock = sy
     Raises ConfigError: key file, bundle or store cannot be used, or another service has taken over the store.
     """
     bundle = load_bundle()
-    async with open_store(config.store) as store:
-        sealed = await store.read(sealed_tokens())
-    vault = open_vault(config.vault, sealed)
     host, _, port_text = config.http.bind.rpartition(":")
     # Bound before anything else: with port 0 only the socket knows where the workers are to push.
     listeners = await _listen(host.strip("[]"), int(port_text))
     port = listeners[0].socket.getsockname()[1]
     base_url = config.http.base_url or f"http://{host}:{port}"
     async with open_store(config.store, serving=True) as store, open_edge(config.edge) as edge:
+        vault = open_vault(config.vault, await store.read(sealed_tokens()))
         context = Context(
             store=store,
             edge=edge,
