@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 import trio
 
 from svc.config import ConfigError, load
+from svc.faults import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(arguments.command(config, arguments))
     except ConfigError as error:
         sys.exit(f"svc: {error}")
+    except ExceptionGroup as group:  # what is raised while the store is watched
+        refused, others = group.split(ConfigError)
+        if refused is None or others is not None:
+            raise
+        sys.exit(f"svc: {first_of(refused)}")
 
 
 def _config_path(given: str | None) -> Path | None:

