@@ -81,6 +81,8 @@ class Edge(_Section):
     connect_s: Seconds = 30
     report_read_s: Seconds = 5
     concurrency: Positive = 16
+    concurrency_per_user: Positive = 6
+    concurrency_per_account: Positive = 4
     retries: Annotated[int, Field(ge=0)] = 3
 
 

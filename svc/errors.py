@@ -18,90 +18,274 @@ Anything that is not a ServiceError is a bug: it is logged with its traceback an
 
 from __future__ import annotations
 
-from http import HTTPStatus
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# The stable codes that an answer may carry at its top, with their status. One place; docs and OpenAPI are made from it.
-CATALOGUE: dict[str, tuple[int, str]] = {
-    "invalid_request": (
-        400,
-        "The request is not of the form that this endpoint takes; details.issues says where.",
+# Every code there is. The first group may stand at the top of an answer; the second is kept by an account, an
+# operation, a site or a link host, and is shown to a request as its entry in CATALOGUE says.
+Code = Literal[
+    "invalid_request",
+    "unauthorized",
+    "scope_required",
+    "session_required",
+    "email_unconfirmed",
+    "invalid_password",
+    "limit_reached",
+    "not_found",
+    "method_not_allowed",
+    "idempotency_conflict",
+    "operation_in_progress",
+    "key_already_issued",
+    "account_taken",
+    "already_connected",
+    "account_not_ready",
+    "site_exists",
+    "link_exists",
+    "link_host_required",
+    "route_conflict",
+    "site_not_active",
+    "payload_too_large",
+    "invalid_bootstrap",
+    "bootstrap_permission_error",
+    "zone_not_found",
+    "rate_limited",
+    "internal",
+    "permission_catalog",
+    "token_rights_mismatch",
+    "token_check_failed",
+    "orphan_not_deleted",
+    "renew_lost",
+    "cloudflare_unavailable",
+    "service_full",
+    "not_configured",
+    "busy",
+    # kept
+    "revoked",
+    "permission_error",
+    "resource_drift",
+    "credentials_missing",
+    "credentials_unreadable",
+    "bootstrap_lost",
+    "name_taken",
+    "cron_limit",
+    "self_check_timeout",
+    "cloudflare_error",
+]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a code says. `remedy`: what a person does about it. `shown_as`: the code that a request gets instead."""
+
+    status: int
+    message: str
+    remedy: str | None = None
+    shown_as: Code | None = None
+
+
+def _not_ready(message: str, remedy: str) -> Meaning:
+    """A trouble of the account, which a request meets as `account_not_ready` with `details.reason`."""
+    return Meaning(409, message, remedy, "account_not_ready")
+
+
+_TRY_AGAIN = "Try again in a minute; a write that carries its Idempotency-Key is never done twice."
+_RENEW = "Renew the working token with a new bootstrap token."
+_INSTALL_AGAIN = "Install the worker again: POST /v1/accounts/{id}/install."
+
+# One place for status, message and remedy; docs/api.md is held equal to it by a test.
+CATALOGUE: dict[Code, Meaning] = {
+    "invalid_request": Meaning(
+        400, "The request is not of the form that this endpoint takes; details.issues says where."
     ),
-    "unauthorized": (401, "The credential is missing, unknown, expired or revoked."),
-    "scope_required": (403, "The key does not carry the scope that this endpoint needs."),
-    "session_required": (403, "This endpoint takes a page session only, no API key."),
-    "email_unconfirmed": (403, "The e-mail address must be confirmed first."),
-    "invalid_password": (403, "The password is not right."),
-    "limit_reached": (403, "A limit of this user or plan is reached."),
-    "not_found": (404, "There is no such object, or it is not yours."),
-    "method_not_allowed": (405, "The path exists, but not with this method."),
-    "idempotency_conflict": (409, "This Idempotency-Key was used with a different body."),
-    "operation_in_progress": (409, "Another operation on this edge account is running; retry shortly."),
-    "key_already_issued": (409, "This Idempotency-Key issued a key before; its value is shown only once."),
-    "account_taken": (409, "Another user has connected this edge account."),
-    "already_connected": (409, "You have connected this edge account already."),
-    "account_not_ready": (409, "The account is not in a state that allows this."),
-    "site_exists": (409, "The account has a site with this host."),
-    "link_exists": (409, "The account has a link with this code."),
-    "link_host_required": (409, "The account needs a link host first."),
-    "route_conflict": (409, "Another worker holds the route."),
-    "site_not_active": (409, "The site is deleted."),
-    "payload_too_large": (413, "The body is larger than the service takes."),
-    "invalid_bootstrap": (422, "The edge platform does not accept the bootstrap token for this account."),
-    "bootstrap_permission_error": (422, "The bootstrap token lacks a right; details.missing names it."),
-    "zone_not_found": (422, "The host is in no active zone of the account, or has no proxied DNS record."),
-    "rate_limited": (429, "Too many requests; Retry-After says when to come back."),
-    "internal": (500, "The service failed; details.id finds the line in its log."),
-    "permission_catalog": (502, "The edge platform's list of rights lacks one that is needed."),
-    "token_rights_mismatch": (502, "The edge platform made the working token with other rights than asked."),
-    "token_check_failed": (502, "The working token does not work."),
-    "orphan_not_deleted": (502, "A token of an earlier lost connect could not be deleted."),
-    "renew_lost": (
+    "unauthorized": Meaning(
+        401, "The credential is missing, unknown, expired or revoked.", "Sign in again, or use a valid API key."
+    ),
+    "scope_required": Meaning(
+        403, "The key does not carry the scope that this endpoint needs.", "Make a key with this scope."
+    ),
+    "session_required": Meaning(403, "This endpoint takes a page session only, no API key.", "Sign in and use that."),
+    "email_unconfirmed": Meaning(
+        403,
+        "The e-mail address must be confirmed first.",
+        "Open the link in the confirmation e-mail, or request another.",
+    ),
+    "invalid_password": Meaning(403, "The password is not right."),
+    "limit_reached": Meaning(
+        403,
+        "A limit of this user or plan is reached.",
+        "Delete what is no longer needed, or ask the operator for more.",
+    ),
+    "not_found": Meaning(404, "There is no such object, or it is not yours."),
+    "method_not_allowed": Meaning(405, "The path exists, but not with this method."),
+    "idempotency_conflict": Meaning(
+        409, "This Idempotency-Key was used with a different body.", "Send the changed request with a new key."
+    ),
+    "operation_in_progress": Meaning(
+        409,
+        "Another operation on this edge account is running; retry shortly.",
+        "Wait until it has ended, then repeat.",
+    ),
+    "key_already_issued": Meaning(
+        409,
+        "This Idempotency-Key issued a key before; its value is shown only once.",
+        "Revoke that key and make another with a new Idempotency-Key.",
+    ),
+    "account_taken": Meaning(
+        409, "Another user has connected this edge account.", "Ask that user, or the operator, to release it."
+    ),
+    "already_connected": Meaning(409, "You have connected this edge account already."),
+    "account_not_ready": Meaning(
+        409,
+        "The account is not in a state that allows this.",
+        "Wait until its state is `ready`; its `error` says what is wrong.",
+    ),
+    "site_exists": Meaning(409, "The account has a site with this host."),
+    "link_exists": Meaning(409, "The account has a link with this code.", "Choose another code."),
+    "link_host_required": Meaning(
+        409, "The account needs a link host first.", "Set one: PUT /v1/accounts/{id}/link-host."
+    ),
+    "route_conflict": Meaning(
+        409,
+        "Another worker holds the route.",
+        "Remove the other route in the edge platform's dashboard; the service then makes its own by itself.",
+    ),
+    "site_not_active": Meaning(409, "The site is deleted."),
+    "payload_too_large": Meaning(413, "The body is larger than the service takes."),
+    "invalid_bootstrap": Meaning(
+        422,
+        "The edge platform does not accept the bootstrap token for this account.",
+        "Check the account id, and make a new bootstrap token of this account.",
+    ),
+    "bootstrap_permission_error": Meaning(
+        422,
+        "The bootstrap token lacks a right; details.missing names it.",
+        "Make a bootstrap token with Account Settings: Read and Account API Tokens: Edit.",
+    ),
+    "zone_not_found": Meaning(
+        422,
+        "The host is in no active zone of the account, or has no proxied DNS record.",
+        "Add the zone to the account or the DNS record to the zone, proxied.",
+    ),
+    "rate_limited": Meaning(429, "Too many requests; Retry-After says when to come back."),
+    "internal": Meaning(
+        500, "The service failed; details.id finds the line in its log.", "Tell the operator, with this id."
+    ),
+    "permission_catalog": Meaning(
+        502,
+        "The edge platform's list of rights lacks one that is needed.",
+        "Tell the operator: the service needs an update.",
+    ),
+    "token_rights_mismatch": Meaning(
+        502,
+        "The edge platform made the working token with other rights than asked.",
+        "Connect again; if it stays so, tell the operator.",
+    ),
+    "token_check_failed": Meaning(
+        502, "The working token does not work.", "Connect again; if it stays so, tell the operator."
+    ),
+    "orphan_not_deleted": Meaning(
+        502,
+        "A token of an earlier lost connect could not be deleted.",
+        "Delete the tokens that details.revoke_tokens names in the edge platform's dashboard, then connect again.",
+    ),
+    "renew_lost": Meaning(
         502,
         "The outcome of the renewal is unknown; details.revoke_token names the token to revoke.",
+        "Revoke the named token in the edge platform's dashboard, then renew again.",
     ),
-    "cloudflare_unavailable": (503, "The edge platform failed or could not be reached; try again."),
-    "service_full": (503, "The service takes no more accounts."),
-    "not_configured": (503, "The operator has not configured this part of the service."),
-    "busy": (503, "The service cannot take this now; Retry-After says when to come back."),
+    "cloudflare_unavailable": Meaning(503, "The edge platform failed or could not be reached; try again.", _TRY_AGAIN),
+    "service_full": Meaning(503, "The service takes no more accounts.", "Ask the operator."),
+    "not_configured": Meaning(503, "The operator has not configured this part of the service.", "Ask the operator."),
+    "busy": Meaning(503, "The service cannot take this now; Retry-After says when to come back."),
+    "revoked": _not_ready("The working token is gone, disabled or expired.", _RENEW),
+    "permission_error": _not_ready(
+        "The working token lacks a right that it was made with.",
+        "Give the token its rights back in the edge platform's dashboard, or renew it with a new bootstrap token.",
+    ),
+    "resource_drift": _not_ready(
+        "What the service installed was changed or deleted outside the service.",
+        "Install the worker again: POST /v1/accounts/{id}/install; a changed worker has to be deleted in the edge"
+        " platform's dashboard first.",
+    ),
+    "credentials_missing": _not_ready("The account has no working token.", _RENEW),
+    "credentials_unreadable": _not_ready(
+        "The stored token cannot be opened with the service's key file.",
+        "Ask the operator to put the right key file back; then install the worker again.",
+    ),
+    "bootstrap_lost": _not_ready(
+        "The connect was cut short.",
+        "Delete the tokens that details.revoke_tokens names in the edge platform's dashboard, if they are there, and"
+        " connect again.",
+    ),
+    "name_taken": _not_ready(
+        "The account has a worker or a database of the service's name that the service did not make.",
+        "Rename or delete the other one in the edge platform's dashboard, then install the worker again.",
+    ),
+    "cron_limit": _not_ready(
+        "The account has no cron trigger left.",
+        "Delete a cron trigger of another worker, then install the worker again.",
+    ),
+    "self_check_timeout": _not_ready("The worker did not report itself on its first cron.", _INSTALL_AGAIN),
+    "cloudflare_error": Meaning(503, "The edge platform refused the call.", _TRY_AGAIN, "cloudflare_unavailable"),
 }
 
 
 class ServiceError(Exception):
-    """A refusal. `code` is stable and for programs, `message` is for people, `details` is JSON."""
+    """A refusal. `code` is stable and for programs, `message` is for people, `details` is JSON.
+
+    `status` is that of the answer to a request which it ends.
+    """
 
     def __init__(
         self,
-        code: str,
+        code: Code,
         message: str | None = None,
         details: Mapping[str, object] | None = None,
         *,
         retry_after_s: int | None = None,
     ) -> None:
-        status, text = CATALOGUE.get(code, (HTTPStatus.INTERNAL_SERVER_ERROR, "An error."))
-        self.code = code
-        self.status = int(status)
-        self.message = message or text
+        meaning = CATALOGUE[code]
+        self.code: Code = code
+        self.status = meaning.status
+        self.message = message or meaning.message
         self.details = dict(details) if details else None
         self.retry_after_s = retry_after_s
         super().__init__(f"{code}: {self.message}")
 
     def body(self) -> dict[str, object]:
-        """The error object of the API: `{error: {code, message, details?}}`."""
-        error: dict[str, object] = {"code": self.code, "message": self.message}
-        if self.details is not None:
-            error["details"] = self.details
-        return {"error": error}
+        """How a request is told: `{error: {code, message, details?}}`, with the remedy among the details.
 
-    def noted(self) -> dict[str, object]:
+        A code that is only kept is shown as the one that the catalogue names; `details.reason` has the kept one.
+        """
+        shown = with_remedy(self.note())
+        shown_as = CATALOGUE[self.code].shown_as
+        if shown_as is not None:
+            shown = {**shown, "code": shown_as, "details": {"reason": self.code, **_details(shown)}}
+        return {"error": shown}
+
+    def note(self) -> dict[str, object]:
         """What an account, an operation, a site or a link host keeps of it: `{code, message, details?}`."""
         note: dict[str, object] = {"code": self.code, "message": self.message}
         if self.details is not None:
             note["details"] = self.details
         return note
+
+
+def with_remedy(note: Mapping[str, Any]) -> dict[str, object]:
+    """A note with `details.remedy`, where a person can do something about its code."""
+    shown = dict(note)
+    code: Code = note["code"]
+    remedy = CATALOGUE[code].remedy
+    if remedy is not None:
+        shown["details"] = {**_details(note), "remedy": remedy}
+    return shown
+
+
+def _details(note: Mapping[str, Any]) -> dict[str, object]:
+    return dict(note.get("details") or {})
 
 
 class Invalid(ServiceError):
@@ -163,7 +347,7 @@ class StoreUnavailable(ServiceError):
 class EdgeError(ServiceError):
     """The edge platform did not do what was asked. `status` of the remote answer, its numeric code, its text."""
 
-    def __init__(self, code: str, message: str, *, remote_status: int = 0, remote_code: int = 0) -> None:
+    def __init__(self, code: Code, message: str, *, remote_status: int = 0, remote_code: int = 0) -> None:
         details: dict[str, object] = {}
         if remote_status:
             details["status"] = remote_status
@@ -197,4 +381,4 @@ class Unreadable(ServiceError):
     """A sealed token cannot be opened with any key of the key file."""
 
     def __init__(self) -> None:
-        super().__init__("credentials_unreadable", "The stored token cannot be opened with the service's key file.")
+        super().__init__("credentials_unreadable")

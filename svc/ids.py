@@ -20,6 +20,16 @@ def random_base32(chars: int) -> str:
     return base64.b32encode(secrets.token_bytes(-(-chars * 5 // 8))).decode().lower()[:chars]
 
 
+def new_site_path() -> str:
+    """A path of one or two random segments: long enough never to be a page of the site, short enough for the snippet.
+
+    The route covers all that begins with it, so a segment of a few letters could swallow real pages.
+    """
+    if secrets.randbelow(2):
+        return f"/{random_base32(8)}"
+    return f"/{random_base32(4)}/{random_base32(4)}"
+
+
 def new_secret(prefix: str = "") -> str:
     """A secret of 256 bits in URL-safe characters, behind `prefix`."""
     return prefix + secrets.token_urlsafe(32)

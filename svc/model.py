@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import urlsplit
 
 AccountState = Literal[
     "pending",
@@ -18,6 +19,7 @@ AccountState = Literal[
 ]
 OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
 OperationState = Literal["running", "done", "failed"]
+AccountWarning = Literal["bootstrap_not_deleted", "orphan_not_deleted", "not_confirmed"]
 RouteState = Literal["route_pending", "active", "route_conflict", "deleted"]
 LinkState = Literal["active", "deleted"]
 Plan = Literal["free", "api"]
@@ -69,7 +71,10 @@ class Operation:
     step: str
     error: JsonObject | None
     attempts: int
-    made: JsonObject  # what was made outside so far: names and ids, never a secret
+    # What was asked of the platform. A connect: `token_asked_at` (epoch ms; 0: no token of it can be alive, other than
+    # the account's own), `token_id`. Never a secret.
+    made: JsonObject
+    open_uploads: int  # uploads of the worker that were begun and whose answer was never recorded
     created_at: int
     updated_at: int
 
@@ -113,12 +118,17 @@ class Account:
     token_expires_at: int | None
     sealed_token: bytes | None = field(repr=False)
     error: JsonObject | None
+    warnings: tuple[AccountWarning, ...]  # each stays until its cause is gone
+    revoke_tokens: tuple[str, ...]  # names of tokens that may be alive at the platform and are not the account's own
+    bootstrap_expires_at: int | None  # None: the bootstrap token is gone
     database_id: str | None
-    script_etag: str | None  # of the script as we uploaded it: another one means that somebody changed it
+    database_sought_at: int | None  # a creation of the database was asked for then, and its outcome is not recorded
+    script_etag: str | None  # etag of our last upload; a different one means the script was changed outside the service
     edge_bundle: str | None
     edge_schema: int | None
     installed_at: int | None
     install_id: str | None  # the operation whose upload runs
+    heard_at: int | None  # when the worker reported last, or was installed
     config_version: int  # the newest version of sites, links and link host
     synced_version: int  # what the worker's database has
     push: WorkerPush | None
@@ -156,6 +166,11 @@ class Site:
     created_at: int
 
 
+def url_host(url: str) -> str:
+    """The host of an address, in lower case, without user, port and the dot at its end."""
+    return (urlsplit(url).hostname or "").removesuffix(".")
+
+
 @dataclass(frozen=True)
 class Rule:
     """Where a click goes when its country and device match; an absent condition matches all."""
@@ -178,6 +193,11 @@ class Link:
     state: LinkState
     version: int
     created_at: int
+
+    def targets_on(self, host: str) -> list[str]:
+        """The fields (`url`, `rules.0.url` …) whose address is on `host`."""
+        targets = [("url", self.url), *((f"rules.{n}.url", rule.url) for n, rule in enumerate(self.rules))]
+        return [name for name, url in targets if url_host(url) == host]
 
 
 @dataclass(frozen=True)

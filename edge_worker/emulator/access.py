@@ -81,13 +81,19 @@ def bearer() -> str:
     return value
 
 
-def find_token(value: str) -> tuple[Account, Token] | None:
+def find_token(world: World, value: str) -> tuple[Account, Token] | None:
     """The token with that value and its account, or None."""
-    for account in platform().world.accounts.values():
+    for account in world.accounts.values():
         for token in account.tokens.values():
             if token.value == value:
                 return account, token
     return None
+
+
+def token_id_of(world: World, authorization: str) -> str | None:
+    """The id of the token in that header, for the log: known from the moment at which a call comes in."""
+    found = find_token(world, authorization.partition(" ")[2])
+    return found[1].id if found else None
 
 
 def status_of(token: Token) -> str:
@@ -109,12 +115,9 @@ def usable(token: Token) -> bool:
 
 
 def identify() -> tuple[Account, Token]:
-    """The usable token of this request, noted for the log. Raises ApiError 403/10000."""
-    found = find_token(bearer())
-    if found is None:
-        raise _refused()
-    cast("dict[str, Any]", request.scope)["emulator"]["token_id"] = found[1].id
-    if not usable(found[1]):
+    """The usable token of this request. Raises ApiError 403/10000."""
+    found = find_token(platform().world, bearer())
+    if found is None or not usable(found[1]):
         raise _refused()
     found[1].last_used_at = platform().now()
     return found

@@ -76,17 +76,22 @@ CONNECTION: ContextVar[trio.SocketStream] = ContextVar("connection")
 
 
 async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-    """Waits for the whole body and returns what plays it back. hypercorn 0.18 leaves a connection hanging when the
-    answer is out before the body is in, as happens when a call is refused by its header alone."""
+    """Waits for the whole body and returns what plays it back, and never a disconnect after it.
+
+    The body first, because hypercorn 0.18 leaves a connection hanging when the answer is out before the body is in, as
+    happens when a call is refused by its header alone. No disconnect, because the framework would cancel the handler:
+    the platform carries out what it was asked, whoever still listens, and half a change is a state that it never has.
+    """
     messages = [await receive()]
     while messages[-1]["type"] == "http.request" and messages[-1].get("more_body"):
         messages.append(await receive())
     waiting = iter(messages)
 
     async def replay() -> Any:
-        for message in waiting:
-            return message
-        return await receive()
+        message = next(waiting, None)
+        if message is None:
+            await trio.sleep_forever()  # until the handler has ended
+        return message
 
     return replay
 
@@ -100,7 +105,6 @@ class Door:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Runs one request."""
-        scope["emulator"] = {"token_id": None}
         receive = await _whole_body(receive)
         if scope["path"].startswith(f"{API}/"):
             await self._api_call(scope, receive, send)
@@ -113,8 +117,11 @@ class Door:
         platform = self._platform
         path = scope["path"].removeprefix(API)
         query = scope["query_string"].decode()
-        note = {"method": scope["method"], "path": path, "query": query, "status": None, "fault": None}
-        note["at"] = platform.now()
+        token_id = access.token_id_of(
+            platform.world, dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+        )
+        note = {"method": scope["method"], "path": path, "query": query, "token_id": token_id}
+        note |= {"status": None, "fault": None, "at": platform.now()}
         platform.note_request(note)
         if platform.slow_one_in and self._dice.randrange(platform.slow_one_in) == 0:
             await trio.sleep(platform.slow_ms / 1000)
@@ -124,7 +131,6 @@ class Door:
         async def watched(message: Any) -> None:
             if message["type"] == "http.response.start":
                 note["status"] = message["status"]
-                note["token_id"] = scope["emulator"]["token_id"]
             if fault is None or fault.kind != "drop_after":
                 await send(message)
 

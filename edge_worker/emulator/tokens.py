@@ -197,7 +197,7 @@ async def permission_groups(account: Account) -> Response:  # noqa: ARG001 (the 
 
 @routes.get("/accounts/<account_id>/tokens/verify")
 async def verify(account_id: str) -> Response:
-    found = find_token(bearer())
+    found = find_token(platform().world, bearer())
     if found is None or found[0].id != account_id:
         raise ApiError(401, 1000, "Invalid API Token")
     _, token = found

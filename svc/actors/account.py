@@ -49,6 +49,7 @@ class Timers:
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
 DUTIES: tuple[Duty, ...] = (
     connect.expire_when_due,
+    connect.forget_bootstrap_when_due,
     install.resume_when_due,
     routes.make_when_due,
     sync.sync_when_due,

@@ -1,11 +1,14 @@
 """Connecting an edge account: a one-day bootstrap token in, a narrow working token out.
 
-The bootstrap token lives only in the call. What is made outside is named before it is made (`svc-<operation id>`), so
-that whatever moment the process dies at, the next start can say which token is to be revoked.
+The bootstrap token lives only in the call. What is made outside is named before it is made (`svc-<operation id>`), and
+the operation's row says so until that token is known to be gone or is the account's own. So at whatever moment the
+process dies, a call is refused or an answer is lost, each token that may be alive has a name that the service can tell.
 
-    accepted ──► pending (row) ──► token made ──► token stored, install begun ──► bootstrap token deleted
-                    │ transient failure: stays pending; the same request goes on
-                    │ an hour, or the process died: bootstrap_lost, error names the token
+    accepted ──► pending (row) ──► token made ──► token stored, install begun ──► lost tries' tokens deleted,
+                    │                                                             then the bootstrap token itself
+                    │ transient failure: stays pending; the same request goes on, under a new name
+                    │ refused for good: no record, or bootstrap_lost where a token may be alive
+                    │ an hour, or the process died: bootstrap_lost; error names the tokens
 """
 
 from __future__ import annotations
@@ -18,27 +21,33 @@ import trio
 
 from svc.clock import DAY_MS
 from svc.edge import d1, routes, tokens, workers, zones
-from svc.errors import Conflict, EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError
+from svc.errors import Busy, EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError
 from svc.ids import new_id
 from svc.store import accounts, operations
+from svc.worker import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import SecretStr
 
     from svc.actors.account import Timers
     from svc.actors.context import Context, Remember
     from svc.edge.client import Access
-    from svc.edge.tokens import NewToken
-    from svc.model import Account, Operation
+    from svc.edge.tokens import NewToken, TokenStatus
+    from svc.model import Account, JsonObject, Operation
 
 log = logging.getLogger(__name__)
 
+_TOKENS_WRITE = "Account API Tokens Write"
 # A step of an operation whose process is alive and waits for the user's next try; any other step of a connect that
 # is found at a start was cut short by the process's death.
 WAITING = "waiting"
 # A new token may be refused until the platform knows it everywhere: mostly seconds, a minute in field reports. This is
 # the part of it that fits into the request (edge.connect_s); the install after it is more patient.
 _SETTLING_S = 15.0
+# A creation whose answer was lost may still be carried out for a while. A look by name after this time is the truth.
+_LATE_MS = 3_600_000
 
 
 def token_name(operation_id: str) -> str:
@@ -53,16 +62,17 @@ async def connect(
 
     Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
     service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
-    token_check_failed, orphan_not_deleted; EdgeUnavailable (the account stays `pending`: ask again).
+    token_check_failed, orphan_not_deleted; EdgeUnavailable (the account stays `pending`: ask again). A refusal that
+    leaves tokens which may be alive names them in `details.revoke_tokens`.
     """
     limits = context.config.limits
     existing = await context.store.read(accounts.account_by_edge_id(edge_account_id))
-    _check_free(existing, user_id)
+    accounts.check_free(existing, user_id)
     await context.store.read(accounts.check_room(user_id, limits.accounts, limits.accounts_total, existing))
+    bootstrap = context.edge.access(edge_account_id, bootstrap_token.get_secret_value(), user_id)
     try:
         with trio.fail_after(context.config.edge.connect_s):
-            bootstrap = context.edge.access(edge_account_id, bootstrap_token.get_secret_value())
-            bootstrap_id, name = await _check_bootstrap(bootstrap)
+            own, name = await _check_bootstrap(bootstrap)
             account, operation = await context.store.run(
                 accounts.begin_connect(
                     account_id=new_id("acc"),
@@ -73,13 +83,19 @@ async def connect(
                     now=context.clock(),
                 )
             )
-            token = await _mint(context, bootstrap, account, operation)
+            try:
+                operation, token = await _mint(context, bootstrap, account, operation)
+            except (EdgeUnavailable, Busy):
+                raise
+            except ServiceError as refusal:
+                raise await _give_up(context, bootstrap, account, refusal) from None
     except trio.TooSlowError:
         await _leave_waiting(context, edge_account_id)
         raise EdgeUnavailable("The edge platform took too long; repeat the request to go on.") from None
     except EdgeUnavailable:
         await _leave_waiting(context, edge_account_id)
         raise
+    lost = await context.store.read(operations.with_open_token(account.id))
     sealed = context.vault.seal(token.value.get_secret_value(), account.id)
     connected = await context.store.run(
         remember(
@@ -91,11 +107,14 @@ async def connect(
                 token_name=token.name,
                 token_expires_at=token.expires_at,
                 sealed_token=sealed,
+                bootstrap_expires_at=own.expires_at or context.clock() + DAY_MS,
+                revoke_tokens=[token_name(other.id) for other in lost if other.id != operation.id],
                 now=context.clock(),
             )
         )
     )
-    await _delete_bootstrap(context, bootstrap, bootstrap_id, account)
+    with trio.move_on_after(context.config.edge.connect_s):  # what it does not come to stays as a warning
+        await _delete_bootstrap(context, bootstrap, own.id, account)
     return connected
 
 
@@ -110,35 +129,34 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
     ends_at = account.created_at + int(context.config.timing.pending_ttl_s * 1000)
     if operation.step == WAITING and context.clock() < ends_at:
         return trio.current_time() + (ends_at - context.clock()) / 1000
-    error = ServiceError(
-        "bootstrap_lost",
-        "The connect was cut short. Revoke the named token at the edge platform, if it is there, and connect again.",
-        {"revoke_token": token_name(operation.id)},
-    )
-    await context.store.run(accounts.lose_bootstrap(account.id, operation.id, error.noted(), context.clock()))
+    lost = await context.store.read(operations.with_open_token(account.id))
+    await _lose(context, account, lost or [operation])
     return math.inf
 
 
-def _check_free(existing: Account | None, user_id: int) -> None:
-    if existing is None:
-        return
-    if existing.user_id != user_id:
-        raise Conflict("account_taken")
-    if existing.state not in ("pending", "bootstrap_lost") or existing.sealed_token is not None:
-        raise Conflict("already_connected")
+async def forget_bootstrap_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """The warning of a bootstrap token that could not be deleted ends with the token's own time."""
+    del timers
+    if account.bootstrap_expires_at is None:
+        return math.inf
+    left_s = (account.bootstrap_expires_at - context.clock()) / 1000
+    if left_s > 0:
+        return trio.current_time() + left_s
+    await context.store.run(accounts.bootstrap_gone(account.id))
+    return math.inf
 
 
-async def _check_bootstrap(bootstrap: Access) -> tuple[str, str]:
-    """The bootstrap token's own id and the account's name.
+async def _check_bootstrap(bootstrap: Access) -> tuple[TokenStatus, str]:
+    """What the platform says of the bootstrap token, and the account's name.
 
     Raises ServiceError invalid_bootstrap (unknown, expired, of another account), bootstrap_permission_error.
     """
     try:
-        status = await tokens.verify(bootstrap)
+        own = await tokens.verify(bootstrap)
     except EdgeRefused as error:
         raise ServiceError("invalid_bootstrap", details=error.details) from None
-    if status.status != "active":
-        raise ServiceError("invalid_bootstrap", f"The bootstrap token is {status.status}.")
+    if own.status != "active":
+        raise ServiceError("invalid_bootstrap", f"The bootstrap token is {own.status}.")
     missing = []
     name = ""
     try:
@@ -148,76 +166,118 @@ async def _check_bootstrap(bootstrap: Access) -> tuple[str, str]:
     try:
         await tokens.list_all(bootstrap)
     except EdgeRefused:
-        missing.append("Account API Tokens Write")
+        missing.append(_TOKENS_WRITE)
     if missing:
         raise ServiceError("bootstrap_permission_error", details={"missing": missing})
-    return status.id, name
+    return own, name
 
 
-async def _mint(context: Context, bootstrap: Access, account: Account, operation: Operation) -> NewToken:
-    """A working token with exactly the rights needed, checked. No token is left behind by a refusal."""
-    await _remove_orphans(context, bootstrap, account)
+async def _mint(
+    context: Context, bootstrap: Access, account: Account, operation: Operation
+) -> tuple[Operation, NewToken]:
+    """A working token with exactly the rights needed, checked; and the operation whose name it has."""
+    await _delete_lost(context, bootstrap, account)
     try:
-        groups = await tokens.permission_groups(bootstrap)
-        policies = tokens.policies_for(account.edge_account_id, groups)
-        token = await _create(context, bootstrap, operation, policies)
+        policies = tokens.policies_for(account.edge_account_id, await tokens.permission_groups(bootstrap))
+        try:
+            token = await _create(context, bootstrap, operation, policies)
+        except EdgeUnknown:
+            operation = await context.store.run(
+                accounts.next_connect(operation, new_id("op"), account.edge_account_id, context.clock())
+            )
+            await _delete_lost(context, bootstrap, account)
+            token = await _create(context, bootstrap, operation, policies)
     except EdgeRefused as error:
         if error.code == "permission_error":  # it may read tokens, but not write them
-            details = {"missing": ["Account API Tokens Write"]}
-            await context.store.run(accounts.drop_connect(account.id))
-            raise ServiceError("bootstrap_permission_error", details=details) from None
-        await context.store.run(accounts.drop_connect(account.id))
+            raise ServiceError("bootstrap_permission_error", details={"missing": [_TOKENS_WRITE]}) from None
         raise ServiceError("token_check_failed", error.message, error.details) from None
-    except ServiceError as error:
-        if error.code == "permission_catalog":
-            await context.store.run(accounts.drop_connect(account.id))
-        raise
+    if not tokens.same_rights(policies, token.policies):
+        raise ServiceError("token_rights_mismatch")
     try:
-        if not tokens.same_rights(policies, token.policies):
-            raise ServiceError("token_rights_mismatch")
-        await _probe(context.edge.access(account.edge_account_id, token.value.get_secret_value()))
-    except EdgeUnavailable:
-        raise
-    except ServiceError as error:
-        await tokens.delete(bootstrap, token.id)
-        await context.store.run(accounts.drop_connect(account.id))
-        code = error.code if error.code == "token_rights_mismatch" else "token_check_failed"
-        raise ServiceError(code, details=error.details) from None
-    return token
+        await _probe(context.edge.access(account.edge_account_id, token.value.get_secret_value(), account.user_id))
+    except EdgeRefused as error:
+        raise ServiceError("token_check_failed", details=error.details) from None
+    return operation, token
 
 
 async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
-    """Create the token, once: when no answer came, the one that may have been made is looked up and deleted."""
-    expires_at = context.clock() // 1000 * 1000 + context.config.timing.token_days * DAY_MS
+    """Ask for the token, once, under the operation's name. Raises EdgeUnknown: it may have been made."""
+    now = context.clock()
+    expires_at = now // 1000 * 1000 + context.config.timing.token_days * DAY_MS
+    await context.store.run(operations.note_made(operation.id, token_asked_at=now))
     try:
-        return await tokens.create(bootstrap, token_name(operation.id), policies, expires_at)
+        token = await tokens.create(bootstrap, token_name(operation.id), policies, expires_at)
     except EdgeUnknown:
-        await _delete_named(bootstrap, {token_name(operation.id)})
-        return await tokens.create(bootstrap, token_name(operation.id), policies, expires_at)
+        raise
+    except (EdgeRefused, EdgeUnavailable):  # nothing was made
+        await context.store.run(operations.note_made(operation.id, token_asked_at=0))
+        raise
+    await context.store.run(operations.note_made(operation.id, token_id=token.id))
+    return token
 
 
-async def _remove_orphans(context: Context, bootstrap: Access, account: Account) -> None:
-    """Delete the tokens of earlier connects of this account that were lost. Raises ServiceError orphan_not_deleted."""
-    earlier = await context.store.read(operations.ids_of_kind(account.id, "connect"))
+async def _delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
+    """Delete what connects of this account have left: by its id, else by its name.
+
+    One that is not there may still come, if it was asked for lately. Raises ServiceError orphan_not_deleted,
+    EdgeUnavailable.
+    """
+    lost = await context.store.read(operations.with_open_token(account.id))
+    if not lost:
+        return
     try:
-        await _delete_named(bootstrap, {token_name(operation_id) for operation_id in earlier})
+        listed = await tokens.list_all(bootstrap)
+        for operation in lost:
+            ids = {token.id for token in listed if token.name == token_name(operation.id)}
+            known = operation.made.get("token_id")
+            for token_id in ids | ({str(known)} if known else set()):
+                await tokens.delete(bootstrap, token_id)
+            asked_at = int(str(operation.made["token_asked_at"]))
+            if ids or known or context.clock() - asked_at > _LATE_MS:
+                await context.store.run(operations.note_made(operation.id, token_asked_at=0))
     except EdgeRefused as error:
+        raise ServiceError("orphan_not_deleted", details=error.details) from None
+
+
+async def _give_up(context: Context, bootstrap: Access, account: Account, refusal: ServiceError) -> ServiceError:
+    """A connect was refused for good: no record of it stays, unless a token may be alive that only the record names.
+
+    Returns the refusal, which then names the tokens, too.
+    """
+    if refusal.code != "orphan_not_deleted":
+        try:
+            await _delete_lost(context, bootstrap, account)
+        except ServiceError as error:
+            log.warning("token not deleted", extra={"account": account.id, "code": error.code})
+    lost = await context.store.read(operations.with_open_token(account.id))
+    if not lost:
         await context.store.run(accounts.drop_connect(account.id))
-        raise ServiceError("orphan_not_deleted", error.message, error.details) from None
+        return refusal
+    await _lose(context, account, lost)
+    return ServiceError(refusal.code, refusal.message, {**(refusal.details or {}), **_to_revoke(lost)})
 
 
-async def _delete_named(bootstrap: Access, names: set[str]) -> None:
-    for token in await tokens.list_all(bootstrap):
-        if token.name in names:
-            await tokens.delete(bootstrap, token.id)
+async def _lose(context: Context, account: Account, lost: Sequence[Operation]) -> None:
+    error = ServiceError(
+        "bootstrap_lost",
+        "The connect was cut short. Revoke the named tokens at the edge platform, if they are there; connect again.",
+        _to_revoke(lost),
+    )
+    await context.store.run(accounts.lose_bootstrap(account.id, error.note(), context.clock()))
+
+
+def _to_revoke(lost: Sequence[Operation]) -> JsonObject:
+    """The names of the tokens that may be alive; the newest also by itself."""
+    names = [token_name(operation.id) for operation in lost]
+    return {"revoke_token": names[-1], "revoke_tokens": names}
 
 
 async def _probe(working: Access) -> None:
     """Use every right of the working token once. Raises EdgeRefused when one does not work."""
     settled = working.settling(_SETTLING_S)
     await tokens.verify(settled)
-    await workers.get_script(settled, "svc-edge")
-    await d1.find(settled, "svc-edge")
+    await workers.get_script(settled, SCRIPT_NAME)
+    await d1.find(settled, DATABASE_NAME)
     found, _ = await zones.list_zones(settled, limit=1)
     if found:  # rights on zones cannot be tried on an account without any
         await routes.list_routes(settled, found[0].id)
@@ -228,9 +288,18 @@ async def _leave_waiting(context: Context, edge_account_id: str) -> None:
 
 
 async def _delete_bootstrap(context: Context, bootstrap: Access, bootstrap_id: str, account: Account) -> None:
-    """The last call with the bootstrap token: it deletes itself. A failure is a warning: it ends within a day."""
+    """The last calls with the bootstrap token: it deletes what came late of lost tries, then itself.
+
+    After that nothing can come any more. What fails stays as a warning, which finish_connect has written.
+    """
+    try:
+        await _delete_lost(context, bootstrap, account)
+        await context.store.run(accounts.unwarn(account.id, "orphan_not_deleted"))
+    except ServiceError as error:
+        log.warning("lost tokens not deleted", extra={"account": account.id, "code": error.code})
     try:
         await tokens.delete(bootstrap, bootstrap_id)
     except (EdgeRefused, EdgeUnavailable) as error:
         log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
-        await context.store.run(accounts.warn(account.id, "bootstrap_not_deleted"))
+        return
+    await context.store.run(accounts.bootstrap_gone(account.id))

@@ -42,4 +42,5 @@ class Context:
         """
         if account.sealed_token is None:
             raise ServiceError("credentials_missing", "The account has no working token.")
-        return self.edge.access(account.edge_account_id, self.vault.open(account.sealed_token, account.id))
+        token = self.vault.open(account.sealed_token, account.id)
+        return self.edge.access(account.edge_account_id, token, account.user_id)

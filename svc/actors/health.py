@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import trio
 
+from svc.actors.script import is_as_uploaded
 from svc.edge import d1, tokens, workers
 from svc.errors import EdgeRefused, EdgeUnavailable, ServiceError, Unreadable
 from svc.model import SERVING
@@ -15,6 +17,8 @@ from svc.store import accounts
 from svc.worker import SCRIPT_NAME
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from svc.actors.account import Timers
     from svc.actors.context import Context
     from svc.model import Account, AccountState
@@ -28,7 +32,7 @@ _STATE_AFTER: dict[str, AccountState] = {
     "resource_drift": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
-_WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "resource_drift")
+_WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
 
 
 async def note_refusal(context: Context, account: Account, error: ServiceError) -> None:
@@ -36,16 +40,25 @@ async def note_refusal(context: Context, account: Account, error: ServiceError) 
     log.warning("the platform refused", extra={"account": account.id, "code": error.code})
     state = _STATE_AFTER.get(error.code)
     if state is not None:
-        await context.store.run(accounts.move(account.id, SERVING, state, error.noted()))
+        await context.store.run(accounts.move(account.id, SERVING, state, error.note()))
+
+
+@asynccontextmanager
+async def refusals_noted(context: Context, account: Account) -> AsyncIterator[None]:
+    """Around calls that a request makes with the working token: what they are refused, the account shows as well."""
+    try:
+        yield
+    except (EdgeRefused, Unreadable) as error:
+        await note_refusal(context, account, error)
+        raise
 
 
 async def note_silence(context: Context, account: Account, timers: Timers) -> float:
     """An account whose worker has not pushed for `silent_after_s` has no connection."""
     del timers
-    if account.state != "ready" or account.installed_at is None:
+    if account.state != "ready" or account.heard_at is None:
         return math.inf
-    heard_at = max(account.installed_at, account.push.at if account.push else 0)
-    silent_at = heard_at + int(context.config.timing.silent_after_s * 1000)
+    silent_at = account.heard_at + int(context.config.timing.silent_after_s * 1000)
     now = context.clock()
     if now >= silent_at:
         await context.store.run(accounts.move(account.id, ("ready",), "no_connection", None))
@@ -76,16 +89,16 @@ async def _trouble(context: Context, account: Account) -> ServiceError | None:
     if account.token_expires_at is not None and context.clock() >= account.token_expires_at:
         return EdgeRefused("revoked", "The working token has expired.")
     try:
-        at = context.access(account)
-        status = await tokens.verify(at)
+        access = context.access(account)
+        status = await tokens.verify(access)
         if status.status != "active":
             return EdgeRefused("revoked", f"The working token is {status.status}.")
-        script = await workers.get_script(at, SCRIPT_NAME)
+        script = await workers.get_script(access, SCRIPT_NAME)
         if script is None:
             return EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was deleted outside the service.")
-        if account.script_etag is not None and script.etag != account.script_etag:
+        if not await is_as_uploaded(context, access, account, script):
             return EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
-        if account.database_id is None or await d1.get(at, account.database_id) is None:
+        if account.database_id is None or await d1.get(access, account.database_id) is None:
             return EdgeRefused("resource_drift", "The worker's database was deleted outside the service.")
     except (EdgeRefused, Unreadable) as error:
         return error

@@ -3,7 +3,9 @@
     database ──► schema ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by the worker's first push
 
 An operation is a row: a process killed anywhere goes on from it at the next start. Nothing that the service did not
-make is touched: a script is ours by its tag, a database because it was recorded that there was none before.
+make is touched: a script is ours by its tag, a database because it was recorded that there was none before. What was
+asked of the platform is recorded before it is asked, and its outcome right after: an install that failed anywhere can
+be begun again, and finds what the one before it left.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from svc.actors.script import INSTALL_BINDING, is_as_uploaded, ownership_tag
 from svc.edge import d1, workers
 from svc.edge.answers import DailyLimit
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from svc.actors.account import Timers
     from svc.actors.context import Context, Remember
     from svc.edge.client import Access
+    from svc.edge.d1 import Database
     from svc.model import Account, Operation
 
 log = logging.getLogger(__name__)
@@ -33,13 +37,10 @@ log = logging.getLogger(__name__)
 # Transient failures: waits of 2, 4, 8 … s; after these the install has failed and the user is told.
 _ATTEMPTS = 8
 _ONE_TRY_S = 120.0
-# Found by name right after we tried to make it, and younger than that try: ours. Clocks may differ by this much.
+# A database of the worker's name that was made about when we asked for one, and there was none before: ours. The clocks
+# may differ by the first; what was asked may be carried out late by the second.
 _CLOCK_SKEW_MS = 300_000
-
-
-def ownership_tag(account_id: str) -> str:
-    """The tag on the script by which the service knows its own."""
-    return f"svc-account:{account_id}"
+_LATE_MS = 3_600_000
 
 
 async def begin(context: Context, account_id: str, remember: Remember[Account]) -> Account:
@@ -63,7 +64,7 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
         with trio.fail_after(_ONE_TRY_S):
             await _install(context, account, operation)
     except DailyLimit as error:  # nothing is taken before midnight UTC: the user may want to know now
-        note = ServiceError("cloudflare_error", error.message, error.details).noted()
+        note = ServiceError("cloudflare_error", error.message, error.details).note()
         await context.store.run(installs.fail_install(operation, note, context.clock()))
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if operation.attempts + 1 < _ATTEMPTS:
@@ -75,12 +76,12 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
             timers.operation_at = trio.current_time() + wait_s
             return timers.operation_at
         reason = error.message if isinstance(error, ServiceError) else "It took too long."
-        note = ServiceError("cloudflare_error", f"The edge platform failed: {reason}").noted()
+        note = ServiceError("cloudflare_error", f"The edge platform failed: {reason}").note()
         await context.store.run(installs.fail_install(operation, note, context.clock()))
     except StoreUnavailable:
         raise  # no fault of the install
     except ServiceError as error:
-        await context.store.run(installs.fail_install(operation, error.noted(), context.clock()))
+        await context.store.run(installs.fail_install(operation, error.note(), context.clock()))
     timers.operation_at = 0
     return trio.current_time()
 
@@ -96,74 +97,77 @@ async def _watch_selfcheck(context: Context, operation: Operation) -> float:
 
 async def _install(context: Context, account: Account, operation: Operation) -> None:
     await context.store.run(installs.installing(account.id))
-    at = context.access(account).settling(60)
-    database_id = await _database(context, at, account, operation)
-    await _schema(context, at, database_id)
-    etag = await _script(context, at, account, operation, database_id)
-    await _step(context, operation, "cron")
-    await workers.set_schedules(at, SCRIPT_NAME, [context.bundle.cron])
-    await workers.disable_subdomain(at, SCRIPT_NAME)
-    await context.store.run(
-        installs.installed(
-            operation,
-            bundle=context.bundle.sha256,
-            schema=context.bundle.schema,
-            script_etag=etag,
-            now=context.clock(),
-        )
-    )
+    access = context.access(account).settling(60)
+    await _check_script(context, access, account)  # before anything is made that a foreign script would make useless
+    database_id = await _database(context, access, account, operation)
+    await _schema(context, access, database_id)
+    await _check_script(context, access, account)
+    await _upload(context, access, account, operation, database_id)
+    await context.store.run(operations.set_step(operation.id, "cron", context.clock()))
+    await workers.set_schedules(access, SCRIPT_NAME, [context.bundle.cron])
+    await workers.disable_subdomain(access, SCRIPT_NAME)
+    await context.store.run(installs.installed(operation, context.clock()))
 
 
-async def _step(context: Context, operation: Operation, step: str, **made: str | int) -> None:
-    await context.store.run(operations.set_step(operation.id, step, made, context.clock()))
-
-
-async def _database(context: Context, at: Access, account: Account, operation: Operation) -> str:
-    """The id of the account's database, made when there is none. Raises EdgeRefused name_taken, resource_drift."""
+async def _database(context: Context, access: Access, account: Account, operation: Operation) -> str:
+    """The id of the account's database, made when there is none. Raises EdgeRefused name_taken."""
     if account.database_id is not None:
-        if await d1.get(at, account.database_id) is not None:
+        if await d1.get(access, account.database_id) is not None:
             return account.database_id
         await context.store.run(accounts.forget_database(account.id))
-    found = await d1.find(at, DATABASE_NAME)
-    sought_at = operation.made.get("database_sought_at")
-    if found is not None:
-        ours = isinstance(sought_at, int) and found.created_at >= sought_at - _CLOCK_SKEW_MS
-        if not ours:
-            raise EdgeRefused(
-                "name_taken", f"The account has a database {DATABASE_NAME} that the service did not make."
-            )
-    else:
-        # Written down before it is made: a database of this name that is found later is then the one made here.
-        await _step(context, operation, "database", database_sought_at=context.clock())
-        try:
-            found = await d1.create(at, DATABASE_NAME)
-        except EdgeUnknown:
-            found = await d1.find(at, DATABASE_NAME)
-            if found is None:
-                raise
+    found = await d1.find(access, DATABASE_NAME)
+    sought_at = account.database_sought_at
+    if found is None:
+        await context.store.run(operations.set_step(operation.id, "database", context.clock()))
+        # Recorded before it is made: a database of this name that is found later is then the one made here.
+        sought_at = context.clock()
+        await context.store.run(accounts.seek_database(account.id, sought_at))
+        found = await _create_database(access)
+    elif sought_at is None or not sought_at - _CLOCK_SKEW_MS <= found.created_at <= sought_at + _LATE_MS:
+        raise _foreign_database()
     await context.store.run(accounts.set_database(account.id, found.id))
     return found.id
 
 
-async def _schema(context: Context, at: Access, database_id: str) -> None:
+async def _create_database(access: Access) -> Database:
+    """Make the database; one of its name that is suddenly there is that of a try whose answer was lost."""
+    try:
+        return await d1.create(access, DATABASE_NAME)
+    except (EdgeUnknown, EdgeRefused) as error:
+        if isinstance(error, EdgeRefused) and error.code != "name_taken":
+            raise
+        found = await d1.find(access, DATABASE_NAME)
+        if found is None:
+            raise
+        return found
+
+
+def _foreign_database() -> EdgeRefused:
+    return EdgeRefused("name_taken", f"The account has a database {DATABASE_NAME} that the service did not make.")
+
+
+async def _schema(context: Context, access: Access, database_id: str) -> None:
     """The worker's tables. Every statement can be repeated."""
-    await d1.query(at, database_id, [(statement, []) for statement in context.bundle.schema_statements])
+    await d1.query(access, database_id, [(statement, []) for statement in context.bundle.schema_statements])
 
 
-async def _script(context: Context, at: Access, account: Account, operation: Operation, database_id: str) -> str:
-    """Upload the worker with a new key of its own; returns its etag. Raises EdgeRefused name_taken, resource_drift."""
-    script = await workers.get_script(at, SCRIPT_NAME)
-    if script is not None:
-        if ownership_tag(account.id) not in script.tags:
-            raise EdgeRefused("name_taken", f"The account has a worker {SCRIPT_NAME} that the service did not make.")
-        uploading = operation.made.get("uploading") is not None
-        if account.script_etag is not None and script.etag != account.script_etag and not uploading:
-            raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
+async def _check_script(context: Context, access: Access, account: Account) -> None:
+    """Raises EdgeRefused: name_taken, another's script has our name; resource_drift, ours was changed outside."""
+    script = await workers.get_script(access, SCRIPT_NAME)
+    if script is None:
+        return
+    if ownership_tag(account.id) not in script.tags:
+        raise EdgeRefused("name_taken", f"The account has a worker {SCRIPT_NAME} that the service did not make.")
+    if not await is_as_uploaded(context, access, account, script):
+        raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
+
+
+async def _upload(context: Context, access: Access, account: Account, operation: Operation, database_id: str) -> None:
+    """Upload the worker with a new key of its own."""
     worker_key = new_secret("svcw_")
-    await context.store.run(accounts.add_worker_key(account.id, digest(worker_key)))
-    await _step(context, operation, "script", uploading=1)
+    await context.store.run(installs.begin_upload(operation, digest(worker_key), context.clock()))
     uploaded = await workers.upload(
-        at,
+        access,
         SCRIPT_NAME,
         module=context.bundle.module,
         main_module=context.bundle.main_module,
@@ -172,9 +176,18 @@ async def _script(context: Context, at: Access, account: Account, operation: Ope
         bindings=_bindings(context, account, operation, database_id, worker_key),
         tags=[ownership_tag(account.id)],
     )
-    previous_until = context.clock() + int(context.config.timing.previous_key_s * 1000)
-    await context.store.run(accounts.retire_worker_keys(account.id, digest(worker_key), previous_until))
-    return uploaded.etag
+    now = context.clock()
+    await context.store.run(
+        installs.uploaded(
+            operation,
+            bundle=context.bundle.sha256,
+            schema=context.bundle.schema,
+            script_etag=uploaded.etag,
+            key_digest=digest(worker_key),
+            keys_until=now + int(context.config.timing.previous_key_s * 1000),
+            now=now,
+        )
+    )
 
 
 def _bindings(
@@ -185,7 +198,7 @@ def _bindings(
         workers.text_binding("PUSH_URL", context.push_url),
         workers.secret_binding("WORKER_KEY", worker_key),
         workers.text_binding("BUNDLE", context.bundle.sha256),
-        workers.text_binding("INSTALL", operation.id),
+        workers.text_binding(INSTALL_BINDING, operation.id),
         workers.text_binding("PUSH_MINUTE", str(push_minute(account.edge_account_id))),
     ]
 

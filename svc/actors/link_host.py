@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc.actors import health
 from svc.actors.zones import zone_of
 from svc.edge import zones
 from svc.errors import Conflict, NotFound, ServiceError
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 async def put(context: Context, account_id: str, host: str, remember: Remember[LinkHost]) -> LinkHost:
     """Set or replace the link host; links keep their codes. The route is made by the duty after this.
 
-    Raises Conflict account_not_ready; ServiceError zone_not_found (no zone, or no proxied DNS record); EdgeError.
+    Raises Conflict account_not_ready; ServiceError zone_not_found (no zone, or no proxied DNS record); Invalid (the
+    account's links do not allow this host); EdgeError.
     """
     account = await context.store.read(accounts.account_by_id(account_id))
     if account is None:
@@ -25,7 +27,9 @@ async def put(context: Context, account_id: str, host: str, remember: Remember[L
     if account.state != "ready":
         raise Conflict("account_not_ready", f"The account is {account.state}; a link host needs it to be ready.")
     zone = await zone_of(context, account_id, host)
-    if not await zones.has_proxied_record(context.access(account), zone.id, host):
+    async with health.refusals_noted(context, account):
+        proxied = await zones.has_proxied_record(context.access(account), zone.id, host)
+    if not proxied:
         raise ServiceError(
             "zone_not_found",
             f"{host} has no proxied DNS record; add one (for example AAAA 100::, proxied) in zone {zone.name}.",

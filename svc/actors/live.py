@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import trio
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from svc.actors import health
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.edge import d1
 from svc.errors import EdgeError, ServiceError
@@ -133,9 +134,10 @@ class LiveReads:
             raise LiveUnavailable("rate_limited")
         try:
             with trio.fail_after(self._context.config.edge.report_read_s):
-                results = await d1.query(
-                    self._context.access(account), account.database_id, statements(target_id, first_day, last_day)
-                )
+                async with health.refusals_noted(self._context, account):
+                    results = await d1.query(
+                        self._context.access(account), account.database_id, statements(target_id, first_day, last_day)
+                    )
         except (EdgeError, trio.TooSlowError):
             raise LiveUnavailable("cloudflare") from None
         except ServiceError:  # the stored token cannot be opened

@@ -51,13 +51,12 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
         return math.inf
     again = False
     try:
-        at = context.access(account)
+        access = context.access(account)
         for gone in gone_hosts:
-            if gone.route_id is not None:
-                await _remove(at, gone.host, gone.zone_id, gone.route_id)
+            await _remove(access, gone.host, gone.zone_id, gone.route_id)
             await context.store.run(link_hosts.forget_link_host(account.id, gone.host))
         if host is not None:
-            made = await _make(at, host.host, host.zone_id, link_pattern(host.host))
+            made = await _make(access, host.host, host.zone_id, link_pattern(host.host))
             await context.store.run(
                 link_hosts.set_link_host_route(
                     account.id, host.host, made.zone_id, made.state, made.route_id, made.error
@@ -65,7 +64,7 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
             )
             again |= made.state != "active"
         for site in open_sites:
-            made = await _make(at, site.host, site.zone_id, site_pattern(site.host, site.path))
+            made = await _make(access, site.host, site.zone_id, site_pattern(site.host, site.path))
             await context.store.run(sites.set_site_route(site.id, made.zone_id, made.state, made.route_id, made.error))
             again |= made.state != "active"
     except EdgeUnavailable as error:
@@ -88,49 +87,49 @@ class _Made:
     error: JsonObject | None = None
 
 
-async def _make(at: Access, host: str, zone_id: str, pattern: str) -> _Made:
+async def _make(access: Access, host: str, zone_id: str, pattern: str) -> _Made:
     """The route of `pattern`, in the zone of `host`.
 
     A zone that has left the account answers like a missing right. That is this host's trouble and not the account's;
     when the zone comes back it has another id.
     """
     try:
-        return await _make_in(at, zone_id, pattern)
+        return await _make_in(access, zone_id, pattern)
     except EdgeRefused as error:
-        zone = await _zone_now(at, host, zone_id, error)
+        zone = await _zone_now(access, host, zone_id, error)
     if zone is None:
         gone: JsonObject = {"code": "zone_not_found", "message": f"{host} is in no active zone of the account."}
         return _Made(zone_id, "route_pending", None, gone)
-    return await _make_in(at, zone.id, pattern)
+    return await _make_in(access, zone.id, pattern)
 
 
-async def _zone_now(at: Access, host: str, zone_id: str, refusal: EdgeRefused) -> Zone | None:
+async def _zone_now(access: Access, host: str, zone_id: str, refusal: EdgeRefused) -> Zone | None:
     """The zone that `host` is in, when `zone_id`, which refused a call, has left the account; None: none.
 
     Raises the refusal when that is not its reason.
     """
     if refusal.code != "permission_error":
         raise refusal
-    zone = await zones.zone_of(at, host)
+    zone = await zones.zone_of(access, host)
     if zone is not None and zone.id == zone_id:
         raise refusal
     return zone
 
 
-async def _make_in(at: Access, zone_id: str, pattern: str) -> _Made:
+async def _make_in(access: Access, zone_id: str, pattern: str) -> _Made:
     """The route of `pattern`, looked up first and after a lost answer, so that it is made once."""
-    found = await _find(at, zone_id, pattern)
+    found = await _find(access, zone_id, pattern)
     if found is None:
         try:
-            found = await routes.create(at, zone_id, pattern, SCRIPT_NAME)
+            found = await routes.create(access, zone_id, pattern, SCRIPT_NAME)
         except EdgeUnknown:
-            found = await _find(at, zone_id, pattern)
+            found = await _find(access, zone_id, pattern)
             if found is None:
                 raise
         except EdgeRefused as error:
             if error.code != "route_conflict":
                 raise
-            return _Made(zone_id, "route_conflict", None, error.noted())
+            return _Made(zone_id, "route_conflict", None, error.note())
     if found.script != SCRIPT_NAME:
         holder = f"the worker {found.script}" if found.script else "a route without a worker"
         held: JsonObject = {"code": "route_conflict", "message": f"{pattern} is held by {holder}."}
@@ -138,17 +137,21 @@ async def _make_in(at: Access, zone_id: str, pattern: str) -> _Made:
     return _Made(zone_id, "active", found.id)
 
 
-async def _find(at: Access, zone_id: str, pattern: str) -> Route | None:
-    return next((route for route in await routes.list_routes(at, zone_id) if route.pattern == pattern), None)
+async def _find(access: Access, zone_id: str, pattern: str) -> Route | None:
+    return next((route for route in await routes.list_routes(access, zone_id) if route.pattern == pattern), None)
 
 
-async def _remove(at: Access, host: str, zone_id: str, route_id: str) -> None:
-    """Delete a link host's route if it is still as we made it; one that was changed outside is left in place."""
+async def _remove(access: Access, host: str, zone_id: str, route_id: str | None) -> None:
+    """Delete a link host's route if it is still as we made it; one that was changed outside is left in place.
+
+    `route_id` None: the answer to its making was never heard, so it is found by its pattern.
+    """
     try:
-        listed = await routes.list_routes(at, zone_id)
+        listed = await routes.list_routes(access, zone_id)
     except EdgeRefused as error:
-        await _zone_now(at, host, zone_id, error)
+        await _zone_now(access, host, zone_id, error)
         return  # the zone has left the account, and its routes with it
-    found = next((route for route in listed if route.id == route_id), None)
-    if found is not None and found.pattern == link_pattern(host) and found.script == SCRIPT_NAME:
-        await routes.delete(at, zone_id, route_id)
+    for route in listed:
+        ours = route.pattern == link_pattern(host) and route.script == SCRIPT_NAME
+        if ours and route_id in (None, route.id):
+            await routes.delete(access, zone_id, route.id)

@@ -90,10 +90,11 @@ class Supervisor:
 
         Waits for a store that is away.
         """
+        silent_after_ms = int(self._context.config.timing.silent_after_s * 1000)
         failures = 0
         while True:
             try:
-                found = await self._context.store.read(accounts.all_edge_accounts())
+                found = await self._context.store.read(accounts.due_times(silent_after_ms))
                 crashed = set(await self._context.store.read(accounts.crashed_edge_accounts()))
                 break
             except StoreUnavailable:
@@ -101,13 +102,14 @@ class Supervisor:
                 await trio.sleep(self._wait_s(failures, _LONGEST_STORE_WAIT_S))
         now = trio.current_time()
         period_s = self._context.config.timing.health_every_s
-        for edge_account_id, urgent in found:
+        for edge_account_id, due_at in found:
             spread_s = _spread(edge_account_id) * period_s
             self._timers[edge_account_id] = Timers(health_at=now + spread_s)
+            wait_s = math.inf if due_at is None else max(0.0, (due_at - self._context.clock()) / 1000)
             if edge_account_id in crashed:
                 self._failures[edge_account_id] = _Failures(shown=True)
-                urgent = True
-            self._schedule(edge_account_id, now if urgent else now + spread_s)
+                wait_s = 0.0
+            self._schedule(edge_account_id, now + min(spread_s, wait_s))
 
     async def run(self) -> None:
         """Start what is due, for ever."""
@@ -191,7 +193,7 @@ class Supervisor:
         failures.crashes += 1
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
             with contained(log, "crash not shown", level=logging.WARNING, edge_account=edge_account_id) as noting:
-                await self._context.store.run(accounts.note_crash(edge_account_id, _CRASH.noted()))
+                await self._context.store.run(accounts.note_crash(edge_account_id, _CRASH.note()))
             failures.shown = not noting.failed  # the next crash tries it again
         return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)
 

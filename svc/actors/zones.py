@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc.actors import health
 from svc.edge import zones
 from svc.errors import Conflict, NotFound, ServiceError
 from svc.store import accounts
 
 if TYPE_CHECKING:
     from svc.actors.context import Context
-    from svc.edge.client import Access
     from svc.edge.zones import Zone
+    from svc.model import Account
 
 # The specification's number; more are cut and said to be.
 _ZONES_LISTED = 1_000
@@ -19,7 +20,9 @@ _ZONES_LISTED = 1_000
 
 async def list_zones(context: Context, account_id: str) -> tuple[list[Zone], bool]:
     """All zones sorted by name, and whether the list was cut. Raises Conflict account_not_ready, EdgeError."""
-    return await zones.list_zones(await _access(context, account_id), limit=_ZONES_LISTED)
+    account = await _connected(context, account_id)
+    async with health.refusals_noted(context, account):
+        return await zones.list_zones(context.access(account), limit=_ZONES_LISTED)
 
 
 async def zone_of(context: Context, account_id: str, host: str) -> Zone:
@@ -27,16 +30,18 @@ async def zone_of(context: Context, account_id: str, host: str) -> Zone:
 
     Raises ServiceError zone_not_found, Conflict account_not_ready, EdgeError.
     """
-    zone = await zones.zone_of(await _access(context, account_id), host)
+    account = await _connected(context, account_id)
+    async with health.refusals_noted(context, account):
+        zone = await zones.zone_of(context.access(account), host)
     if zone is None:
         raise ServiceError("zone_not_found", f"{host} is in no active zone of the account.")
     return zone
 
 
-async def _access(context: Context, account_id: str) -> Access:
+async def _connected(context: Context, account_id: str) -> Account:
     account = await context.store.read(accounts.account_by_id(account_id))
     if account is None:
         raise NotFound
     if account.sealed_token is None:
         raise Conflict("account_not_ready", "The account is not connected.")
-    return context.access(account)
+    return account

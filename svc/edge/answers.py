@@ -10,17 +10,19 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringConstraints, ValidationError
 
 from svc.clock import epoch_ms
-from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown
+from svc.errors import Code, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 # May the call be repeated? never: it would be refused again · always: nothing was done · repeatable: it may have been
-# done, so only a call that does no harm twice · settling: only while the token that made it is new.
-Repeat = Literal["never", "always", "repeatable", "settling"]
+# done, so only a call that does no harm twice · credential: nothing was done; a few times before it is believed, and
+# for longer while the token is new.
+Repeat = Literal["never", "always", "repeatable", "credential"]
 
 MESSAGE_CHARS = 500  # of the platform's text, kept in an error
 
 # platform docs: Workers error codes; the codes 7502 and 7404 are those that wrangler maps for D1.
-_REFUSALS = {7502: "name_taken", 10040: "name_taken", 10020: "route_conflict", 10072: "cron_limit"}
-_AUTHENTICATION = 10000  # HTTP 403: a dead token and a missing right alike
+_REFUSALS: dict[int, Code] = {7502: "name_taken", 10040: "name_taken", 10020: "route_conflict", 10072: "cron_limit"}
+# HTTP 403: a dead token and a missing right alike. 7403 is D1's own word for it; both also come for no reason at all.
+_AUTHENTICATION = frozenset({10000, 7403})
 _DEAD_TOKEN = frozenset({1000, 9109})
 _CONCURRENT_CHANGE = 10035  # platform docs: wait and retry
 # Texts of failures that pass, whatever status they come with (platform docs: D1 "debug", Workers 10021).
@@ -215,12 +217,12 @@ def _refusal(status: int, said: _Error, *, repeatable: bool) -> Failed:
         return Failed(EdgeUnavailable(text, remote_status=status, remote_code=said.code), "always")
     if any(passing in said.message for passing in _PASSING):
         return _unclear("The edge platform failed", status, said, None, repeatable=repeatable)
-    code = _REFUSALS.get(said.code, "cloudflare_error")
+    code: Code = _REFUSALS.get(said.code, "cloudflare_error")
     repeat: Repeat = "never"
     if status == _HTTP_UNAUTHORIZED or said.code in _DEAD_TOKEN:
-        code, repeat = "revoked", "settling"
-    elif status == _HTTP_FORBIDDEN and said.code == _AUTHENTICATION:
-        code, repeat = "permission_error", "settling"
+        code, repeat = "revoked", "credential"
+    elif status == _HTTP_FORBIDDEN and said.code in _AUTHENTICATION:
+        code, repeat = "permission_error", "credential"
     return Failed(EdgeRefused(code, text, remote_status=status, remote_code=said.code), repeat)
 
 

@@ -21,23 +21,28 @@ import trio
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from svc.edge.answers import Envelope, Failed, Shape, compact, no_answer, read, too_large, unreadable
+from svc.edge.shares import Shares
 from svc.errors import EdgeError, EdgeRefused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Hashable
 
     from svc.config import Edge as EdgeConfig
+    from svc.errors import Code
 
 T = TypeVar("T")
 Query = dict[str, str | int]
 Files = dict[str, tuple[str | None, bytes, str]]
 
-# httpcore #1093: a request cancelled while the pool is contended leaks its slot for ever. So callers wait for the
-# limiter, never for the pool.
+# httpcore #1093: a request cancelled while the pool is contended leaks its slot for ever. So callers wait for their
+# share, never for the pool.
 POOL_MARGIN = 8
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 4.0
 LONGEST_SETTLING_WAIT_S = 15.0
+# A refused credential is asked about again this often before it is believed: the platform refuses good tokens now and
+# then (10000 and 7403 in its users' reports), and our users would be told that theirs is broken.
+CREDENTIAL_REPEATS = 3
 # The platform blocks a token for five minutes once it went over its limit; only a short block is waited out here.
 LONGEST_THROTTLE_S = 5.0
 # A database belongs to the customer, who may put anything into it; an answer must not fill our memory.
@@ -69,13 +74,23 @@ class Call:
     graph: bool = False  # a GraphQL query: it reads only, and its answer has no envelope
 
 
+@dataclass(frozen=True)
+class Bearer:
+    """Who calls: a token on an edge account. `user_id`: whose share of the calls under way it takes; None: nobody's."""
+
+    edge_account_id: str
+    token: SecretStr
+    user_id: int | None
+
+
 class Access:
     """One edge account, seen with one token. Made by Edge.access; its repr shows no token."""
 
-    def __init__(self, edge: Edge, edge_account_id: str, token: SecretStr, settling_until: float = -math.inf) -> None:
+    def __init__(self, edge: Edge, bearer: Bearer, settling_until: float = -math.inf) -> None:
         self._edge = edge
-        self._token = token
+        self._bearer = bearer
         self._settling_until = settling_until
+        edge_account_id = bearer.edge_account_id
         self.edge_account_id = edge_account_id
         self.account_path = f"/accounts/{quote(edge_account_id, safe='')}"
 
@@ -85,9 +100,11 @@ class Access:
     def settling(self, seconds: float) -> Access:
         """The same access with a token that was just made: for `seconds`, 401 and 403 are repeated.
 
+        (For a settled one they are repeated CREDENTIAL_REPEATS times.)
+
         A new token takes up to about a minute to work everywhere (platform field reports).
         """
-        return Access(self._edge, self.edge_account_id, self._token, trio.current_time() + seconds)
+        return Access(self._edge, self._bearer, trio.current_time() + seconds)
 
     async def call(
         self,
@@ -194,15 +211,15 @@ class Access:
         return _refused("revoked", refused) if isinstance(own.error, EdgeRefused) else own.error
 
     async def _tried(self, shape: type[T], call: Call) -> tuple[Envelope, T] | Failed:
-        repeats = settlings = 0
+        repeats = refusals = 0
         while True:
-            outcome = await self._edge.once(self._token, shape, call)
+            outcome = await self._edge.once(self._bearer, shape, call)
             if not isinstance(outcome, Failed):
                 return outcome
-            if outcome.repeat == "settling":
-                wait_s = min(self._edge.first_wait_s * 2.0**settlings, LONGEST_SETTLING_WAIT_S)
-                settlings += 1
-                if trio.current_time() + wait_s > self._settling_until:
+            if outcome.repeat == "credential":
+                wait_s = min(self._edge.first_wait_s * 2.0**refusals, LONGEST_SETTLING_WAIT_S)
+                refusals += 1
+                if refusals > CREDENTIAL_REPEATS and trio.current_time() + wait_s > self._settling_until:
                     return outcome
             else:
                 pause_s = self._edge.pause_s(outcome, call, repeats)
@@ -218,15 +235,17 @@ class Edge:
 
     def __init__(self, config: EdgeConfig, client: httpx.AsyncClient, first_wait_s: float) -> None:
         self._client = client
-        self._limiter = trio.CapacityLimiter(config.concurrency)
+        self._shares = Shares(
+            config.concurrency, per_account=config.concurrency_per_account, per_user=config.concurrency_per_user
+        )
         self._base_url = config.api_base_url
         self._timeout_s = config.timeout_s
         self._retries = config.retries
         self.first_wait_s = first_wait_s
 
-    def access(self, edge_account_id: str, token: str) -> Access:
-        """The edge account as `token` may see it."""
-        return Access(self, edge_account_id, SecretStr(token))
+    def access(self, edge_account_id: str, token: str, user_id: int | None = None) -> Access:
+        """The edge account as `token` may see it; its calls are counted for the user."""
+        return Access(self, Bearer(edge_account_id, SecretStr(token), user_id))
 
     def pause_s(self, failed: Failed, call: Call, repeats: int) -> float | None:
         """Seconds to wait before the next try of `call` after `repeats` repeats; None: give up."""
@@ -238,15 +257,15 @@ class Edge:
         # Half of it random: calls that failed together do not come back together.
         return min(self.first_wait_s * 2.0**repeats, LONGEST_WAIT_S) * _JITTER.uniform(0.5, 1)
 
-    async def once(self, token: SecretStr, shape: type[T], call: Call) -> tuple[Envelope, T] | Failed:
+    async def once(self, bearer: Bearer, shape: type[T], call: Call) -> tuple[Envelope, T] | Failed:
         """One try of `call`."""
-        if not _TOKEN.fullmatch(token.get_secret_value()):
+        secret = bearer.token.get_secret_value()
+        if not _TOKEN.fullmatch(secret):
             return Failed(EdgeRefused("revoked", "This has not the form of a token."), "never")
-        answer = await self._sent(token, call)
+        answer = await self._sent(bearer, call)
         if isinstance(answer, Failed):
             return answer
         status, body, retry_after = answer
-        secret = token.get_secret_value()
         envelope = read(status, body, retry_after, repeatable=call.repeatable, secret=secret, graph=call.graph)
         if isinstance(envelope, Failed):
             return envelope
@@ -255,23 +274,23 @@ class Edge:
         except ValidationError as problem:
             return unreadable(problem, status, repeatable=call.repeatable)
 
-    async def _sent(self, token: SecretStr, call: Call) -> tuple[int, bytes, str | None] | Failed:
-        """Status, body and Retry-After. The whole try has `timeout_s`, so has the wait for a free place."""
-        with trio.move_on_after(self._timeout_s) as waiting:
-            await self._limiter.acquire()
-        if waiting.cancelled_caught:
+    async def _sent(self, bearer: Bearer, call: Call) -> tuple[int, bytes, str | None] | Failed:
+        """Status, body and Retry-After. The exchange has `timeout_s`, so has the wait for a place."""
+        began = False
+        with trio.move_on_after(self._timeout_s) as deadline:
+            try:
+                async with self._shares.place(bearer.edge_account_id, bearer.user_id):
+                    began = True
+                    deadline.deadline = trio.current_time() + self._timeout_s
+                    return await self._exchange(bearer.token, call)
+            except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+                what = f"The edge platform cannot be reached ({type(error).__name__})"
+                return no_answer(what, sent=False, repeatable=call.repeatable)
+            except (httpx.TransportError, httpx.DecodingError) as error:
+                what = f"The edge platform did not answer ({type(error).__name__})"
+                return no_answer(what, sent=True, repeatable=call.repeatable)
+        if not began:
             return no_answer("Too many calls to the edge platform are under way", sent=False, repeatable=True)
-        try:
-            with trio.move_on_after(self._timeout_s):
-                return await self._exchange(token, call)
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            what = f"The edge platform cannot be reached ({type(error).__name__})"
-            return no_answer(what, sent=False, repeatable=call.repeatable)
-        except (httpx.TransportError, httpx.DecodingError) as error:
-            what = f"The edge platform did not answer ({type(error).__name__})"
-            return no_answer(what, sent=True, repeatable=call.repeatable)
-        finally:
-            self._limiter.release()
         what = f"The edge platform did not answer within {self._timeout_s:g} s"
         return no_answer(what, sent=True, repeatable=call.repeatable)
 
@@ -338,5 +357,5 @@ def _full(found: dict[T, None], limit: int | None) -> bool:
     return limit is not None and len(found) >= limit
 
 
-def _refused(code: str, refused: EdgeError) -> EdgeRefused:
+def _refused(code: Code, refused: EdgeError) -> EdgeRefused:
     return EdgeRefused(code, refused.message, remote_status=refused.remote_status, remote_code=refused.remote_code)

@@ -41,6 +41,16 @@ class _Script(Shape):
     tags: tuple[str, ...] | None = None
 
 
+class _Binding(Shape):
+    type: str
+    name: str
+    text: str = ""
+
+
+class _Settings(Shape):
+    bindings: tuple[_Binding, ...] = ()
+
+
 class _Schedule(Shape):
     cron: str
 
@@ -74,6 +84,12 @@ async def get_script(at: Access, name: str) -> Script | None:
         if script.id == name:
             return Script(script.id, script.etag, script.tags or ())
     return None
+
+
+async def text_bindings(at: Access, name: str) -> dict[str, str]:
+    """The plain texts that the script finds in its `env`, by name; none for a script that is not there."""
+    found = await at.find(_Settings, f"{_path(at, name)}/settings")
+    return {one.name: one.text for one in found.bindings if one.type == "plain_text"} if found else {}
 
 
 async def upload(

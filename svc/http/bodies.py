@@ -26,7 +26,7 @@ from pydantic_core import from_json, to_json
 
 from svc import emails, passwords
 from svc.errors import Invalid, NotFound
-from svc.model import Period, Scope
+from svc.model import Period, Scope, url_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -85,7 +85,7 @@ def host_of(url: str) -> str:
     """The host of an https address, in lower case without a dot at its end. Raises Wrong."""
     try:
         parts: SplitResult = urlsplit(url)
-        host, port = (parts.hostname or "").removesuffix("."), parts.port
+        host, port = url_host(url), parts.port
     except ValueError:  # brackets around something else than an address, a port that is no number
         raise Wrong("must be an https address") from None
     if parts.scheme != "https" or not url.lower().startswith("https://") or not host:

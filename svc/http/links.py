@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from quart import Response
 
 from svc.clock import day_of
-from svc.errors import Conflict, Invalid, NotFound
+from svc.errors import Conflict, NotFound
 from svc.http import qr, wire
 from svc.http.accounts import visible_account
-from svc.http.bodies import NewLink, PageQuery, QrQuery, host_of, known_id
+from svc.http.bodies import NewLink, PageQuery, QrQuery, known_id
 from svc.http.gate import answer, reply, route
 from svc.ids import new_id
 from svc.model import Link, Rule
@@ -67,7 +67,6 @@ class Links:
         actor = self._supervisor.account(account.edge_account_id)
 
         async def work(remember: Remember[Link]) -> Link:
-            check_targets(call.body, account)
             try:
                 for _ in range(_TRIES if call.body.code is None else 0):
                     try:
@@ -119,16 +118,6 @@ async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link
     if link is None or account is None or not caller.sees(account.edge_account_id):
         raise NotFound
     return link, account
-
-
-def check_targets(body: NewLink, account: Account) -> None:
-    """No target may be on the link host: clicks would go round. Raises Conflict link_host_required, Invalid."""
-    if account.link_host is None:
-        raise Conflict("link_host_required")
-    targets = [("url", body.url), *((f"rules.{n}.url", rule.url) for n, rule in enumerate(body.rules))]
-    issues = [(path, "must not be on the link host") for path, url in targets if host_of(url) == account.link_host.host]
-    if issues:
-        raise Invalid(issues)
 
 
 def new_code() -> str:

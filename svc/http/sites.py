@@ -10,7 +10,7 @@ from svc.http import wire
 from svc.http.accounts import visible_account
 from svc.http.bodies import NewSite, PageQuery, known_id
 from svc.http.gate import answer, reply, route
-from svc.ids import new_id, random_base32
+from svc.ids import new_id, new_site_path, random_base32
 from svc.model import SERVING, Site
 from svc.store import accounts, sites
 
@@ -67,7 +67,7 @@ class Sites:
                 host=call.body.host,
                 zone_id=zone.id,
                 state="route_pending",
-                path=new_path(),
+                path=new_site_path(),
                 script_name=new_name(),
                 excluded_paths=call.body.excluded_paths,
                 route_id=None,
@@ -98,16 +98,6 @@ async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site
     if site is None or account is None or not caller.sees(account.edge_account_id):
         raise NotFound
     return site, account
-
-
-def new_path() -> str:
-    """A path of one or two random segments: long enough never to be a page of the site, short enough for the snippet.
-
-    The route covers all that begins with it, so a segment of a few letters could swallow real pages.
-    """
-    if secrets.randbelow(2):
-        return f"/{random_base32(8)}"
-    return f"/{random_base32(4)}/{random_base32(4)}"
 
 
 def new_name() -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pydantic_core import to_json
 
 from svc import snippet
 from svc.clock import day_text, iso
+from svc.errors import with_remedy
 from svc.model import DROP_REASONS
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def account(it: Account, bundle: WorkerBundle) -> Json:
         "token": None
         if it.token_name is None
         else {"name": it.token_name, "expires_at": None if it.token_expires_at is None else iso(it.token_expires_at)},
-        "error": it.error,
+        "error": _error_of(it),
         "edge": None
         if it.edge_bundle is None
         else {
@@ -90,12 +91,23 @@ def account_in_full(it: Account, bundle: WorkerBundle, latest: Operation | None)
 
 def operation(it: Operation) -> Json:
     """An operation."""
-    return {"kind": it.kind, "state": it.state, "step": it.step, "error": it.error, "updated_at": iso(it.updated_at)}
+    return {
+        "kind": it.kind,
+        "state": it.state,
+        "step": it.step,
+        "error": _error(it.error),
+        "updated_at": iso(it.updated_at),
+    }
 
 
 def link_host(it: LinkHost, synced_version: int) -> Json:
     """A link host."""
-    return {"host": it.host, "state": it.state, "config": _config(it.version, synced_version), "error": it.error}
+    return {
+        "host": it.host,
+        "state": it.state,
+        "config": _config(it.version, synced_version),
+        "error": _error(it.error),
+    }
 
 
 def site(it: Site, synced_version: int, bundle: WorkerBundle) -> Json:
@@ -116,7 +128,7 @@ def site(it: Site, synced_version: int, bundle: WorkerBundle) -> Json:
         "excluded_paths": list(it.excluded_paths),
         "config": _config(it.version, synced_version),
         "retiring": [{"path": old.path, "until": iso(old.until)} for old in it.retiring],
-        "error": it.error,
+        "error": _error(it.error),
         "created_at": iso(it.created_at),
     }
 
@@ -164,6 +176,20 @@ def _rule(it: Rule) -> Json:
     if it.devices is not None:
         shown["devices"] = list(it.devices)
     return shown
+
+
+def _error_of(it: Account) -> Json | None:
+    """What is wrong with an account, and the warnings of one that works, with the names of tokens to revoke."""
+    shown: Json = dict(_error(it.error) or {})
+    if it.warnings:
+        shown["warnings"] = list(it.warnings)
+    if it.revoke_tokens:
+        shown["details"] = {**cast("Json", shown.get("details", {})), "revoke_tokens": list(it.revoke_tokens)}
+    return shown or None
+
+
+def _error(note: Json | None) -> Json | None:
+    return None if note is None else with_remedy(note)
 
 
 def _config(version: int, synced_version: int) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from svc.errors import Conflict, Forbidden, NotFound, ServiceError
-from svc.model import Account, AccountState, WorkerPush
+from svc.errors import Conflict, EdgeUnknown, Forbidden, NotFound, ServiceError
+from svc.model import Account, AccountState, AccountWarning, WorkerPush
 from svc.store import operations
 from svc.store.link_hosts import link_host_of
-from svc.store.tx import Row, Tx, sql
+from svc.store.tx import Row, Tx, placeholders, sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,14 +61,28 @@ def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> T
     ]
 
 
-def all_edge_accounts() -> Tx[list[tuple[str, bool]]]:
-    """Every edge account id, and whether something of it waits: an operation, a sync, a connect."""
+def due_times(silent_after_ms: int) -> Tx[list[tuple[str, int | None]]]:
+    """Every edge account id, and when something of it is due (epoch ms; 0: now; None: nothing but its health check).
+
+    This is what a start knows of the time before it. Due now: an operation, a connect, a sync, a route to be made or
+    removed; later: the end of a bootstrap token's day, the silence of a worker.
+    """
     rows = yield sql(
-        "select a.edge_account_id, case when a.synced_version < a.config_version or a.state = 'pending'"
+        "select a.edge_account_id, a.state, a.heard_at, a.bootstrap_expires_at,"
+        " case when a.state = 'pending' or a.synced_version < a.config_version"
         " or exists (select 1 from operations o where o.account_id = a.id and o.state = 'running')"
+        " or a.state in ('ready', 'no_connection') and ("
+        " exists (select 1 from link_hosts h where h.account_id = a.id and h.state <> 'active')"
+        " or exists (select 1 from sites s where s.account_id = a.id"
+        " and s.state in ('route_pending', 'route_conflict')))"
         " then 1 else 0 end as urgent from accounts a"
     )
-    return [(row["edge_account_id"], bool(row["urgent"])) for row in rows]
+    return [(row["edge_account_id"], 0 if row["urgent"] else _due_at(row, silent_after_ms)) for row in rows]
+
+
+def _due_at(row: Row, silent_after_ms: int) -> int | None:
+    silent_at = row["heard_at"] + silent_after_ms if row["state"] == "ready" and row["heard_at"] is not None else None
+    return min((at for at in (silent_at, row["bootstrap_expires_at"]) if at is not None), default=None)
 
 
 def account_of_worker_key(key_digest: str, now: int) -> Tx[Account | None]:
@@ -98,6 +113,17 @@ def check_room(user_id: int, per_user: int, total: int, existing: Account | None
 # ---------------------------------------------------------------------------------------------------------- connect
 
 
+def check_free(existing: Account | None, user_id: int) -> None:
+    """Whether the user may connect an edge account of which `existing` is the record.
+
+    Raises Conflict account_taken, already_connected.
+    """
+    if existing is not None and existing.user_id != user_id:
+        raise Conflict("account_taken")
+    if existing is not None and existing.sealed_token is not None:
+        raise Conflict("already_connected")
+
+
 def begin_connect(
     *, account_id: str, operation_id: str, user_id: int, edge_account_id: str, name: str, now: int
 ) -> Tx[tuple[Account, Operation]]:
@@ -106,10 +132,7 @@ def begin_connect(
     Raises Conflict account_taken, already_connected: somebody was quicker.
     """
     existing = yield from account_by_edge_id(edge_account_id)
-    if existing is not None and existing.user_id != user_id:
-        raise Conflict("account_taken")
-    if existing is not None and existing.sealed_token is not None:
-        raise Conflict("already_connected")
+    check_free(existing, user_id)
     if existing is None:
         yield sql(
             "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
@@ -131,14 +154,25 @@ def begin_connect(
     operation = yield from operations.running(account_id)
     if operation is None:
         operation = yield from operations.add(operation_id, account_id, edge_account_id, "connect", "token", now)
+    elif operation.made.get("token_asked_at"):
+        operation = yield from next_connect(operation, operation_id, edge_account_id, now)
     else:
-        yield from operations.set_step(operation.id, "token", {}, now)
+        yield from operations.set_step(operation.id, "token", now)
     account = yield from account_by_id(account_id)
     return present(account), operation
 
 
+def next_connect(operation: Operation, operation_id: str, edge_account_id: str, now: int) -> Tx[Operation]:
+    """Another operation takes the place of a connect whose token may have been made without our hearing of it.
+
+    So the token that is asked for next has a name of its own, and one that comes late can be told from it.
+    """
+    yield from operations.fail(operation.id, EdgeUnknown("No answer came; another try took its place.").note(), now)
+    return (yield from operations.add(operation_id, operation.account_id, edge_account_id, "connect", "token", now))
+
+
 def leave_pending(edge_account_id: str, step: str, now: int) -> Tx[None]:
-    """A connect met a passing failure: it waits for the user's next try."""
+    """A connect met a transient failure: it waits for the user's next try."""
     yield sql(
         "update operations set step = $2, attempts = attempts + 1, updated_at = $3"
         " where edge_account_id = $1 and state = 'running' and kind = 'connect'",
@@ -149,7 +183,7 @@ def leave_pending(edge_account_id: str, step: str, now: int) -> Tx[None]:
 
 
 def drop_connect(account_id: str) -> Tx[None]:
-    """A connect was refused for good before it had a token: nothing of it stays."""
+    """A connect was refused for good, and no token of it can be alive: nothing of it stays."""
     yield sql("delete from operations where account_id = $1", account_id)
     yield sql("delete from accounts where id = $1 and sealed_token is null", account_id)
 
@@ -163,50 +197,77 @@ def finish_connect(
     token_name: str,
     token_expires_at: int | None,
     sealed_token: bytes,
+    bootstrap_expires_at: int,
+    revoke_tokens: Sequence[str],
     now: int,
 ) -> Tx[Account]:
-    """Store the working token and begin the install. The account is still `pending`: the answer to the connect."""
+    """Store the working token and begin the install. The account is still `pending`: the answer to the connect.
+
+    The warnings that hold until the bootstrap token and the tokens of lost tries are known to be gone are stored with
+    it, so that a process killed before that leaves them; the answer, given before anything of it is known, has none.
+    """
+    warnings: list[AccountWarning] = ["bootstrap_not_deleted"]
+    if revoke_tokens:
+        warnings.append("orphan_not_deleted")
     yield sql(
-        "update accounts set token_id = $2, token_name = $3, token_expires_at = $4, sealed_token = $5, error = null"
-        " where id = $1",
+        "update accounts set token_id = $2, token_name = $3, token_expires_at = $4, sealed_token = $5, error = null,"
+        " warnings = $6, revoke_tokens = $7, bootstrap_expires_at = $8 where id = $1",
         account_id,
         token_id,
         token_name,
         token_expires_at,
         sealed_token,
+        json.dumps(warnings),
+        json.dumps(list(revoke_tokens)),
+        bootstrap_expires_at,
     )
+    yield from operations.note_made(operation_id, token_asked_at=0)  # it is the account's own now
     yield from operations.finish(operation_id, now)
-    account = yield from account_by_id(account_id)
-    edge_account_id = present(account).edge_account_id
-    yield from operations.add(install_operation_id, account_id, edge_account_id, "install", "database", now)
-    return present(account)
+    account = present((yield from account_by_id(account_id)))
+    yield from operations.add(install_operation_id, account_id, account.edge_account_id, "install", "database", now)
+    return replace(account, warnings=(), revoke_tokens=())
 
 
-def lose_bootstrap(account_id: str, operation_id: str, error: JsonObject, now: int) -> Tx[None]:
-    """The connect was cut short: the error names the token to revoke (rule A8)."""
+def bootstrap_gone(account_id: str) -> Tx[None]:
+    """The bootstrap token was deleted, or its day is over: no token that it asked for can come any more.
+
+    Names of tokens to revoke stay only where it was not possible to look for them.
+    """
+    account = yield from unwarn(account_id, "bootstrap_not_deleted")
+    kept = account.revoke_tokens if account is not None and "orphan_not_deleted" in account.warnings else ()
+    yield sql(
+        "update accounts set bootstrap_expires_at = null, revoke_tokens = $2 where id = $1",
+        account_id,
+        json.dumps(kept),
+    )
+
+
+def lose_bootstrap(account_id: str, error: JsonObject, now: int) -> Tx[None]:
+    """The connect ended with tokens that may be alive: the record stays, and its error names them (rule A8)."""
     yield sql(
         "update accounts set state = 'bootstrap_lost', error = $2 where id = $1 and sealed_token is null",
         account_id,
         json.dumps(error),
     )
-    yield from operations.fail(operation_id, error, now)
+    operation = yield from operations.running(account_id)
+    if operation is not None:
+        yield from operations.fail(operation.id, error, now)
 
 
 # ---------------------------------------------------------------------------------------------------------- changes
 
 
 def move(account_id: str, from_states: Sequence[AccountState], to: AccountState, error: JsonObject | None) -> Tx[bool]:
-    """Change the state if it still is one of `from_states`; warnings stay. Returns whether it did."""
-    account = yield from locked(account_id)
-    if account is None or account.state not in from_states:
-        return False
-    yield sql(
-        "update accounts set state = $2, error = $3 where id = $1",
+    """Change the state if it still is one of `from_states`. Returns whether it did."""
+    rows = yield sql(
+        f"update accounts set state = $2, error = $3 where id = $1"  # noqa: S608  # placeholders only
+        f" and state in ({placeholders(len(from_states), first=4)}) returning id",
         account_id,
         to,
-        _dump(with_warnings(error, _warnings(account.error))),
+        _dump(error),
+        *from_states,
     )
-    return True
+    return bool(rows)
 
 
 def note_crash(edge_account_id: str, note: JsonObject) -> Tx[None]:
@@ -231,17 +292,37 @@ def crashed_edge_accounts() -> Tx[list[str]]:
 _CRASH = '{"code": "internal", %'
 
 
-def warn(account_id: str, warning: str) -> Tx[None]:
-    """Add a warning to the account's error object."""
+def warn(account_id: str, warning: AccountWarning) -> Tx[None]:
+    """Add a warning, until its cause is gone."""
     account = yield from locked(account_id)
     if account is not None:
-        noted = with_warnings(account.error, {*_warnings(account.error), warning})
-        yield sql("update accounts set error = $2 where id = $1", account_id, _dump(noted))
+        yield from _set_warnings(account, {*account.warnings, warning})
+
+
+def unwarn(account_id: str, warning: AccountWarning) -> Tx[Account | None]:
+    """Its cause is gone. Returns the account as it was."""
+    account = yield from locked(account_id)
+    if account is not None and warning in account.warnings:
+        yield from _set_warnings(account, {*account.warnings} - {warning})
+    return account
+
+
+def _set_warnings(account: Account, warnings: set[AccountWarning]) -> Tx[None]:
+    yield sql("update accounts set warnings = $2 where id = $1", account.id, json.dumps(sorted(warnings)))
+
+
+def seek_database(account_id: str, now: int) -> Tx[None]:
+    """There is no database of the worker's name, and one is about to be asked for: what is found later is ours."""
+    yield sql("update accounts set database_sought_at = $2 where id = $1", account_id, now)
 
 
 def set_database(account_id: str, database_id: str) -> Tx[None]:
     """A new database: the worker's configuration is to be written from the start."""
-    yield sql("update accounts set database_id = $2, synced_version = 0 where id = $1", account_id, database_id)
+    yield sql(
+        "update accounts set database_id = $2, database_sought_at = null, synced_version = 0 where id = $1",
+        account_id,
+        database_id,
+    )
 
 
 def forget_database(account_id: str) -> Tx[None]:
@@ -275,33 +356,20 @@ def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
     if account is None:
         return
     operation = yield from operations.running(account_id)
-    confirmed = push.install == account.install_id
     if operation is not None and operation.step == operations.SELFCHECK and operation.id == push.install:
         yield from operations.finish(operation.id, push.at)
-    warnings = _warnings(account.error) - ({"not_confirmed"} if confirmed else set())
-    state = "ready" if account.state == "no_connection" else account.state
+    if push.install == account.install_id:
+        yield from unwarn(account_id, "not_confirmed")
     yield sql(
-        "update accounts set push = $2, state = $3, error = $4 where id = $1",
+        "update accounts set push = $2, heard_at = $3,"
+        " state = case when state = 'no_connection' then 'ready' else state end where id = $1",
         account_id,
         json.dumps(vars(push)),
-        state,
-        _dump(with_warnings(account.error, warnings)),
+        push.at,
     )
 
 
 # ------------------------------------------------------------------------------------------------------------- rows
-
-
-def with_warnings(error: JsonObject | None, warnings: set[str]) -> JsonObject | None:
-    """`error` with these warnings in the place of its own; None when nothing is left to say."""
-    noted: JsonObject = {name: value for name, value in (error or {}).items() if name != "warnings"}
-    if warnings:
-        noted["warnings"] = sorted(warnings)
-    return noted or None
-
-
-def _warnings(error: JsonObject | None) -> set[str]:
-    return set(cast("list[str]", (error or {}).get("warnings", [])))
 
 
 def _with_link_host(rows: list[Row]) -> Tx[Account | None]:
@@ -330,12 +398,17 @@ def _account(row: Row, host: Row | None) -> Account:
         token_expires_at=row["token_expires_at"],
         sealed_token=row["sealed_token"],
         error=_load(row["error"]),
+        warnings=tuple(json.loads(row["warnings"])),
+        revoke_tokens=tuple(json.loads(row["revoke_tokens"])),
+        bootstrap_expires_at=row["bootstrap_expires_at"],
         database_id=row["database_id"],
+        database_sought_at=row["database_sought_at"],
         script_etag=row["script_etag"],
         edge_bundle=row["edge_bundle"],
         edge_schema=row["edge_schema"],
         installed_at=row["installed_at"],
         install_id=row["install_id"],
+        heard_at=row["heard_at"],
         config_version=row["config_version"],
         synced_version=row["synced_version"],
         push=WorkerPush(**json.loads(row["push"])) if row["push"] else None,

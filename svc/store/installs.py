@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, NotFound
+from svc.errors import Conflict, NotFound, ServiceError
 from svc.store import accounts, operations
 from svc.store.tx import Tx, sql
 
@@ -32,11 +32,9 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     if busy is not None:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
+    yield from accounts.unwarn(account_id, "not_confirmed")  # what it was said of is about to be replaced
     yield sql("update accounts set state = 'installing', error = null where id = $1", account_id)
-    account = yield from accounts.account_by_id(account_id)
-    if account is None:
-        raise NotFound
-    return account
+    return accounts.present((yield from accounts.account_by_id(account_id)))
 
 
 def installing(account_id: str) -> Tx[None]:
@@ -44,11 +42,23 @@ def installing(account_id: str) -> Tx[None]:
     yield sql("update accounts set state = 'installing', error = null where id = $1 and state = 'pending'", account_id)
 
 
-def installed(operation: Operation, *, bundle: str, schema: int, script_etag: str, now: int) -> Tx[None]:
-    """Script, database and cron are in place: the account is ready and the worker has to confirm itself."""
+def begin_upload(operation: Operation, key_digest: str, now: int) -> Tx[None]:
+    """An upload with the worker key of this digest is about to be sent.
+
+    Whatever becomes of it, its pushes are accepted, and the script that it may leave is known as ours.
+    """
+    yield from accounts.add_worker_key(operation.account_id, key_digest)
+    yield from operations.count_uploads(operation.id, 1)
+    yield from operations.set_step(operation.id, "script", now)
+
+
+def uploaded(
+    operation: Operation, *, bundle: str, schema: int, script_etag: str, key_digest: str, keys_until: int, now: int
+) -> Tx[None]:
+    """The worker is at the platform; the keys of the ones before it are accepted until `keys_until` (rule W7)."""
     yield sql(
-        "update accounts set state = 'ready', edge_bundle = $2, edge_schema = $3, script_etag = $4,"
-        " installed_at = $5, install_id = $6 where id = $1",
+        "update accounts set edge_bundle = $2, edge_schema = $3, script_etag = $4, installed_at = $5, install_id = $6"
+        " where id = $1",
         operation.account_id,
         bundle,
         schema,
@@ -56,24 +66,25 @@ def installed(operation: Operation, *, bundle: str, schema: int, script_etag: st
         now,
         operation.id,
     )
-    yield from operations.set_step(operation.id, operations.SELFCHECK, {}, now)
+    yield from accounts.retire_worker_keys(operation.account_id, key_digest, keys_until)
+    yield from operations.count_uploads(operation.id, -1)
+
+
+def installed(operation: Operation, now: int) -> Tx[None]:
+    """Script, database and cron are in place: the account is ready and the worker has to confirm itself."""
+    yield sql("update accounts set state = 'ready', heard_at = $2 where id = $1", operation.account_id, now)
+    yield from operations.set_step(operation.id, operations.SELFCHECK, now)
 
 
 def fail_install(operation: Operation, error: JsonObject, now: int) -> Tx[None]:
     """The install has failed: the account is connected, without a worker that is known to run (rule A12)."""
     yield from operations.fail(operation.id, error, now)
-    account = yield from accounts.locked(operation.account_id)
-    if account is not None:
-        kept = set((account.error or {}).get("warnings", []))  # type: ignore[call-overload]  # a list of text
-        yield sql(
-            "update accounts set state = 'connected', error = $2 where id = $1",
-            operation.account_id,
-            json.dumps(accounts.with_warnings(error, kept)),
-        )
+    yield sql(
+        "update accounts set state = 'connected', error = $2 where id = $1", operation.account_id, json.dumps(error)
+    )
 
 
 def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
     """The worker did not confirm itself in time: a warning; the state stays (rule A11)."""
-    message = "The worker did not report itself on its first cron."
-    yield from operations.fail(operation.id, {"code": "self_check_timeout", "message": message}, now)
+    yield from operations.fail(operation.id, ServiceError("self_check_timeout").note(), now)
     yield from accounts.warn(operation.account_id, "not_confirmed")

@@ -5,20 +5,32 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from svc.errors import Invalid
 from svc.model import LinkHost, RouteState
+from svc.store.links import links_to
+from svc.store.targets import path_segments, used_codes
 from svc.store.tx import Row, Tx, sql
-from svc.store.versions import bump_version
+from svc.store.versions import bump_version, lock_account
 
 if TYPE_CHECKING:
     from svc.model import JsonObject
 
+# Links that a refusal names: enough to find the pattern, few enough to read.
+_LINKS_NAMED = 10
+
 
 def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
-    """Set the link host; one that it replaces stays as `deleted` until its route is removed."""
+    """Set the link host; one that it replaces stays as `deleted` until its route is removed.
+
+    Raises NotFound; Invalid: a link leads to `host`, so that clicks would go round, or the path of the site on `host`
+    is the code of a link.
+    """
+    yield from lock_account(account_id)
     hosts = yield sql("select * from link_hosts where account_id = $1 and state <> 'deleted'", account_id)
     current = link_host_of(hosts[0]) if hosts else None
     if current is not None and current.host == host and current.zone_id == zone_id:
         return current
+    yield from _check_host(account_id, host)
     version = yield from bump_version(account_id)
     yield sql("update link_hosts set state = 'deleted' where account_id = $1 and host <> $2", account_id, host)
     yield sql(
@@ -31,6 +43,16 @@ def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
         version,
     )
     return LinkHost(host, zone_id, "route_pending", None, None, version)
+
+
+def _check_host(account_id: str, host: str) -> Tx[None]:
+    looping = yield from links_to(account_id, host)
+    segments = yield from path_segments(account_id, host)
+    hidden = yield from used_codes(account_id, segments)
+    issues = [("host", f"the link {link.code} leads to this host") for link in looping[:_LINKS_NAMED]]
+    issues += [("host", f"the link {code} would be hidden by the counter of the site on this host") for code in hidden]
+    if issues:
+        raise Invalid(issues, "The links of the account do not allow this host; details.issues names them.")
 
 
 def set_link_host_route(

@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, Forbidden
+from svc.errors import Conflict, Forbidden, Invalid
 from svc.model import Link, Rule
-from svc.store.targets import listing
+from svc.store.targets import listing, path_segments
 from svc.store.tx import Row, Tx, placeholders, sql
 from svc.store.users import lock_user
 from svc.store.versions import bump_version
@@ -22,14 +22,21 @@ CLICK_DAYS = 7
 def add_link(link: Link, limit: int) -> Tx[Link]:
     """Add a link under a new version of its account's configuration; returns it with that version.
 
-    Raises NotFound (no such account), Conflict link_host_required, Conflict link_exists (its code is taken in the
-    account), Forbidden limit_reached (its user has `limit` links).
+    Raises NotFound (no such account), Conflict link_host_required, Invalid (a target is on the link host: clicks would
+    go round), Conflict link_exists (its code is taken in the account, also by the path of a site on the link host),
+    Forbidden limit_reached (its user has `limit` links).
     """
     yield from lock_user(link.user_id)
     added = replace(link, version=(yield from bump_version(link.account_id)))
     hosts = yield sql("select host from link_hosts where account_id = $1 and state <> 'deleted'", link.account_id)
     if not hosts:
         raise Conflict("link_host_required")
+    link_host = hosts[0]["host"]
+    issues = [(name, "must not be on the link host") for name in link.targets_on(link_host)]
+    if issues:
+        raise Invalid(issues)
+    if link.code in (yield from path_segments(link.account_id, link_host)):
+        raise Conflict("link_exists", "The code is the path of the counter of the site on the link host.")
     rows = yield sql(
         "insert into links (id, account_id, user_id, code, url, rules, state, version, created_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
@@ -49,6 +56,17 @@ def add_link(link: Link, limit: int) -> Tx[Link]:
     if (yield from count_links(link.user_id)) > limit:
         raise Forbidden("limit_reached", f"The limit of {limit} links is reached.")
     return added
+
+
+def links_to(account_id: str, host: str) -> Tx[list[Link]]:
+    """The account's links with a target on `host` (in lower case), oldest first."""
+    rows = yield sql(
+        "select * from links where account_id = $1 and state = 'active'"
+        " and (lower(url) like $2 or lower(rules) like $2) order by created_at, id",
+        account_id,
+        f"%{host}%",  # no character of a host name is a wildcard; what is found is looked at again
+    )
+    return [link for link in map(_link, rows) if link.targets_on(host)]
 
 
 def count_links(user_id: int) -> Tx[int]:

@@ -32,10 +32,23 @@ def latest(account_id: str) -> Tx[Operation | None]:
     return _operation(rows[0]) if rows else None
 
 
-def ids_of_kind(account_id: str, kind: OperationKind) -> Tx[list[str]]:
-    """The ids of all operations of a kind that the account ever had."""
-    rows = yield sql("select id from operations where account_id = $1 and kind = $2", account_id, kind)
+def with_open_token(account_id: str) -> Tx[list[Operation]]:
+    """The account's connects that may have left a token at the platform, oldest first."""
+    rows = yield sql(
+        "select * from operations where account_id = $1 and kind = 'connect' order by created_at, id", account_id
+    )
+    return [operation for operation in map(_operation, rows) if operation.made.get("token_asked_at")]
+
+
+def with_open_upload(account_id: str) -> Tx[list[str]]:
+    """The ids of the account's operations with an upload whose answer was never recorded."""
+    rows = yield sql("select id from operations where account_id = $1 and open_uploads > 0", account_id)
     return [row["id"] for row in rows]
+
+
+def count_uploads(operation_id: str, change: int) -> Tx[None]:
+    """One more upload is begun (1), or its answer is recorded (-1)."""
+    yield sql("update operations set open_uploads = open_uploads + $2 where id = $1", operation_id, change)
 
 
 def add(
@@ -58,21 +71,21 @@ def add(
     return _operation(rows[0])
 
 
-def set_step(operation_id: str, step: str, made: dict[str, str | int], now: int) -> Tx[None]:
-    """The operation has come to `step`; `made` is added to what was made outside."""
+def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
+    """The operation has come to `step`."""
+    yield sql("update operations set step = $2, updated_at = $3 where id = $1", operation_id, step, now)
+
+
+def note_made(operation_id: str, **made: str | int) -> Tx[None]:
+    """Add to what the operation has asked of the platform; the keys are those of `Operation.made`."""
     rows = yield sql("select made from operations where id = $1", operation_id)
-    merged = {**json.loads(rows[0]["made"]), **made} if rows else made
-    yield sql(
-        "update operations set step = $2, made = $3, updated_at = $4 where id = $1",
-        operation_id,
-        step,
-        json.dumps(merged),
-        now,
-    )
+    if rows:
+        merged = {**json.loads(rows[0]["made"]), **made}
+        yield sql("update operations set made = $2 where id = $1", operation_id, json.dumps(merged))
 
 
 def count_attempt(operation_id: str, now: int) -> Tx[None]:
-    """One more try met a passing failure."""
+    """One more try met a transient failure."""
     yield sql("update operations set attempts = attempts + 1, updated_at = $2 where id = $1", operation_id, now)
 
 
@@ -101,6 +114,7 @@ def _operation(row: Row) -> Operation:
         error=json.loads(row["error"]) if row["error"] else None,
         attempts=row["attempts"],
         made=json.loads(row["made"]),
+        open_uploads=row["open_uploads"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden
+from svc.ids import new_site_path
 from svc.model import Retiring, RouteState, Site
-from svc.store.targets import listing
+from svc.store.targets import first_segment, listing, used_codes
 from svc.store.tx import Row, Tx, placeholders, sql
 from svc.store.users import lock_user
 from svc.store.versions import bump_version
@@ -21,13 +22,21 @@ if TYPE_CHECKING:
 
 
 def add_site(site: Site, limit: int) -> Tx[Site]:
-    """Add a site under a new version of its account's configuration; returns it with that version.
+    """Add a site under a new version of its account's configuration; returns it as it is stored.
 
+    On the link host it gets another path when its own begins with the code of a link.
     Raises NotFound (no such account), Conflict site_exists (its host is taken in the account), Forbidden
     limit_reached (its user has `limit` sites).
     """
     yield from lock_user(site.user_id)
     added = replace(site, version=(yield from bump_version(site.account_id)))
+    on_link_host = yield sql(
+        "select 1 from link_hosts where account_id = $1 and host = $2 and state <> 'deleted'",
+        site.account_id,
+        site.host,
+    )
+    while on_link_host and (yield from used_codes(site.account_id, [first_segment(added.path)])):
+        added = replace(added, path=new_site_path())
     rows = yield sql(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths, route_id,"
         " error, version, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"

@@ -7,9 +7,37 @@ from typing import TYPE_CHECKING, Literal
 from svc.store.tx import placeholders, sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from svc.store.tx import Parameter, Statement
+    from svc.store.tx import Parameter, Statement, Tx
+
+
+def path_segments(account_id: str, host: str) -> Tx[set[str]]:
+    """The first segments of the paths of the account's site on `host`, retiring ones included."""
+    rows = yield sql(
+        "select path from sites where account_id = $1 and host = $2 and state <> 'deleted'"
+        " union all select r.path from retiring_paths r join sites s on s.id = r.site_id"
+        " where s.account_id = $1 and s.host = $2 and s.state <> 'deleted'",
+        account_id,
+        host,
+    )
+    return {first_segment(row["path"]) for row in rows}
+
+
+def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
+    """Those of `codes` that are links of the account."""
+    rows = yield sql(
+        "select code from links where account_id = $1 and state = 'active'"  # noqa: S608  # placeholders only
+        f" and code in ({placeholders(len(codes), first=2)}) order by code",
+        account_id,
+        *codes,
+    )
+    return [row["code"] for row in rows]
+
+
+def first_segment(path: str) -> str:
+    """`ab3` of `/ab3/x9k`."""
+    return path.split("/")[1]
 
 
 def listing(

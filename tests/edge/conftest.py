@@ -2,53 +2,39 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
-from edge_worker.emulator.process import Emulator
 from svc.config import Edge as EdgeConfig
 from svc.edge.client import open_edge
 from svc.edge.tokens import WORKING_RIGHTS
+from tests.emulated import emulator_process, fresh
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from edge_worker.emulator.process import Customer
+    from edge_worker.emulator.process import Customer, Emulator
     from svc.edge.client import Access, Edge
+    from tests.emulated import Running
 
-ROOT = Path(__file__).parents[2]
 # The API's calls on an account, or on the platform's zones: method and path, in the order in which they came.
 Calls = list[tuple[str, str]]
 
 
 @pytest.fixture(scope="session")
-def emulator_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, str], int]]:
-    """A polite emulator: no delays but those that a test asks for. Its addresses and its process id."""
-    state = tmp_path_factory.mktemp("emulator")
-    command = [sys.executable, "-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0", f"--state={state}"]
-    command += ["--token-delay-ms=0", "--slow-one-in=0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
-        assert process.stdout is not None
-        yield json.loads(process.stdout.readline()), process.pid
-        process.terminate()
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One for the whole run."""
+    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
+        yield running
 
 
 @pytest.fixture
-async def emulator(emulator_process: tuple[dict[str, str], int]) -> AsyncIterator[Emulator]:
-    """The emulator's control, without faults and with an empty log."""
-    ready, pid = emulator_process
-    async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
-        running = Emulator(ready, client, pid)
-        await running.clear_faults()
-        await running.forget_requests()
-        yield running
+async def emulator(emulated: Running) -> AsyncIterator[Emulator]:
+    """Its control."""
+    async with fresh(emulated) as control:
+        yield control
 
 
 @pytest.fixture

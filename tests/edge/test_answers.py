@@ -20,10 +20,11 @@ def refusal(code: int, message: str = "no") -> bytes:
 @pytest.mark.parametrize(
     ("status", "edge_code", "code", "repeat"),
     [
-        (403, 10000, "permission_error", "settling"),
-        (401, 1000, "revoked", "settling"),
-        (403, 9109, "revoked", "settling"),
-        (401, 10000, "revoked", "settling"),
+        (403, 10000, "permission_error", "credential"),
+        (403, 7403, "permission_error", "credential"),
+        (401, 1000, "revoked", "credential"),
+        (403, 9109, "revoked", "credential"),
+        (401, 10000, "revoked", "credential"),
         (400, 10072, "cron_limit", "never"),
         (409, 7502, "name_taken", "never"),
         (400, 10040, "name_taken", "never"),

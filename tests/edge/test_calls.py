@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import trio
+import trio.testing
 
 from svc.config import Edge as EdgeConfig
 from svc.edge import d1, routes, tokens, workers, zones
@@ -197,11 +198,53 @@ async def test_a_refusal_that_cannot_be_judged_accuses_nobody(
         await workers.get_script(at, "svc-edge")
 
 
+@pytest.mark.rule("A20")
+@pytest.mark.parametrize(("status", "code"), [(403, 10000), (403, 7403), (401, 1000), (403, 9109)])
+async def test_a_stray_refusal_of_the_token_is_asked_about_again_before_it_is_believed(
+    at: Access, emulator: Emulator, calls: Calls, status: int, code: int
+) -> None:
+    await emulator.fault("refuse", f"{at.account_path}/workers/*", times=2, status=status, code=code)
+    assert await workers.get_script(at, "svc-edge") is None
+    assert len(await calls()) == 3
+    await emulator.fault("refuse", f"{at.account_path}/d1/*", method="POST", status=status, code=code)
+    assert (await d1.create(at, "svc-edge")).name == "svc-edge"
+
+
+@pytest.mark.rule("A20")
+async def test_a_stray_refusal_of_the_tokens_own_check_does_not_make_it_revoked(
+    edge: Edge, emulator: Emulator, customer: Customer
+) -> None:
+    _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
+    at = edge.access(customer.account_id, value)
+    await emulator.fault("refuse", f"{at.account_path}/tokens/verify", status=401, code=1000)
+    with pytest.raises(EdgeRefused) as caught:
+        await workers.get_script(at, "svc-edge")
+    assert caught.value.code == "permission_error"
+
+
+async def test_one_users_slow_calls_leave_places_for_the_others(
+    emulator: Emulator, customer: Customer, working_token: str
+) -> None:
+    other = await emulator.create_account([])
+    config = EdgeConfig(api_base_url=emulator.api, timeout_s=30, concurrency=4, concurrency_per_user=2)
+    async with open_edge(config) as edge:
+        slow = edge.access(customer.account_id, working_token, user_id=1)
+        quick = edge.access(other.account_id, other.bootstrap_token, user_id=2)
+        await emulator.fault("slow", f"{slow.account_path}/*", times=None, delay_s=30)
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(workers.get_script, slow, "svc-edge")
+            await trio.testing.wait_all_tasks_blocked()
+            with trio.fail_after(5):
+                assert (await tokens.verify(quick)).status == "active"
+            nursery.cancel_scope.cancel()
+
+
 async def test_a_new_token_is_waited_for_while_it_settles(
     edge: Edge, emulator: Emulator, customer: Customer, calls: Calls
 ) -> None:
     rights = ["Workers Scripts Write", "D1 Write"]
-    _, value = await emulator.create_token(customer.account_id, rights=rights, delay_ms=300)
+    _, value = await emulator.create_token(customer.account_id, rights=rights, delay_ms=1500)
     at = edge.access(customer.account_id, value)
     with pytest.raises(EdgeRefused):
         await workers.get_script(at, "svc-edge")

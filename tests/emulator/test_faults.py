@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+import trio
 
 if TYPE_CHECKING:
-    from edge_worker.emulator.process import Emulator
+    from edge_worker.emulator.process import Customer, Emulator
     from tests.emulator.clients import Api
 
 
@@ -29,6 +31,37 @@ async def test_a_dropped_call_is_done_or_not(emulator: Emulator, api: Api, kind:
     await api.result("POST", path, json=body)
     logged = [entry for entry in await emulator.requests() if entry["fault"]]
     assert [(entry["method"], entry["fault"]) for entry in logged] == [("POST", kind)]
+
+
+async def test_a_call_whose_caller_has_left_is_carried_out_whole(emulator: Emulator, api: Api) -> None:
+    await emulator.fault("slow", "*/d1/database", method="POST", delay_s=0.2)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(api.call, "POST", f"{api.account}/d1/database", json={"name": "late"}))
+        with trio.fail_after(10):
+            while not await emulator.requests():
+                pass
+        nursery.cancel_scope.cancel()
+    made: list[dict[str, str]] = []
+    with trio.fail_after(10):
+        while not made:
+            made = await api.result("GET", f"{api.account}/d1/database")
+    assert await api.query(made[0]["uuid"], "select 1 as n") == [{"n": 1}]
+
+
+async def test_the_log_knows_the_token_of_a_call_that_is_under_way(
+    emulator: Emulator, customer: Customer, api: Api
+) -> None:
+    token_id, value = await emulator.create_token(customer.account_id, rights=["D1 Read"])
+    await emulator.fault("slow", "*/d1/database", method="GET", delay_s=30)
+    async with trio.open_nursery() as nursery:
+        headers = {"Authorization": f"Bearer {value}"}
+        nursery.start_soon(partial(api.client.get, f"{api.account}/d1/database", headers=headers))
+        with trio.fail_after(10):
+            while not (calls := await emulator.requests()):
+                pass
+        assert [(call["status"], call["token_id"]) for call in calls] == [(None, token_id)]
+        assert value not in str(calls)
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_fault_says_what_it_was_told(emulator: Emulator, api: Api) -> None:

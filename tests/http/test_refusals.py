@@ -11,7 +11,7 @@ import pytest
 from pydantic_core import ValidationError
 from pydantic_core._pydantic_core import list_all_errors
 
-from svc.errors import CATALOGUE, Invalid
+from svc.errors import CATALOGUE, Code, Invalid
 from svc.http import app as app_module
 from svc.http import bodies
 from svc.http.bodies import Body, NewKey, NewLink, NewSite, parse_body
@@ -83,13 +83,13 @@ def is_refused(answer: Any, path: str, raw: bytes) -> None:
         assert 1 <= len(answer.body["error"]["details"]["issues"]) <= 20
 
 
-def is_error(answer: Any, status: int, code: str) -> None:
+def is_error(answer: Any, status: int, code: Code) -> None:
     assert (answer.status, answer.code) == (status, code), answer.raw
     error = answer.body["error"]
     assert set(answer.body) == {"error"}
     assert set(error) <= {"code", "message", "details"}
     assert error["message"]
-    assert CATALOGUE[code][0] == status
+    assert CATALOGUE[code].status == status
     assert len(answer.raw) < 10_000
     assert answer.headers["X-Request-Id"].startswith("req_")
 

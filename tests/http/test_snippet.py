@@ -8,7 +8,8 @@ import re
 
 import pytest
 
-from svc.http.sites import new_name, new_path
+from svc.http.sites import new_name
+from svc.ids import new_site_path
 from svc.snippet import PATH_MARK, csp_hash, inline, script_tag
 from svc.worker import load_bundle
 
@@ -20,7 +21,7 @@ def test_the_inline_snippet_of_the_built_worker_stays_small():
     template = load_bundle().snippet
     assert PATH_MARK in template
     for _ in range(200):
-        made = inline(template, new_path())
+        made = inline(template, new_site_path())
         assert made.startswith("<script>")
         assert made.endswith("</script>")
         assert PATH_MARK not in made
@@ -28,7 +29,7 @@ def test_the_inline_snippet_of_the_built_worker_stays_small():
 
 
 def test_the_csp_hash_is_of_what_stands_between_the_tags():
-    path, template = new_path(), load_bundle().snippet
+    path, template = new_site_path(), load_bundle().snippet
     code = inline(template, path).removeprefix("<script>").removesuffix("</script>")
     assert csp_hash(template, path) == "sha256-" + base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
 
@@ -37,7 +38,7 @@ def test_the_csp_hash_is_of_what_stands_between_the_tags():
 def test_the_script_tag_loads_the_path_and_its_attribute_order_varies_by_site():
     orders = set()
     for _ in range(200):
-        path, name = new_path(), new_name()
+        path, name = new_site_path(), new_name()
         found = TAG.fullmatch(script_tag(path, name))
         assert found
         assert (found["a"] or found["b"]) == f"{path}/{name}.js"
@@ -48,7 +49,7 @@ def test_the_script_tag_loads_the_path_and_its_attribute_order_varies_by_site():
 
 @pytest.mark.rule("S2")
 def test_paths_have_one_or_two_segments_and_differ():
-    paths = {new_path() for _ in range(500)}
+    paths = {new_site_path() for _ in range(500)}
     assert len(paths) == 500
     assert {path.count("/") for path in paths} == {1, 2}
     assert all(re.fullmatch(r"(/[a-z2-7]+){1,2}", path) and len(path) >= 9 for path in paths)

@@ -84,12 +84,22 @@ create table accounts (
     token_expires_at INT,
     sealed_token BYTES,
     error TEXT,
+    -- What needs a hand though the account works: JSON lists of names of warnings, and of tokens at the platform that
+    -- may be alive and that only the customer can revoke.
+    warnings TEXT not null default '[]',
+    revoke_tokens TEXT not null default '[]',
+    -- Null once the bootstrap token is known to be gone.
+    bootstrap_expires_at INT,
     database_id TEXT,
+    -- While the creation of the database has been asked for and its outcome is not recorded.
+    database_sought_at INT,
     script_etag TEXT,
     edge_bundle TEXT,
     edge_schema INT,
     installed_at INT,
     install_id TEXT,
+    -- The worker's last sign of life, or the end of its install.
+    heard_at INT,
     config_version INT not null,
     synced_version INT not null,
     push TEXT,
@@ -108,6 +118,8 @@ create table operations (
     error TEXT,
     attempts INT not null,
     made TEXT not null,
+    -- Uploads of the worker that were begun and whose answer was never recorded: the platform may have taken them.
+    open_uploads INT not null default 0,
     created_at INT not null,
     updated_at INT not null
 );

@@ -1,0 +1,221 @@
+"""The real actors between a real store and the emulated platform, with the application before them.
+
+Wall-clock time stands still unless the test moves it (it begins at the platform's present, whose token and database
+times are compared with it); waits for a next try are real and short.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import httpx
+import pytest
+
+from edge_worker.emulator.process import Customer, Emulator
+from edge_worker.service import eventually
+from svc.actors.context import Context
+from svc.actors.supervisor import open_supervisor
+from svc.clock import system_clock
+from svc.config import Config, Edge, Http, Limits, Mail, Timing, Vault
+from svc.edge.client import open_edge
+from svc.http.app import Deps, create_app
+from svc.mail import open_mailer
+from svc.model import WorkerPush
+from svc.store import accounts
+from svc.vault import open_vault
+from svc.worker import load_bundle
+from tests.clock import FrozenClock
+from tests.emulated import emulator_process, fresh
+from tests.http.conftest import World
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from svc.model import Account, User
+    from svc.store.tx import Store
+    from svc.worker import WorkerBundle
+    from tests.emulated import Running
+    from tests.http.conftest import Answer
+
+
+@pytest.fixture(scope="session")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One for the whole run."""
+    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
+        yield running
+
+
+@pytest.fixture
+async def emulator(emulated: Running) -> AsyncIterator[Emulator]:
+    """Its control."""
+    async with fresh(emulated) as control:
+        yield control
+
+
+@pytest.fixture
+def zone(request: pytest.FixtureRequest) -> str:
+    """The name of the customer's zone: the emulator knows each zone once."""
+    return f"z{abs(hash(request.node.nodeid)) % 10**12}.example"
+
+
+@pytest.fixture
+async def customer(emulator: Emulator, zone: str) -> Customer:
+    """An account at the platform with one zone and a bootstrap token."""
+    return await emulator.create_account([zone])
+
+
+@dataclass
+class Service:
+    """A service that runs: the application, its user, and a customer's account."""
+
+    world: World
+    store: Store
+    clock: FrozenClock
+    emulator: Emulator
+    customer: Customer
+    user: User
+    session: dict[str, str]
+
+    async def call(self, method: str, path: str, json: Any = None) -> Answer:
+        """A request of the user."""
+        return await self.world.call(method, path, json, headers=self.session)
+
+    async def connect(self, token: str | None = None) -> Answer:
+        """POST /v1/accounts with the customer's bootstrap token, or another."""
+        body = {
+            "edge_account_id": self.customer.account_id,
+            "bootstrap_token": token or self.customer.bootstrap_token,
+        }
+        return await self.call("POST", "/v1/accounts", body)
+
+    async def account(self) -> Account:
+        """The account as the store has it."""
+        found = await self.store.read(accounts.account_by_edge_id(self.customer.account_id))
+        assert found is not None
+        return found
+
+    async def shown(self) -> Any:
+        """The account as its user sees it."""
+        return (await self.call("GET", f"/v1/accounts/{(await self.account()).id}")).body["account"]
+
+    async def settled(self, *states: str) -> Any:
+        """The account as its user sees it, once no install is under way; it must be in one of `states`."""
+
+        async def look() -> Any:
+            shown = await self.shown()
+            return None if shown["state"] in ("pending", "installing") else shown
+
+        shown = await eventually(look)
+        assert shown["state"] in states, shown
+        return shown
+
+    async def ready(self) -> str:
+        """Connect and install; the account's id."""
+        answer = await self.connect()
+        assert answer.status == 202, answer.raw
+        shown = await self.settled("ready")
+        return str(shown["id"])
+
+    async def confirmed(self) -> None:
+        """The worker reports itself: no operation is under way from here on."""
+        account = await self.account()
+        assert account.install_id is not None
+        push = WorkerPush(self.clock(), "bundle", 1, 0, None, {}, account.install_id)
+        await self.store.run(accounts.record_push(account.id, push))
+
+    async def held(self) -> Any:
+        """What the platform holds of the customer."""
+        return (await self.emulator.state())["accounts"][self.customer.account_id]
+
+    async def token_names(self) -> list[str]:
+        """The names of the working tokens at the platform."""
+        tokens = (await self.held())["tokens"].values()
+        return sorted(token["name"] for token in tokens if token["name"].startswith("svc-"))
+
+    async def as_platform(self, method: str, path: str, token: str, **more: Any) -> httpx.Response:
+        """A call of the customer's own hand on the platform."""
+        async with httpx.AsyncClient(base_url=self.emulator.api, trust_env=False) as client:
+            headers = {"Authorization": f"Bearer {token}"}
+            answer = await client.request(method, path, headers=headers, **more)
+        assert answer.is_success, answer.text
+        return answer
+
+
+@dataclass
+class Place:
+    """Where a service can run, more than once: what stays when it ends is here."""
+
+    store: Store
+    clock: FrozenClock
+    emulator: Emulator
+    customer: Customer
+    folder: Path
+    edge: dict[str, Any] = field(default_factory=dict)
+    timing: dict[str, Any] = field(default_factory=dict)
+    _owner: tuple[User, dict[str, str]] | None = None
+
+    @cached_property
+    def bundle(self) -> WorkerBundle:
+        """The worker as it was built."""
+        return load_bundle()
+
+    def upgrade(self) -> None:
+        """The service comes with another worker from the next start on."""
+        self.bundle = replace(self.bundle, module=self.bundle.module + b"\n// newer", sha256="newer")
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Service]:
+        """The service, until the block ends; work under way is then cut short."""
+        edge_config = Edge(
+            api_base_url=self.emulator.api, **{"timeout_s": 5, "connect_s": 20, "retries": 1, **self.edge}
+        )
+        config = Config(
+            http=Http(base_url="https://svc.example"),
+            edge=edge_config,
+            mail=Mail(folder=self.folder / "mail"),
+            limits=Limits(sign_ins_per_minute=10_000),
+            timing=Timing(**{"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, **self.timing}),
+        )
+        async with open_edge(edge_config, first_wait_s=0.02) as edge, open_mailer(config.mail) as mailer:
+            context = Context(
+                store=self.store,
+                edge=edge,
+                vault=open_vault(Vault(key_file=self.folder / "vault.key"), {}),
+                config=config,
+                clock=self.clock,
+                bundle=self.bundle,
+                push_url="https://svc.example/edge/push",
+            )
+            async with open_supervisor(context) as supervisor:
+                deps = Deps(
+                    store=self.store,
+                    supervisor=supervisor,
+                    config=config,
+                    clock=self.clock,
+                    mailer=mailer,
+                    base_url=config.http.base_url,
+                    bundle=self.bundle,
+                )
+                none = cast("Any", None)
+                world = World(create_app(deps), self.store, self.clock, none, mailer, self.folder / "mail", config)
+                if self._owner is None:
+                    user = await world.user()
+                    self._owner = user, await world.session(user)
+                yield Service(world, self.store, self.clock, self.emulator, self.customer, *self._owner)
+
+
+@pytest.fixture
+def place(store: Store, emulator: Emulator, customer: Customer, tmp_path: Path) -> Place:
+    """On each store in turn."""
+    return Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
+
+
+@pytest.fixture
+async def service(place: Place) -> AsyncIterator[Service]:
+    """One that runs for the whole test."""
+    async with place.running() as running:
+        yield running

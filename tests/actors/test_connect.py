@@ -1,0 +1,162 @@
+"""No token is left alive that nobody can name, and no warning goes before its cause."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from edge_worker.service import eventually
+from svc.clock import DAY_MS
+
+TOKENS = "/accounts/*/tokens"
+
+
+def names(answer):
+    """The tokens that an error object asks to revoke."""
+    return sorted(answer["error"]["details"]["revoke_tokens"])
+
+
+async def begun_connect(service, method, path):
+    """A connect that is under way at its call of `path`, to be cut short by the end of the service."""
+    await service.emulator.fault("slow", path, method=method, delay_s=30)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(service.connect)
+        while not [call for call in await service.emulator.requests() if call["fault"]]:
+            pass
+        nursery.cancel_scope.cancel()
+
+
+async def connected_with_one_token(service):
+    """A connect that works; the account's own token is then the only one."""
+    answer = await service.connect()
+    assert answer.status == 202, answer.raw
+    shown = await service.settled("ready")
+    assert await service.token_names() == [shown["token"]["name"]]
+    assert shown["error"] is None
+    return shown
+
+
+@pytest.mark.rule("A4", "A5")
+async def test_a_lost_creation_that_cannot_be_cleaned_up_is_named_until_it_is_gone(service):
+    await service.emulator.fault("drop_after", TOKENS, method="POST")
+    await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
+    answer = await service.connect()
+    assert (answer.status, answer.code) == (502, "orphan_not_deleted")
+    shown = await service.shown()
+    assert shown["state"] == "bootstrap_lost"
+    assert names(answer.body) == names(shown) == await service.token_names()
+    assert shown["error"]["details"]["revoke_token"] in names(shown)
+
+    answer = await service.connect()  # as long as it cannot be deleted
+    assert (answer.code, names(answer.body)) == ("orphan_not_deleted", await service.token_names())
+
+    await service.emulator.clear_faults()
+    assert (await connected_with_one_token(service))["id"] == shown["id"]
+
+
+@pytest.mark.rule("A4")
+@pytest.mark.parametrize("refused", ["*/workers/scripts", "*/d1/database"])
+async def test_a_token_that_does_not_work_and_cannot_be_deleted_is_named(service, refused):
+    await service.emulator.fault("refuse", refused, method="GET", times=None, status=400, code=1)
+    await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
+    answer = await service.connect()
+    assert (answer.status, answer.code) == (502, "token_check_failed")
+    assert names(answer.body) == names(await service.shown()) == await service.token_names()
+    await service.emulator.clear_faults()
+    await connected_with_one_token(service)
+
+
+@pytest.mark.rule("A4")
+async def test_a_token_that_does_not_work_is_deleted_and_no_record_stays(service):
+    await service.emulator.fault("refuse", "*/workers/scripts", method="GET", times=None, status=400, code=1)
+    answer = await service.connect()
+    assert answer.code == "token_check_failed"
+    assert await service.token_names() == []
+    assert (await service.call("GET", "/v1/accounts")).body["accounts"] == []
+
+
+@pytest.mark.rule("A3")
+async def test_a_bootstrap_token_that_may_not_write_tokens_is_told_so(service):
+    rights = ["Account Settings Read", "Account API Tokens Read"]
+    _, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
+    answer = await service.connect(token)
+    assert (answer.status, answer.code) == (422, "bootstrap_permission_error")
+    assert answer.body["error"]["details"]["missing"] == ["Account API Tokens Write"]
+    assert (await service.call("GET", "/v1/accounts")).body["accounts"] == []
+
+
+@pytest.mark.rule("A5", "A8")
+async def test_a_token_of_a_killed_connect_stays_named_while_it_cannot_be_deleted(place):
+    async with place.running() as service:
+        await begun_connect(service, "GET", "*/workers/scripts")
+    async with place.running() as service:
+        shown = await service.settled("bootstrap_lost")
+        assert names(shown) == await service.token_names()
+        await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
+        answer = await service.connect()
+        assert (answer.code, names(answer.body)) == ("orphan_not_deleted", names(shown))
+        assert (await service.shown())["state"] == "bootstrap_lost"
+        await service.emulator.clear_faults()
+        assert (await connected_with_one_token(service))["id"] == shown["id"]
+
+
+@pytest.mark.rule("A5")
+async def test_a_creation_that_is_carried_out_late_is_deleted_before_the_connect_ends(place):
+    place.edge |= {"timeout_s": 0.5, "retries": 3}
+    async with place.running() as service:
+        await service.emulator.fault("slow", TOKENS, method="POST", delay_s=0.7)
+        # The second token's check waits until the first one has come.
+        await service.emulator.fault("slow", "*/tokens/verify", method="GET", after=1, times=2, delay_s=1)
+        await connected_with_one_token(service)
+
+
+@pytest.mark.rule("A2", "A5")
+async def test_what_may_still_come_is_named_while_the_bootstrap_token_lives(place):
+    place.edge |= {"timeout_s": 0.5}
+    async with place.running() as service:
+        await service.emulator.fault("slow", TOKENS, method="POST", delay_s=2.5)
+        await service.emulator.fault(
+            "refuse", f"{TOKENS}/{service.customer.bootstrap_token_id}", method="DELETE", times=None
+        )
+        assert (await service.connect()).status == 202
+        shown = await service.settled("ready")
+        own = shown["token"]["name"]
+        assert shown["error"]["warnings"] == ["bootstrap_not_deleted"]
+
+        async def late():
+            found = await service.token_names()
+            return found if len(found) == 2 else None
+
+        assert sorted([*names(shown), own]) == await eventually(late)
+
+
+@pytest.mark.rule("A2")
+@pytest.mark.parametrize("kind", ["refuse", "drop_before", "html"])
+async def test_a_bootstrap_token_that_was_not_deleted_is_warned_of_for_its_day(place, kind):
+    async with place.running() as service:
+        path = f"{TOKENS}/{service.customer.bootstrap_token_id}"
+        await service.emulator.fault(kind, path, method="DELETE", times=None)
+        answer = await service.connect()
+        assert answer.body["account"]["error"] is None  # nothing was known of it yet
+        shown = await service.settled("ready")
+        assert shown["error"] == {"warnings": ["bootstrap_not_deleted"]}
+        # A reinstall does not make it go, a restart does not.
+        await service.call("POST", f"/v1/accounts/{shown['id']}/install")
+        assert (await service.settled("ready"))["error"] == {"warnings": ["bootstrap_not_deleted"]}
+    place.clock.now_ms += DAY_MS + 60_000
+    async with place.running() as service:
+
+        async def gone():
+            warnings = (await service.shown())["error"]["warnings"]
+            return warnings if "bootstrap_not_deleted" not in warnings else None
+
+        assert await eventually(gone) == ["not_confirmed"]  # of its worker, which never reported
+
+
+@pytest.mark.rule("A2")
+async def test_a_service_killed_before_the_bootstrap_token_was_deleted_warns_of_it(place):
+    async with place.running() as service:
+        path = f"{TOKENS}/{service.customer.bootstrap_token_id}"
+        await begun_connect(service, "DELETE", path)
+    async with place.running() as service:
+        assert (await service.settled("ready"))["error"] == {"warnings": ["bootstrap_not_deleted"]}

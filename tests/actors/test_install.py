@@ -1,0 +1,129 @@
+"""An install that fails anywhere can be begun again, and nothing that it left is taken for another's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from svc.edge.tokens import WORKING_RIGHTS
+
+SCRIPT = "*/workers/scripts/svc-edge"
+
+
+async def install_again(service, *states):
+    answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
+    assert answer.status == 202, answer.raw
+    return await service.settled(*states)
+
+
+@pytest.mark.rule("A12", "A13", "A21")
+async def test_an_update_that_failed_at_its_cron_is_installed_by_the_next_try(place):
+    async with place.running() as service:
+        await service.ready()
+    place.upgrade()
+    async with place.running() as service:
+        await service.emulator.fault("refuse", f"{SCRIPT}/schedules", method="PUT", status=400, code=10072)
+        shown = await install_again(service, "connected")
+        assert shown["error"]["code"] == "cron_limit"
+        assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)  # from the upload on
+        shown = await install_again(service, "ready")
+        assert shown["error"] is None
+
+
+@pytest.mark.rule("A12", "A13")
+async def test_an_upload_whose_answer_was_lost_is_no_drift_to_the_next_operation(place):
+    place.edge["retries"] = 0
+    async with place.running() as service:
+        await service.ready()
+    place.upgrade()
+    async with place.running() as service:
+        await service.emulator.fault("drop_after", SCRIPT, method="PUT")
+        # The second try of the operation is refused before it comes to the upload.
+        await service.emulator.fault("refuse", "*/d1/database/*/query", method="POST", after=1, status=400, code=7500)
+        shown = await install_again(service, "connected")
+        assert shown["error"]["code"] == "cloudflare_error"
+        await install_again(service, "ready")
+
+
+@pytest.mark.rule("A13", "A20")
+async def test_a_change_by_another_is_drift_though_an_upload_of_ours_never_arrived(place):
+    place.edge["retries"] = 0
+    async with place.running() as service:
+        await service.ready()
+        before = await service.account()
+    place.upgrade()
+    async with place.running() as service:
+        await service.emulator.fault("drop_before", SCRIPT, method="PUT")
+        await service.emulator.fault("refuse", "*/d1/database/*/query", method="POST", after=1, status=400, code=7500)
+        await install_again(service, "connected")
+        await edited(service, before.install_id)
+        shown = await install_again(service, "connected")
+        assert shown["error"]["code"] == "resource_drift"
+
+
+@pytest.mark.rule("A13")
+async def test_a_killed_upload_is_repeated_and_no_drift(place):
+    async with place.running() as service:
+        await service.ready()
+    place.upgrade()
+    async with place.running() as service:
+        # The platform takes it, and the service ends while it waits for the answer.
+        await service.emulator.fault("drop_after", SCRIPT, method="PUT", times=None)
+        await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
+        while not [call for call in await service.emulator.requests() if call["fault"] == "drop_after"]:
+            pass
+    await place.emulator.clear_faults()
+    async with place.running() as service:
+        await service.settled("ready")
+
+
+@pytest.mark.rule("A12", "A13")
+async def test_a_database_whose_answer_was_lost_is_ours_to_the_next_operation(service):
+    await service.emulator.fault("drop_after", "*/d1/database", method="POST")
+    # One look is the connect's own check, one is before the creation; that after it fails.
+    await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, status=400, code=7500)
+    assert (await service.connect()).status == 202
+    shown = await service.settled("connected")
+    assert shown["error"]["code"] == "cloudflare_error"
+    await install_again(service, "ready")
+    assert len((await service.held())["databases"]) == 1
+
+
+@pytest.mark.rule("A13")
+async def test_a_database_that_was_there_is_not_ours(service):
+    _, token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
+    path = f"/accounts/{service.customer.account_id}/d1/database"
+    await service.as_platform("POST", path, token, json={"name": "svc-edge"})
+    assert (await service.connect()).status == 202
+    assert (await service.settled("connected"))["error"]["code"] == "name_taken"
+    assert (await service.held())["scripts"] == {}
+
+
+@pytest.mark.rule("A13")
+async def test_where_the_workers_name_is_taken_nothing_is_left_behind(service):
+    await edited(service, "theirs", tags=[])
+    assert (await service.connect()).status == 202
+    shown = await service.settled("connected")
+    assert shown["error"]["code"] == "name_taken"
+    assert shown["error"]["details"]["remedy"]
+    assert (await service.held())["databases"] == {}
+
+
+async def edited(service, install_id, tags=None):
+    """The customer uploads another code under the worker's name, and leaves the rest of it as it was."""
+    rights = [right.name for right in WORKING_RIGHTS]
+    _, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
+    head = {
+        "main_module": "theirs.js",
+        "compatibility_date": "2026-04-01",
+        "bindings": [{"type": "plain_text", "name": "INSTALL", "text": install_id}],
+        **({} if tags is None else {"tags": tags}),
+    }
+    code = "export default { fetch() { return new Response('theirs'); } };"
+    form = [
+        ("metadata", (None, json.dumps(head), "application/json")),
+        ("files", ("theirs.js", code, "application/javascript+module")),
+    ]
+    path = f"/accounts/{service.customer.account_id}/workers/scripts/svc-edge"
+    await service.as_platform("PUT", path, token, files=form)

@@ -1,0 +1,97 @@
+"""Fair shares of the calls under way: who comes next, who waits, and that no place is lost."""
+
+from __future__ import annotations
+
+import random
+
+import trio
+import trio.testing
+
+from svc.edge.shares import Shares, Turn
+
+A, B, C = "a" * 32, "b" * 32, "c" * 32
+
+
+def asked(shares: Shares, *accounts: str, user_id: int | None = None) -> list[Turn]:
+    turns = [Turn(account, user_id) for account in accounts]
+    for turn in turns:
+        shares.ask(turn)
+    return turns
+
+
+def given(turns: list[Turn]) -> list[bool]:
+    return [turn.given.is_set() for turn in turns]
+
+
+def test_an_account_holds_its_part_only_while_others_get_theirs() -> None:
+    shares = Shares(4, per_account=2, per_user=4)
+    many = asked(shares, A, A, A, A)
+    assert given(many) == [True, True, False, False]
+    others = asked(shares, B, C, B)
+    assert given(others) == [True, True, False]
+    shares.leave(many[0])  # A waits longer, and its part has room again
+    assert (given(many[1:]), given(others)) == ([True, True, False], [True, True, False])
+    shares.leave(others[1])
+    assert given(others) == [True, True, True]
+
+
+def test_a_user_holds_no_more_with_many_accounts() -> None:
+    shares = Shares(4, per_account=4, per_user=2)
+    mine = asked(shares, A, B, C, user_id=1)
+    assert given(mine) == [True, True, False]
+    assert given(asked(shares, "d" * 32, "d" * 32, user_id=2)) == [True, True]
+    shares.leave(mine[0])
+    assert given(mine) == [True, True, True]
+
+
+def test_the_account_that_was_served_longest_ago_comes_first() -> None:
+    shares = Shares(1, per_account=1, per_user=1)
+    (first,) = asked(shares, A)
+    queued = asked(shares, A, A, B, A, C)
+    order = []
+    turn = first
+    for _ in queued:
+        shares.leave(turn)
+        (turn,) = [waiting for waiting in queued if waiting.given.is_set() and waiting not in order]
+        order.append(turn)
+    assert [turn.edge_account_id[0] for turn in order] == ["a", "b", "c", "a", "a"]
+
+
+def test_whoever_gives_up_waiting_makes_room() -> None:
+    shares = Shares(1, per_account=1, per_user=1)
+    held, waiting, last = asked(shares, A, A, A)
+    shares.leave(waiting)
+    shares.leave(held)
+    assert given([held, waiting, last]) == [True, False, True]
+
+
+async def test_no_place_is_lost_and_no_limit_passed_under_cancels() -> None:
+    dice = random.Random(2026)
+    shares = Shares(5, per_account=2, per_user=3)
+    users = {A: 1, B: 1, C: 2}
+    held: list[str] = []
+
+    async def call() -> None:
+        for _ in range(200):
+            account = dice.choice([A, B, C])
+            with trio.CancelScope() as scope:
+                if dice.random() < 0.3:
+                    scope.cancel()
+                async with shares.place(account, users[account]):
+                    held.append(account)
+                    assert len(held) <= 5
+                    assert held.count(account) <= 2
+                    assert held.count(A) + held.count(B) <= 3
+                    try:
+                        for _ in range(dice.randrange(3)):
+                            await trio.lowlevel.checkpoint()
+                    finally:
+                        held.remove(account)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(30):
+            nursery.start_soon(call)
+    free = [Turn(account, None) for account in (A, A, B, B, C)]
+    for turn in free:
+        shares.ask(turn)
+    assert given(free) == [True] * 5

@@ -1,0 +1,43 @@
+"""The emulated edge platform as one process for many tests; each has an account of its own in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+
+from edge_worker.emulator.process import Emulator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+ROOT = Path(__file__).parents[1]
+# The first line that the emulator writes, and its process id.
+Running = tuple[dict[str, str], int]
+
+
+@contextmanager
+def emulator_process(state: Path) -> Iterator[Running]:
+    """A polite emulator: no delays but those that a test asks for."""
+    command = [sys.executable, "-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0", f"--state={state}"]
+    command += ["--token-delay-ms=0", "--slow-one-in=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline()), process.pid
+        process.terminate()
+
+
+@asynccontextmanager
+async def fresh(running: Running) -> AsyncIterator[Emulator]:
+    """The emulator's control, without faults and with an empty log."""
+    ready, pid = running
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        emulator = Emulator(ready, client, pid)
+        await emulator.clear_faults()
+        await emulator.forget_requests()
+        yield emulator
