@@ -51,8 +51,8 @@ PAGE_SIZE = 50  # platform docs: zones take 5 to 50
 MAX_PASSES = 4
 
 _NOT_FOUND = 404
-# What a header can carry. Anything else that somebody pasted as a token never leaves the house: the libraries below
-# would quote it in their errors.
+# What a header can carry. Anything else that somebody pasted as a token is not sent: httpx would quote it in its error
+# message.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,1024}")
 _JITTER = random.SystemRandom()
 
@@ -261,7 +261,7 @@ class Edge:
         """One try of `call`."""
         secret = bearer.token.get_secret_value()
         if not _TOKEN.fullmatch(secret):
-            return Failed(EdgeRefused("revoked", "This has not the form of a token."), "never")
+            return Failed(EdgeRefused("revoked", "This is not a valid token."), "never")
         answer = await self._sent(bearer, call)
         if isinstance(answer, Failed):
             return answer
@@ -313,8 +313,8 @@ class Edge:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > MAX_ANSWER_BYTES:
-                    # Closed under the loop's feet, for it to end in an error: leaving the loop would strand the
-                    # generators that httpx nests, and Trio warns of each.
+                    # Close the response to make the loop raise. A `break` would leave httpx's nested async generators
+                    # unfinished, and Trio warns about each.
                     await response.aclose()
         except httpx.TransportError:
             if len(body) <= MAX_ANSWER_BYTES:

@@ -60,7 +60,7 @@ class _Schedules(Shape):
 
 
 def database_binding(name: str, database_id: str) -> Binding:
-    """A D1 database. The tool sends `id`, the contract lists `database_id`: both are given."""
+    """A D1 database. wrangler sends `id`, the OpenAPI schema names `database_id`: send both."""
     return Binding("d1", name, (("id", database_id), ("database_id", database_id)))
 
 
@@ -138,7 +138,7 @@ async def schedules(at: Access, name: str) -> list[str]:
 
 
 async def disable_subdomain(at: Access, name: str) -> None:
-    """No second address for the script: what an upload leaves it at is not documented."""
+    """Turn off the workers.dev address; whether an upload leaves it on is not documented."""
     body = {"enabled": False, "previews_enabled": False}
     await at.call(Shape, "POST", f"{_path(at, name)}/subdomain", body=body, repeatable=True)
 
