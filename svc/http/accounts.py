@@ -107,7 +107,7 @@ class Accounts:
 
 async def visible_account(store: Store, caller: Caller, account_id: str) -> Account:
     """The caller's account. Raises NotFound: no such account, another user's, or not one of the key's."""
-    account = await store.read(accounts.get_account(caller.user.id, known_id("acc", account_id)))
+    account = await store.peek(accounts.get_account(caller.user.id, known_id("acc", account_id)))
     if account is None or not caller.sees(account.edge_account_id):
         raise NotFound
     return account

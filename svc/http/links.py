@@ -114,7 +114,7 @@ class Links:
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
     """The caller's link and its account. Raises NotFound."""
-    link, account = await store.read(_link_and_account(caller.user.id, known_id("lnk", link_id)))
+    link, account = await store.peek(_link_and_account(caller.user.id, known_id("lnk", link_id)))
     if link is None or account is None or not caller.sees(account.edge_account_id):
         raise NotFound
     return link, account

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from quart_trio import QuartTrio
 
     from svc.http.app import Deps
-    from svc.model import Account
     from svc.store.tx import Tx
 
 # What both engines keep, and JavaScript counts exactly.
@@ -91,12 +90,12 @@ class Push:
         """Take a push; sent twice, it changes nothing."""
         key = digest(bearer(request.headers.get("Authorization")))
         now = self._clock()
-        account = await self._store.peek(accounts.account_of_worker_key(key, now))
-        if account is None:
+        account_id = await self._store.peek(accounts.account_of_worker_key(key, now))
+        if account_id is None:
             raise Unauthorized
         head = parse_body(_Head, await raw_body())
         parts, wrong = read_parts(head.parts)
-        ingested = await self._store.run(_take(account, parts, len(wrong), _said(head, now), now))
+        ingested = await self._store.run(_record(account_id, parts, len(wrong), _said(head, now), now))
         refused = [*ingested.refused, *((part_id, "invalid") for part_id in wrong)]
         return reply(
             {
@@ -127,11 +126,11 @@ def _id_of(value: Any) -> int:
         raise Invalid([(f"parts.{path}", text) for path, text in issues_of(error)]) from None
 
 
-def _take(account: Account, parts: list[PushedPart], wrong: int, said: WorkerPush, now: int) -> Tx[Ingested]:
-    ingested = yield from totals.ingest(account.id, parts, now)
+def _record(account_id: str, parts: list[PushedPart], wrong: int, said: WorkerPush, now: int) -> Tx[Ingested]:
+    ingested = yield from totals.ingest(account_id, parts, now)
     # The worker counts what it sends as waiting; what is settled here waits no more.
     settled = len(ingested.accepted) + len(ingested.refused) + wrong
-    yield from accounts.record_push(account.id, replace(said, queue=max(0, said.queue - settled)))
+    yield from accounts.record_push(account_id, replace(said, queue=max(0, said.queue - settled)))
     return ingested
 
 

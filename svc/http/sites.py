@@ -94,7 +94,7 @@ class Sites:
 
 async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account]:
     """The caller's site and its account. Raises NotFound."""
-    site, account = await store.read(_site_and_account(caller.user.id, known_id("site", site_id)))
+    site, account = await store.peek(_site_and_account(caller.user.id, known_id("site", site_id)))
     if site is None or account is None or not caller.sees(account.edge_account_id):
         raise NotFound
     return site, account

@@ -85,14 +85,14 @@ def _due_at(row: Row, silent_after_ms: int) -> int | None:
     return min((at for at in (silent_at, row["bootstrap_expires_at"]) if at is not None), default=None)
 
 
-def account_of_worker_key(key_digest: str, now: int) -> Tx[Account | None]:
-    """The account whose worker holds this key: the current one, or the one before it for a day (rule W7)."""
+def account_of_worker_key(key_digest: str, now: int) -> Tx[str | None]:
+    """The id of the account whose worker holds this key: the current one, or the one before it for a day (rule W7)."""
     rows = yield sql(
         "select account_id from worker_keys where digest = $1 and (valid_until is null or valid_until > $2)",
         key_digest,
         now,
     )
-    return (yield from account_by_id(rows[0]["account_id"])) if rows else None
+    return rows[0]["account_id"] if rows else None
 
 
 def check_room(user_id: int, per_user: int, total: int, existing: Account | None) -> Tx[None]:
@@ -352,21 +352,19 @@ def set_synced(account_id: str, version: int) -> Tx[None]:
 
 def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
     """What the worker said of itself; it ends a silence, and its self-check when it is the upload that we wait for."""
-    account = yield from locked(account_id)
-    if account is None:
-        return
-    operation = yield from operations.running(account_id)
-    if operation is not None and operation.step == operations.SELFCHECK and operation.id == push.install:
-        yield from operations.finish(operation.id, push.at)
-    if push.install == account.install_id:
-        yield from unwarn(account_id, "not_confirmed")
-    yield sql(
+    rows = yield sql(
         "update accounts set push = $2, heard_at = $3,"
-        " state = case when state = 'no_connection' then 'ready' else state end where id = $1",
+        " state = case when state = 'no_connection' then 'ready' else state end where id = $1"
+        " returning install_id, warnings",
         account_id,
         json.dumps(vars(push)),
         push.at,
     )
+    if not rows:
+        return
+    if push.install == rows[0]["install_id"] and "not_confirmed" in json.loads(rows[0]["warnings"]):
+        yield from unwarn(account_id, "not_confirmed")
+    yield from operations.confirm(push.install, account_id, push.at)
 
 
 # ------------------------------------------------------------------------------------------------------------- rows

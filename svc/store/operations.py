@@ -94,6 +94,18 @@ def finish(operation_id: str, now: int) -> Tx[None]:
     yield sql("update operations set state = 'done', updated_at = $2 where id = $1", operation_id, now)
 
 
+def confirm(operation_id: str, account_id: str, now: int) -> Tx[None]:
+    """The worker that this operation installed has reported itself, which ends its self-check."""
+    yield sql(
+        "update operations set state = 'done', updated_at = $4"
+        " where id = $1 and account_id = $2 and state = 'running' and step = $3",
+        operation_id,
+        account_id,
+        SELFCHECK,
+        now,
+    )
+
+
 def fail(operation_id: str, error: JsonObject, now: int) -> Tx[None]:
     """The operation has failed."""
     yield sql(
