@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 _TARGETS = 50
 _LINKS = 1_000
 _ROUNDS = 3
+# The two sides of a ratio in turn, each for a short while: what else the machine does hurts both.
+_READ_ROUNDS = 8
+_SHORT_S = 1.5
 _SECONDS = 3.0
 # No load here is meant to meet a limit.
 _UNLIMITED = {"SVC_LIMITS_REQUESTS_PER_MINUTE": "1000000000", "SVC_LIMITS_SIGN_INS_PER_MINUTE": "1000000000"}
@@ -51,9 +55,9 @@ class Place:
         self.worker_key = worker_key
         self.link_ids = link_ids
 
-    async def load(self, requests: Iterator[bytes], *, connections: int) -> Load:
+    async def load(self, requests: Iterator[bytes], *, connections: int, seconds: float | None = None) -> Load:
         """As `bench.load.load`, on this service."""
-        return await load(self.port, self.pid, lambda: requests, connections=connections, seconds=_SECONDS)
+        return await load(self.port, self.pid, lambda: requests, connections=connections, seconds=seconds or _SECONDS)
 
     def get(self, path: str) -> Iterator[bytes]:
         """An authenticated read, again and again."""
@@ -129,26 +133,28 @@ async def reads() -> AsyncIterator[Row]:
             raise AssertionError("the process has no standard output")
         url = await bare.stdout.receive_some()
         port = int(url.strip().rpartition(b":")[2])
-        best: dict[str, Load] = {}
+        rounds: list[tuple[Load, Load]] = []
         async with on_sqlite() as place:
-            for _ in range(_ROUNDS):
+            one = f"/v1/links/{place.link_ids[0]}"
+            for _ in range(_READ_ROUNDS):
                 nothing = itertools.repeat(request("GET", "/"))
-                measured = {
-                    "bare": await load(port, bare.pid, lambda: nothing, connections=50, seconds=_SECONDS),  # noqa: B023  # called at once
-                    "one": await place.load(place.get(f"/v1/links/{place.link_ids[0]}"), connections=50),
-                    "list": await place.load(place.get("/v1/links"), connections=2),
-                }
-                for name, figure in measured.items():
-                    best[name] = max(best.get(name, figure), figure, key=lambda seen: seen.per_second)
+                rounds.append(
+                    (
+                        await load(port, bare.pid, lambda: nothing, connections=50, seconds=_SHORT_S),  # noqa: B023  # called at once
+                        await place.load(place.get(one), connections=50, seconds=_SHORT_S),
+                    )
+                )
+            many = await place.load(place.get("/v1/links"), connections=2)
     finally:
         bare.kill()
         with trio.CancelScope(shield=True):
             await bare.wait()
-    ratio = best["one"].per_second / best["bare"].per_second
-    yield Row("an authenticated read of /v1 against a bare JSON endpoint", f"{ratio:.2f}x", "0.65x")
-    yield Row("  the same by CPU of the two processes", f"{best['bare'].cpu_us / best['one'].cpu_us:.2f}x", "0.65x")
-    yield Row("  reads a second, 50 connections", f"{best['one'].per_second:.0f}", "")
-    yield Row(f"lists of {_LINKS:,} links a second, 2 connections", f"{best['list'].per_second:.0f}", "")
+    by_time = statistics.median(ours.per_second / theirs.per_second for theirs, ours in rounds)
+    by_cpu = statistics.median(theirs.cpu_us / ours.cpu_us for theirs, ours in rounds)
+    yield Row("an authenticated read of /v1 against a bare JSON endpoint", f"{by_time:.2f}x", "0.65x")
+    yield Row("  the same by CPU of the two processes", f"{by_cpu:.2f}x", "0.65x")
+    yield Row("  reads a second, 50 connections", f"{max(ours.per_second for _, ours in rounds):.0f}", "")
+    yield Row(f"lists of {_LINKS:,} links a second, 2 connections", f"{many.per_second:.0f}", "")
 
 
 async def pushes() -> AsyncIterator[Row]:

@@ -118,7 +118,7 @@ async def test_the_key_before_a_reinstall_is_accepted_until_its_time_and_no_othe
     await store.run(accounts.retire_worker_keys(account_id, "new", START_MS + DAY_MS))
 
     async def accepted(digest: str, now: int) -> bool:
-        return await store.read(accounts.account_of_worker_key(digest, now)) == account_id
+        return bool(await store.read(accounts.account_of_worker_key(digest, now)) == account_id)
 
     assert await accepted("new", START_MS + 100 * DAY_MS)
     assert await accepted("old", START_MS + DAY_MS - 1)
