@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import logging
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
 
 from svc.clock import DAY_MS
 from svc.edge import d1, routes, tokens, workers, zones
-from svc.errors import Busy, EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError
+from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import new_id
 from svc.store import accounts, operations
 from svc.worker import DATABASE_NAME, SCRIPT_NAME
@@ -85,7 +86,7 @@ async def connect(
             )
             try:
                 operation, token = await _mint(context, bootstrap, account, operation)
-            except (EdgeUnavailable, Busy):
+            except (EdgeUnavailable, StoreUnavailable):
                 raise
             except ServiceError as refusal:
                 raise await _give_up(context, bootstrap, account, refusal) from None
@@ -113,7 +114,8 @@ async def connect(
             )
         )
     )
-    with trio.move_on_after(context.config.edge.connect_s):  # what it does not come to stays as a warning
+    # What it does not come to stays as a warning: the account is connected, and its answer is stored.
+    with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await _delete_bootstrap(context, bootstrap, own.id, account)
     return connected
 
@@ -294,9 +296,10 @@ async def _delete_bootstrap(context: Context, bootstrap: Access, bootstrap_id: s
     """
     try:
         await _delete_lost(context, bootstrap, account)
-        await context.store.run(accounts.unwarn(account.id, "orphan_not_deleted"))
     except ServiceError as error:
         log.warning("lost tokens not deleted", extra={"account": account.id, "code": error.code})
+    else:
+        await context.store.run(accounts.unwarn(account.id, "orphan_not_deleted"))
     try:
         await tokens.delete(bootstrap, bootstrap_id)
     except (EdgeRefused, EdgeUnavailable) as error:

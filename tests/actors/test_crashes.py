@@ -155,7 +155,7 @@ async def test_work_that_meets_a_failing_store_is_done_when_it_works_again(tmp_p
 
 def was_installed_long_ago(account_id: str) -> Tx[None]:
     """So long that the account's silence is due to be noted."""
-    yield sql("update accounts set installed_at = 1 where id = $1", account_id)
+    yield sql("update accounts set heard_at = 1 where id = $1", account_id)
 
 
 async def test_a_call_that_meets_a_failing_store_is_told_so(tmp_path, clock, expected_errors):
