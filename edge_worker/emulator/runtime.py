@@ -43,6 +43,7 @@ class _Scripts:
     folder: Path
     running: list[Running]
     taken: dict[str, Any] = field(default_factory=dict)
+    deaf: trio.Event = field(default_factory=trio.Event)  # it takes no new requests
     gone: trio.Event = field(default_factory=trio.Event)
 
     async def ask(self, command: str, body: dict[str, Any] | None = None) -> Any:
@@ -112,6 +113,8 @@ class Runtime:
             if old is not None:
                 self._retiring.append(old)
                 self._nursery.start_soon(self._retire, old)
+                # Both listen on the edge's socket: an upload is answered when only the new one takes requests.
+                await old.deaf.wait()
 
     def _deployed(self) -> list[Running]:
         return [
@@ -150,8 +153,10 @@ class Runtime:
             # Its answer has begun, so it is an open request: that keeps the process alive while it takes no new ones.
             async with old.client.stream("POST", "/last-words", json={"hold_ms": HOLD_MS}) as response:
                 old.workerd.terminate()
+                old.deaf.set()
                 self._take(old, json.loads(await response.aread()))
         await old.workerd.stop()
+        old.deaf.set()  # also when it did not answer in time
         await old.client.aclose()
         self._retiring.remove(old)
         old.gone.set()
