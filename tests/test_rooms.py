@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -14,6 +15,7 @@ FLOOR = {
     "svc.errors",
     "svc.faults",
     "svc.ids",
+    "svc.limits",
     "svc.clock",
     "svc.config",
     "svc.emails",
@@ -78,6 +80,15 @@ def test_rooms_know_only_what_lies_below_them():
         names = [name for name in imports_of(path) if name.startswith("svc.") and room_of(name) not in allowed]
         breaches += [f"{path.relative_to(ROOT)} imports {name}" for name in names]
     assert breaches == []
+
+
+def test_no_file_imports_one_that_imports_it():
+    """Also not over others, and also not for types alone: a reader follows those imports, too."""
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in files()
+    }
+    graph = {name: (imports_of(path) & modules.keys()) - {name} for name, path in modules.items()}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 def test_a_library_stays_in_the_room_that_owns_it():

@@ -1,1 +1,1 @@
-"""One actor per edge account; it owns that account's operations, timers and budget of reads."""
+"""One actor per edge account; it owns that account's operations and timers."""

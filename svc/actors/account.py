@@ -6,8 +6,6 @@ It holds nothing that the store does not: a new one goes on from the store, so a
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import outcome
@@ -19,10 +17,12 @@ from svc.errors import ServiceError, Stopping
 from svc.store import accounts
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from pydantic import SecretStr
 
-    from svc.actors.budget import ReadBudget
     from svc.actors.context import Context, Remember
+    from svc.actors.duty import Duty, Timers
     from svc.actors.live import Live, LiveReads
     from svc.edge.zones import Zone
     from svc.model import Account, LinkHost
@@ -30,23 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Timers:
-    """What an account's task remembers between two lives: when to try again (monotonic seconds), how often it failed.
-
-    Losing it costs an early look, nothing else.
-    """
-
-    health_at: float
-    operation_at: float = 0
-    routes_at: float = 0
-    sync_at: float = 0
-    sync_failures: int = 0
-
-
-# Everything that an account does by itself, in this order. A duty does what is due of it and returns when to look
-# again (monotonic seconds; math.inf: only when something changes).
-Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
+# Everything that an account does by itself, in this order.
 DUTIES: tuple[Duty, ...] = (
     connect.expire_when_due,
     connect.forget_bootstrap_when_due,
@@ -65,7 +49,6 @@ class AccountActor:
         self,
         edge_account_id: str,
         context: Context,
-        budget: ReadBudget,
         live: LiveReads,
         timers: Timers,
         start: Callable[[AccountActor], None],
@@ -74,7 +57,6 @@ class AccountActor:
         self.mailbox = Mailbox(context.config.limits.mailbox_depth)
         self.timers = timers
         self._context = context
-        self._budget = budget
         self._live = live
         self._start = start
         self._woken = False
@@ -109,7 +91,7 @@ class AccountActor:
 
         Raises LiveUnavailable.
         """
-        return await self._live.read(self._budget, user_id, account, target_id, first_day, last_day)
+        return await self._live.read(user_id, account, target_id, first_day, last_day)
 
     def wake(self) -> None:
         """Something of this account changed in the store: do now what is due of it."""

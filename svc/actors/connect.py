@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from svc.actors.account import Timers
     from svc.actors.context import Context, Remember
+    from svc.actors.duty import Timers
     from svc.edge.client import Access
     from svc.edge.tokens import NewToken, TokenStatus
     from svc.model import Account, JsonObject, Operation

@@ -19,8 +19,8 @@ from svc.worker import SCRIPT_NAME
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from svc.actors.account import Timers
     from svc.actors.context import Context
+    from svc.actors.duty import Timers
     from svc.model import Account, AccountState
 
 log = logging.getLogger(__name__)

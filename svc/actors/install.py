@@ -26,8 +26,8 @@ from svc.store import accounts, installs, operations
 from svc.worker import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
-    from svc.actors.account import Timers
     from svc.actors.context import Context, Remember
+    from svc.actors.duty import Timers
     from svc.edge.client import Access
     from svc.edge.d1 import Database
     from svc.model import Account, Operation

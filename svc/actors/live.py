@@ -19,12 +19,12 @@ from svc.actors import health
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.edge import d1
 from svc.errors import EdgeError, ServiceError
+from svc.limits import SlidingLimit
 from svc.model import DIMENSIONS, SERVING, Counts, Dimension
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from svc.actors.budget import ReadBudget
     from svc.actors.context import Context
     from svc.model import Account
 
@@ -114,11 +114,10 @@ class LiveReads:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._allowed = SlidingLimit(context.config.limits.report_reads_per_minute)  # for each user
         self._kept: OrderedDict[tuple[str, int, int], Live] = OrderedDict()
 
-    async def read(
-        self, budget: ReadBudget, user_id: int, account: Account, target_id: str, first_day: int, last_day: int
-    ) -> Live:
+    async def read(self, user_id: int, account: Account, target_id: str, first_day: int, last_day: int) -> Live:
         """What the database holds of `target_id` from first_day to last_day (day numbers, both included).
 
         A kept answer spends nothing. Raises LiveUnavailable.
@@ -130,7 +129,7 @@ class LiveReads:
             return kept
         if account.state not in SERVING or account.database_id is None or account.sealed_token is None:
             raise LiveUnavailable("not_installed")
-        if not budget.take(user_id, now):
+        if not self._allowed.take(str(user_id), now).allowed:
             raise LiveUnavailable("rate_limited")
         try:
             with trio.fail_after(self._context.config.edge.report_read_s):

@@ -17,8 +17,8 @@ from svc.store import link_hosts, sites
 from svc.worker import SCRIPT_NAME
 
 if TYPE_CHECKING:
-    from svc.actors.account import Timers
     from svc.actors.context import Context
+    from svc.actors.duty import Timers
     from svc.edge.client import Access
     from svc.edge.routes import Route
     from svc.edge.zones import Zone

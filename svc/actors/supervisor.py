@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 
 import trio
 
-from svc.actors.account import AccountActor, Timers
-from svc.actors.budget import ReadBudget
+from svc.actors.account import AccountActor
+from svc.actors.duty import Timers
 from svc.actors.live import LiveReads
 from svc.errors import ServiceError, StoreUnavailable
 from svc.faults import contained
@@ -58,7 +58,6 @@ class Supervisor:
     def __init__(self, context: Context, nursery: trio.Nursery) -> None:
         self._context = context
         self._nursery = nursery
-        self._budget = ReadBudget(context.config.limits.report_reads_per_minute)
         self._live = LiveReads(context)
         # An actor lives as long as somebody holds it: a caller who asks, or its task.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
@@ -75,7 +74,7 @@ class Supervisor:
         actor = self._actors.get(edge_account_id)
         if actor is None:
             timers = self._timers.setdefault(edge_account_id, Timers(trio.current_time()))
-            actor = AccountActor(edge_account_id, self._context, self._budget, self._live, timers, self._start)
+            actor = AccountActor(edge_account_id, self._context, self._live, timers, self._start)
             self._actors[edge_account_id] = actor
             if self._closed:
                 actor.mailbox.close()

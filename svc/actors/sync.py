@@ -24,8 +24,8 @@ from svc.store import accounts, links, sites
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.actors.account import Timers
     from svc.actors.context import Context
+    from svc.actors.duty import Timers
     from svc.model import Account, Link, LinkHost, Site
 
 log = logging.getLogger(__name__)

@@ -1,9 +1,8 @@
-"""The application: what it is given, its routes, and how anything that goes wrong is said."""
+"""The application: its routes, and what is answered when something goes wrong."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -31,12 +30,8 @@ from svc.ids import random_base32
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from svc.actors.supervisor import Supervisor
-    from svc.clock import Clock
-    from svc.config import Config
-    from svc.mail import Mailer
-    from svc.store.tx import Store
-    from svc.worker import WorkerBundle
+    from svc.http.deps import Deps
+
 
 log = logging.getLogger(__name__)
 
@@ -50,19 +45,6 @@ _DEFAULT_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
-
-
-@dataclass(frozen=True)
-class Deps:
-    """What the HTTP room is given. `base_url`: how users reach the service, without a slash at its end."""
-
-    store: Store
-    supervisor: Supervisor
-    config: Config
-    clock: Clock
-    mailer: Mailer
-    base_url: str
-    bundle: WorkerBundle
 
 
 def create_app(deps: Deps) -> QuartTrio:

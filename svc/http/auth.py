@@ -23,8 +23,8 @@ from svc.http import wire
 from svc.http.bodies import Address, Credentials, Nothing, Reset, SignUp, Token
 from svc.http.credentials import RateLimited, bearer, networks_of
 from svc.http.gate import body_of, reply, route
-from svc.http.limits import SlidingLimit
 from svc.ids import digest, new_secret
+from svc.limits import SlidingLimit
 from svc.passwords import hash_password, verify_password
 from svc.store import devices, sessions, users
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from quart_trio import QuartTrio
 
     from svc.emails import Email
-    from svc.http.app import Deps
+    from svc.http.deps import Deps
     from svc.http.gate import Gate
     from svc.model import User
     from svc.store.tx import Tx

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from svc.clock import day_of
 from svc.errors import Forbidden, ServiceError, StoreUnavailable, Unauthorized
-from svc.http.limits import SlidingLimit, Verdict
 from svc.ids import digest
+from svc.limits import SlidingLimit, Verdict
 from svc.store import keys, sessions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quart_trio import QuartTrio
 
     from svc.actors.context import Remember
-    from svc.http.app import Deps
+    from svc.http.deps import Deps
     from svc.http.gate import Gate
     from svc.store.tx import Tx
 

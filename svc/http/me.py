@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from quart import Response
     from quart_trio import QuartTrio
 
-    from svc.http.app import Deps
+    from svc.http.deps import Deps
     from svc.http.gate import Gate
     from svc.store.tx import Tx
 

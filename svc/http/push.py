@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from quart import Response
     from quart_trio import QuartTrio
 
-    from svc.http.app import Deps
+    from svc.http.deps import Deps
     from svc.store.tx import Tx
 
 # What both engines keep, and JavaScript counts exactly.

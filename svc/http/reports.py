@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quart_trio import QuartTrio
 
     from svc.actors.live import Live
-    from svc.http.app import Deps
+    from svc.http.deps import Deps
     from svc.http.gate import Gate
     from svc.http.periods import Span
     from svc.model import Account

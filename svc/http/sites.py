@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from quart_trio import QuartTrio
 
     from svc.actors.context import Remember
-    from svc.http.app import Deps
     from svc.http.credentials import Caller
+    from svc.http.deps import Deps
     from svc.http.gate import Gate
     from svc.model import Account
     from svc.store.tx import Store, Tx

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.config import ConfigError
-from svc.store.condition import watch
+from svc.store.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -21,7 +21,8 @@ from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
 from svc.config import Config, Edge, Http, Limits, Mail, Timing, Vault
 from svc.edge.client import open_edge
-from svc.http.app import Deps, create_app
+from svc.http.app import create_app
+from svc.http.deps import Deps
 from svc.mail import open_mailer
 from svc.model import WorkerPush
 from svc.store import accounts

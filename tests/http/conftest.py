@@ -10,7 +10,8 @@ import pytest
 import trio
 
 from svc.config import Config, Http, Limits, Mail
-from svc.http.app import Deps, create_app
+from svc.http.app import create_app
+from svc.http.deps import Deps
 from svc.ids import digest, new_id, new_secret
 from svc.mail import Mailer, open_mailer
 from svc.model import Account, AccountState, Key, Scope, User

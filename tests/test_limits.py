@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.http.limits import SlidingLimit
+from svc.limits import SlidingLimit
 
 
 @pytest.mark.rule("C10")
@@ -81,3 +81,12 @@ def test_no_window_of_a_minute_ever_holds_more_than_the_quota(steps, quota):
             allowed.append(now)
     for at in allowed:
         assert len([other for other in allowed if at - 60_000 < other <= at]) <= quota
+
+
+@pytest.mark.rule("R6")
+def test_thirty_reads_a_minute_for_each_user():
+    reads = SlidingLimit(30)
+    assert all(reads.take("1", now).allowed for now in range(30))
+    assert not reads.take("1", 59_999).allowed
+    assert reads.take("2", 59_999).allowed
+    assert reads.take("1", 60_000).allowed

@@ -1,0 +1,27 @@
+"""What the HTTP room is given by the composition root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from svc.actors.supervisor import Supervisor
+    from svc.clock import Clock
+    from svc.config import Config
+    from svc.mail import Mailer
+    from svc.store.tx import Store
+    from svc.worker import WorkerBundle
+
+
+@dataclass(frozen=True)
+class Deps:
+    """Shared by all handlers. `base_url`: how users reach the service, without a slash at its end."""
+
+    store: Store
+    supervisor: Supervisor
+    config: Config
+    clock: Clock
+    mailer: Mailer
+    base_url: str
+    bundle: WorkerBundle
