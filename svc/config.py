@@ -6,6 +6,7 @@ config.toml in the project's root documents them; a test holds that it names eve
 from __future__ import annotations
 
 import ipaddress
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -26,9 +27,13 @@ from svc.emails import parse_sender
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Positive = Annotated[int, Field(gt=0)]
-Seconds = Annotated[float, Field(gt=0)]
-Days = Annotated[float, Field(gt=0)]
+# Above these nobody means them, and times would leave what a date can tell.
+_MOST_DAYS = 3_650
+_LAST_PORT = 65_535
+Positive = Annotated[int, Field(gt=0, le=10**12)]
+Seconds = Annotated[float, Field(gt=0, le=_MOST_DAYS * 86_400)]
+Days = Annotated[float, Field(gt=0, le=_MOST_DAYS)]
+WholeDays = Annotated[int, Field(gt=0, le=_MOST_DAYS)]
 
 
 class ConfigError(Exception):
@@ -47,6 +52,14 @@ def _network(value: str) -> str:
     return value
 
 
+def _bind(value: str) -> str:
+    match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})", value)
+    if match is None or int(match[2]) > _LAST_PORT:
+        raise ValueError("must be an address and a port, e.g. 127.0.0.1:8080 or [::]:8080")
+    return value
+
+
+Bind = Annotated[str, AfterValidator(_bind)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 Network = Annotated[str, AfterValidator(_network)]
 
@@ -58,7 +71,7 @@ class _Section(BaseModel):
 class Http(_Section):
     """Where and how the service answers."""
 
-    bind: str = Field(default="127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")
+    bind: Bind = "127.0.0.1:8080"
     base_url: HttpUrl = ""
     trusted_proxies: tuple[Network, ...] = ()
     connections: Positive = 1_000
@@ -143,10 +156,10 @@ class Timing(_Section):
     route_retry_s: Seconds = 300
     health_every_s: Seconds = 3600
     retiring_days: Days = 30
-    token_days: Positive = 365
+    token_days: WholeDays = 365
     previous_key_s: Seconds = 86_400
     session_s: Seconds = 3600
-    refresh_days: Positive = 30
+    refresh_days: WholeDays = 30
     mail_token_s: Seconds = 86_400
     idempotency_s: Seconds = 86_400
     report_cache_s: Seconds = 300

@@ -61,7 +61,7 @@ def choose_password(to: str, link: str, hours: float, service_url: str) -> Email
         to,
         "Confirm your address",
         f"Somebody signed up with this address at {service_url} more than once. If it was you, open this link to\n"
-        f"confirm the address and to choose a password:\n\n{link}\n\n"
+        f"choose a password; it also confirms the address:\n\n{link}\n\n"
         f"It works for {hours:g} hours. If it was not you, do nothing.\n",
     )
 

@@ -303,6 +303,7 @@ async def _delete_bootstrap(context: Context, bootstrap: Access, bootstrap_id: s
     try:
         await tokens.delete(bootstrap, bootstrap_id)
     except (EdgeRefused, EdgeUnavailable) as error:
-        log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
-        return
+        if error.code != "revoked":  # that is said of a token that is gone: an earlier try's answer was lost
+            log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
+            return
     await context.store.run(accounts.bootstrap_gone(account.id))

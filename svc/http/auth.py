@@ -97,12 +97,15 @@ class Auth:
     async def sign_up(self) -> Response:
         """A new user, and an e-mail with the link that confirms the address.
 
-        Over the limit of e-mails to the address nothing is made: without its link a sign-up could not be confirmed.
+        Over the limit of e-mails to the address nothing is made: without its link a sign-up could not be confirmed. Nor
+        does then any password of those that wait count, since whoever opens one of their links may be another person.
         """
         self._count_try()
         body = await body_of(SignUp)
         password_hash = await self._in_thread(hash_password, body.password.get_secret_value())
-        if self._may_send(body.email):
+        if not self._may_send("confirm", body.email):
+            await self._store.run(users.void_sign_ups(body.email))
+        else:
             token, expires_at = self._new_token()
             user = await self._store.run(
                 users.sign_up(body.email, password_hash, digest(token), expires_at, self._clock())
@@ -119,16 +122,19 @@ class Auth:
         """The e-mail of the sign-up once more."""
         self._count_try()
         body = await body_of(Address)
-        if self._may_send(body.email):
+        if self._may_send("confirm", body.email):
             self._mailer.post(lambda: self._confirm_email(body.email))
         return reply({"ok": True}, 202)
 
     async def confirm(self) -> Response:
-        """The link of the e-mail was opened."""
+        """The link of the e-mail was opened. Where no password counts, another e-mail lets its reader choose one."""
         self._count_try()
         body = await body_of(Token)
-        if await self._store.run(users.confirm_user(digest(body.token.get_secret_value()), self._clock())) is None:
+        user, lacks_password = await self._store.run(_confirm(digest(body.token.get_secret_value()), self._clock()))
+        if user is None:
             raise _stale_link()
+        if lacks_password:
+            self._mailer.post(lambda: self._choose_email(user))
         return reply({"ok": True})
 
     async def sign_in(self) -> Response:
@@ -186,7 +192,7 @@ class Auth:
         """An e-mail with a link that sets a new password, if there is such a user."""
         self._count_try()
         body = await body_of(Address)
-        if self._may_send(body.email):
+        if self._may_send("reset", body.email):
             self._mailer.post(lambda: self._reset_email(body.email))
         return reply({"ok": True}, 202)
 
@@ -212,14 +218,22 @@ class Auth:
         link = self._link("confirm", token)
         return emails.confirm_address(address, link, self._hours(), self._base_url, send=waiting == 1)
 
+    async def _choose_email(self, user: User) -> Email:
+        token, expires_at = self._new_token()
+        await self._store.run(users.put_mail_token(user.id, "reset", digest(token), expires_at))
+        return emails.choose_password(user.email, self._link("reset", token), self._hours(), self._base_url)
+
     async def _reset_email(self, address: str) -> Email:
         token, expires_at = self._new_token()
         user = await self._store.run(users.put_reset_token(address, digest(token), expires_at))
         return emails.reset_password(address, self._link("reset", token), self._hours(), send=user is not None)
 
-    def _may_send(self, address: str) -> bool:
-        """Whether the address may get one more e-mail this hour; the answer is the same."""
-        return self._emails.take(digest(address), self._clock()).allowed
+    def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
+        """Whether the address may get one more e-mail of this purpose this hour; the answer is the same.
+
+        Each purpose has its own, so that requests which send nothing do not use up the e-mails that set a password.
+        """
+        return self._emails.take(f"{purpose} {digest(address)}", self._clock()).allowed
 
     def _new_token(self) -> tuple[str, int]:
         return new_secret(), int(self._clock() + self._timing.mail_token_s * 1000)
@@ -295,6 +309,11 @@ def _begin_session(user: User, pair: _Pair, device: str, now: int) -> Tx[None]:
         pair.refresh_expires_at,
         now,
     )
+
+
+def _confirm(token: str, now: int) -> Tx[tuple[User | None, bool]]:
+    user = yield from users.confirm_user(token, now)
+    return user, user is not None and (yield from users.lacks_password(user.id))
 
 
 def _reset_password(token: str, password_hash: str, device: str, now: int) -> Tx[User | None]:

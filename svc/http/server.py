@@ -151,7 +151,7 @@ class Protocol(H11Protocol):
 
 
 _REFUSED = {
-    431: f"the head of the request is longer than 16 KiB, or has more than {_HEAD_FIELDS} fields",
+    431: f"the head of the request is longer than 16 to 32 KiB, or has more than {_HEAD_FIELDS} fields",
     501: "the method is not known, or the transfer encoding is not chunked",
     505: "only HTTP/1.1 is spoken here",
 }
@@ -166,7 +166,9 @@ class Connection:
         self._context = context
         self._sending = trio.Lock()
         self._reading = trio.CancelScope()
-        self.idle_since: float | None = trio.current_time()  # None: a request is under way
+        self._idle = True  # between two requests, or before the first
+        # Since when nothing but the client holds things up: no request, half of one, an answer that is not read.
+        self.waits_since: float | None = trio.current_time()
         self._answered = False  # an answer that ends the connection has been sent
         self._broken = False
 
@@ -183,9 +185,13 @@ class Connection:
             self._stream.socket.close()
 
     def end_if_idle(self) -> None:
-        """Between two requests, or before the first: end now."""
-        if self.idle_since is not None:
+        """The service stops: a connection between two requests ends now, any other with its answer."""
+        if self._idle:
             self._reading.cancel()
+
+    def end_for_another(self) -> None:
+        """Somebody else needs the place."""
+        self._reading.cancel()
 
     async def _serve(self, group: TaskGroup) -> None:
         socket = self._stream.socket
@@ -211,6 +217,10 @@ class Connection:
                 if not data:
                     return
                 await protocol.handle(RawData(bytes(data)))
+                if not self._idle and protocol.connection.their_state is not h11.SEND_BODY:
+                    self.waits_since = None  # the request is whole: it is the application's turn
+                elif self.waits_since is None:
+                    self.waits_since = trio.current_time()
 
     async def _take(self, event: Event) -> None:
         """What the protocol has to say: bytes for the client, whether a request is under way, the end."""
@@ -218,8 +228,9 @@ class Connection:
             if event.data and not self._broken:
                 await self._send(event.data)
         elif isinstance(event, Updated):
-            self.idle_since = trio.current_time() if event.idle else None
-            self._reading.deadline = math.inf if self.idle_since is None else self.idle_since + KEEP_ALIVE_S
+            self._idle = event.idle
+            self.waits_since = trio.current_time() if event.idle else None
+            self._reading.deadline = trio.current_time() + KEEP_ALIVE_S if event.idle else math.inf
         elif isinstance(event, Closed):
             # Said in the application's task, which is about to be cancelled: the reader does the rest.
             self._answered = True
@@ -228,10 +239,12 @@ class Connection:
     async def _send(self, data: bytes) -> None:
         async with self._sending:
             sent = False
+            self.waits_since = trio.current_time()
             try:
                 with trio.move_on_after(SEND_S):
                     await self._stream.send_all(data)
                     sent = True
+                    self.waits_since = None
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 pass
             finally:
@@ -282,7 +295,7 @@ async def serve(
 ) -> None:
     """Serve `app` on `listeners`, at most `connections` at once, until `until` returns.
 
-    When the last place is taken, the connection that has been idle for longest gives its own up for the next client.
+    When the last place is taken, the connection that has waited for its client for longest gives its own up.
     At the end nothing new is accepted, idle connections end, and requests under way have `graceful_s` seconds.
     """
     context = WorkerContext(None)
@@ -294,9 +307,9 @@ async def serve(
         connection = Connection(stream, wrapped, context)
         open_now.add(connection)
         if not places.value:
-            idle = [one for one in open_now if one.idle_since is not None and one is not connection]
-            for longest in sorted(idle, key=lambda one: one.idle_since or 0.0)[:1]:
-                longest.end_if_idle()
+            waiting = [one for one in open_now if one.waits_since is not None and one is not connection]
+            for longest in sorted(waiting, key=lambda one: one.waits_since or 0.0)[:1]:
+                longest.end_for_another()
         try:
             with contained(log, "connection failed", level=logging.WARNING):
                 await connection.run()

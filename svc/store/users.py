@@ -49,6 +49,22 @@ def sign_up(email: str, password_hash: str, token_digest: str, token_expires_at:
     return user
 
 
+def void_sign_ups(email: str) -> Tx[None]:
+    """There were more sign-ups with this address than e-mails could tell apart: no password of those that wait counts.
+
+    Any of their links still confirms the address; who opened it then chooses a password.
+    """
+    same = "lower(email) = lower(cast($1 as text)) and email_confirmed = 0"
+    yield sql(f"delete from sessions where user_id in (select id from users where {same})", email)  # noqa: S608  # constant text
+    yield sql(f"update users set password_hash = '' where {same}", email)  # noqa: S608  # constant text
+
+
+def lacks_password(user_id: int) -> Tx[bool]:
+    """Whether the user has to choose a password first; see `void_sign_ups`."""
+    rows = yield sql("select id from users where id = $1 and password_hash = ''", user_id)
+    return bool(rows)
+
+
 def get_user(user_id: int) -> Tx[User | None]:
     """The user."""
     rows = yield sql("select * from users where id = $1", user_id)

@@ -392,12 +392,32 @@ async def test_a_reset_of_an_unconfirmed_address_confirms_it_for_who_reads_its_e
     assert (await sign_in(world, "another horse")).body["user"]["email_confirmed"] is True
 
 
-async def test_a_sign_up_without_an_email_is_none(world):
-    for n in range(7):
-        assert (await sign_up(world, password=f"horse number {n}")).status == 202
+async def test_a_stranger_who_uses_up_the_emails_gets_nothing_of_the_address(world):
+    """The owner's own sign-up gets no e-mail any more, so the owner opens one of the stranger's."""
+    for _ in range(5):
+        assert (await sign_up(world, password="strangers horse")).status == 202
+    stranger = await sign_in(world, "strangers horse")
+    strangers_link = await token_of(world, "confirm")
+    assert (await sign_up(world)).status == 202
     assert len(await world.inbox()) == 5
-    assert (await sign_in(world, "horse number 4")).status == 200
-    assert (await sign_in(world, "horse number 6")).status == 401
+    assert (await confirm(world, strangers_link)).status == 200
+    assert (await sign_in(world, "strangers horse")).status == 401
+    assert (await world.call("GET", "/v1/me", headers=bearer_of(stranger))).status == 401
+    assert (await sign_in(world)).status == 401
+    body = {"token": await token_of(world, "reset"), "password": "another horse"}
+    assert (await world.call("POST", "/auth/password-reset/confirm", body)).status == 200
+    assert (await sign_in(world, "another horse")).body["user"]["email_confirmed"] is True
+
+
+async def test_requests_that_send_nothing_do_not_use_up_the_emails_that_open_the_way(world):
+    await a_confirmed_user(world)
+    before = len(await world.inbox())
+    for _ in range(8):
+        assert (await world.call("POST", "/auth/confirm/resend", {"email": EMAIL})).status == 202
+    await world.call("POST", "/auth/password-reset", {"email": EMAIL})
+    assert len(await world.inbox()) == before + 1
+    body = {"token": await token_of(world, "reset"), "password": "another horse"}
+    assert (await world.call("POST", "/auth/password-reset/confirm", body)).status == 200
 
 
 # ------------------------------------------------------------------------------------ what the work does not tell

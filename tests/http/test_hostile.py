@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -148,19 +149,51 @@ async def test_what_fails_in_one_connection_is_logged_once_and_ends_that_connect
     assert [record.kind for record in caplog.records if record.message == "connection failed"] == ["KeyError"]
 
 
-async def test_the_last_place_is_given_up_by_who_has_been_idle_for_longest(world):
+@pytest.mark.parametrize(
+    "held", [b"", b"GET / HT", head("POST", "/auth/sign-in", Content_Type="application/json", Content_Length=99) + b"{"]
+)
+async def test_the_last_place_is_given_up_by_who_has_kept_it_waiting_for_longest(world, held):
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     done = trio.Event()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(serve, world.app, [listener], connections=3, graceful_s=3, until=done.wait))
         silent = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(9)]
+        for stream in silent:
+            with suppress(trio.BrokenResourceError):
+                await stream.send_all(held)
         polite = await trio.open_tcp_stream("127.0.0.1", port)
         await polite.send_all(head("GET", "/healthz"))
         assert (await answer_of(polite))[0] == 200
         for stream in silent[:7]:
             assert await closed_by_server(stream)
         for stream in (*silent, polite):
+            await stream.aclose()
+        done.set()
+
+
+async def test_who_does_not_read_an_answer_gives_up_the_place_too(world):
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    done, began = trio.Event(), trio.Event()
+
+    async def large(scope: Any, receive: Any, send: Any) -> None:
+        body = b"x" * 50_000_000 if scope["path"] == "/large" else b"small"
+        length = (b"content-length", str(len(body)).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        began.set()
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(serve, large, [listener], connections=2, graceful_s=3, until=done.wait))
+        deaf = await trio.open_tcp_stream("127.0.0.1", port)
+        await deaf.send_all(head("GET", "/large"))
+        await began.wait()
+        others = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(2)]
+        for stream in others:
+            await stream.send_all(head("GET", "/"))
+        assert [(await answer_of(stream))[2] for stream in others] == [b"small", b"small"]
+        for stream in (deaf, *others):
             await stream.aclose()
         done.set()
 
