@@ -14,7 +14,7 @@ from quart import request
 
 from svc.clock import HOUR_MS, day_number
 from svc.errors import Invalid, Unauthorized
-from svc.http.bodies import Id, Text, issues_of, parse_body
+from svc.http.bodies import Text, issues_of, parse_body
 from svc.http.credentials import bearer
 from svc.http.gate import raw_body, reply, route
 from svc.ids import digest
@@ -34,7 +34,8 @@ _LARGEST = 2**53 - 1
 
 _Count = Annotated[int, Field(ge=0, le=_LARGEST, strict=True)]
 _HourStart = Annotated[_Count, Field(multiple_of=HOUR_MS)]
-_Target = Annotated[Id, Field(strict=True)]
+# Not `Id`: there are two hundred of them in a push, so that they are read without a call into Python each.
+_Target = Annotated[str, Field(max_length=100, pattern=r"\A[^\x00]*\z", strict=True)]
 _Row = tuple[_Target, _Count, _Count, _Count]
 
 
@@ -75,6 +76,12 @@ class _Head(_Said):
     parts: Annotated[tuple[Any, ...], Field(max_length=100)]
 
 
+class _Push(_Head):
+    """A push in which everything is right."""
+
+    parts: Annotated[tuple[_Part, ...], Field(max_length=100)]
+
+
 class Push:
     """The handler of /edge/push."""
 
@@ -93,8 +100,7 @@ class Push:
         account_id = await self._store.peek(accounts.account_of_worker_key(key, now))
         if account_id is None:
             raise Unauthorized
-        head = parse_body(_Head, await raw_body())
-        parts, wrong = read_parts(head.parts)
+        head, parts, wrong = read_push(await raw_body())
         ingested = await self._store.run(_record(account_id, parts, len(wrong), _said(head, now), now))
         refused = [*ingested.refused, *((part_id, "invalid") for part_id in wrong)]
         return reply(
@@ -105,6 +111,19 @@ class Push:
                 "unknown_targets": list(ingested.unknown_targets),
             }
         )
+
+
+def read_push(raw: bytes) -> tuple[_Head, list[PushedPart], list[int]]:
+    """The head, the parts that are well-formed, and the ids of those that are not. Raises Invalid.
+
+    A push is nearly always right, and then read in one go; each part by itself only where one of them is wrong.
+    """
+    try:
+        push = _Push.model_validate_json(raw)
+    except ValidationError:
+        head = parse_body(_Head, raw)
+        return head, *read_parts(head.parts)
+    return push, [_pushed(part) for part in push.parts], []
 
 
 def read_parts(raw: tuple[Any, ...]) -> tuple[list[PushedPart], list[int]]:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import queue
+import re
 import sqlite3
 import threading
 from contextlib import asynccontextmanager
@@ -282,10 +284,17 @@ def _drive(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
 
 def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
     try:
+        plain = _plain(statement.text)
         if not statement.answers:
-            connection.executemany(statement.text, map(_named, statement.runs))
+            if plain is not None:
+                connection.executemany(plain, statement.runs)
+            else:
+                connection.executemany(statement.text, map(_named, statement.runs))
             return []
-        cursor = connection.execute(statement.text, _named(statement.runs[0]))
+        if plain is not None:
+            cursor = connection.execute(plain, statement.runs[0])
+        else:
+            cursor = connection.execute(statement.text, _named(statement.runs[0]))
     except sqlite3.Error as error:
         error.add_note(f"in: {statement.text}")
         raise
@@ -293,6 +302,16 @@ def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
         return []
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+@functools.lru_cache(maxsize=1_000)
+def _plain(text: str) -> str | None:
+    """The text with `?` for each parameter, where each stands once and in order: a tuple binds at a third of the cost.
+
+    None: it does not.
+    """
+    numbers = [int(number) for number in re.findall(r"\$(\d+)", text)]
+    return re.sub(r"\$\d+", "?", text) if numbers == list(range(1, len(numbers) + 1)) else None
 
 
 def _named(parameters: tuple[Parameter, ...]) -> dict[str, Parameter]:
