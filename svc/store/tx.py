@@ -58,6 +58,8 @@ def sql(text: str, *parameters: Parameter) -> Statement:
 def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
     """A statement, run once for each tuple of parameters, in order and in one crossing; it gives no rows.
 
+    Of an insert that may meet its own rows (`on conflict do update`) no two runs may have the same key: PostgreSQL
+    takes all runs at once.
     Raises ValueError when the text does not name exactly as many parameters as each tuple has.
     """
     wanted = _parameters_of(text)
