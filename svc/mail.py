@@ -52,7 +52,7 @@ _POLICY = default_policy.clone(max_line_length=998)
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
 
-Compose = Callable[[], Awaitable[Email | None]]
+Compose = Callable[[], Awaitable[Email]]
 Transport = Callable[["Mail", Email, EmailMessage], None]
 
 
@@ -67,7 +67,7 @@ class Mailer:
         self._settled.set()
 
     def post(self, compose: Compose) -> None:
-        """Have an e-mail composed and sent; None from `compose`: nothing is to be sent. Raises Busy."""
+        """Have an e-mail composed and sent. Raises Busy."""
         try:
             self._send.send_nowait(compose)
         except trio.WouldBlock:
@@ -90,8 +90,6 @@ class Mailer:
 
     async def _deliver(self, compose: Compose) -> None:
         email = await compose()
-        if email is None:
-            return
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 await trio.to_thread.run_sync(_send, self._config, email)

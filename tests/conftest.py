@@ -11,14 +11,17 @@ import pytest
 from svc.store import open_store
 from tests.clock import FrozenClock
 from tests.databases import own_postgres, postgres_config, postgres_server, sqlite_config
+from tests.emulated import emulator_process, fresh
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from edge_worker.emulator.process import Emulator
     from svc.config import Store as StoreConfig
     from svc.store.tx import Store
     from tests.databases import OwnPostgres
+    from tests.emulated import Running
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +53,20 @@ async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
     """An open store, migrated and empty, on each engine in turn."""
     async with open_store(store_config) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """An emulated edge platform, one for the whole run; every test has an account of its own in it."""
+    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
+        yield running
+
+
+@pytest.fixture
+async def emulator(emulated: Running) -> AsyncIterator[Emulator]:
+    """The control of the emulated edge platform."""
+    async with fresh(emulated) as control:
+        yield control
 
 
 @pytest.fixture

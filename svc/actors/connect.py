@@ -22,6 +22,7 @@ import trio
 
 from svc.clock import DAY_MS
 from svc.edge import d1, routes, tokens, workers, zones
+from svc.edge.client import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import new_id
 from svc.store import accounts, operations
@@ -47,8 +48,6 @@ WAITING = "waiting"
 # A new token may be refused until the platform knows it everywhere: mostly seconds, a minute in field reports. This is
 # the part of it that fits into the request (edge.connect_s); the install after it is more patient.
 _SETTLING_S = 15.0
-# A creation whose answer was lost may still be carried out for a while. A look by name after this time is the truth.
-_LATE_MS = 3_600_000
 
 
 def token_name(operation_id: str) -> str:
@@ -235,7 +234,7 @@ async def _delete_lost(context: Context, bootstrap: Access, account: Account) ->
             for token_id in ids | ({str(known)} if known else set()):
                 await tokens.delete(bootstrap, token_id)
             asked_at = int(str(operation.made["token_asked_at"]))
-            if ids or known or context.clock() - asked_at > _LATE_MS:
+            if ids or known or context.clock() - asked_at > LATE_MS:
                 await context.store.run(operations.note_made(operation.id, token_asked_at=0))
     except EdgeRefused as error:
         raise ServiceError("orphan_not_deleted", details=error.details) from None

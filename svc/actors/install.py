@@ -20,6 +20,7 @@ import trio
 from svc.actors.script import INSTALL_BINDING, is_as_uploaded, ownership_tag
 from svc.edge import d1, workers
 from svc.edge.answers import DailyLimit
+from svc.edge.client import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import digest, new_id, new_secret
 from svc.store import accounts, installs, operations
@@ -38,9 +39,8 @@ log = logging.getLogger(__name__)
 _ATTEMPTS = 8
 _ONE_TRY_S = 120.0
 # A database of the worker's name that was made about when we asked for one, and there was none before: ours. The clocks
-# may differ by the first; what was asked may be carried out late by the second.
+# may differ by this much.
 _CLOCK_SKEW_MS = 300_000
-_LATE_MS = 3_600_000
 
 
 async def begin(context: Context, account_id: str, remember: Remember[Account]) -> Account:
@@ -123,7 +123,7 @@ async def _database(context: Context, access: Access, account: Account, operatio
         sought_at = context.clock()
         await context.store.run(accounts.seek_database(account.id, sought_at))
         found = await _create_database(access)
-    elif sought_at is None or not sought_at - _CLOCK_SKEW_MS <= found.created_at <= sought_at + _LATE_MS:
+    elif sought_at is None or not sought_at - _CLOCK_SKEW_MS <= found.created_at <= sought_at + LATE_MS:
         raise _foreign_database()
     await context.store.run(accounts.set_database(account.id, found.id))
     return found.id

@@ -70,9 +70,9 @@ class _Day(BaseModel):
 _Event = tuple[str, int, str, str] | tuple[str, int, str, str, str, str, str]
 _EVENTS: TypeAdapter[list[_Event]] = TypeAdapter(list[_Event])
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
-# The key of what is beyond a breakdown's cap, which the first keys that come fill (docs/worker-database.md).
 _EVENTS_OF = """select lines from (select lines from event_page union all select lines from event_log)
     where instr(lines, ?1) > 0"""
+# The key of what is beyond a breakdown's cap, which the first keys that come fill (docs/worker-database.md).
 _OTHER = "(other)"
 _HASHES = TypeAdapter(list[str])
 

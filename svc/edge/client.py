@@ -49,6 +49,8 @@ LONGEST_THROTTLE_S = 5.0
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 PAGE_SIZE = 50  # platform docs: zones take 5 to 50
 MAX_PASSES = 4
+# A change whose answer was lost may still be carried out for a while; what is looked up after this time is the truth.
+LATE_MS = 3_600_000
 
 _NOT_FOUND = 404
 # What a header can carry. Anything else that somebody pasted as a token is not sent: httpx would quote it in its error

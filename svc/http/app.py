@@ -165,7 +165,7 @@ async def _refused(error: ServiceError) -> Response:
 
 
 async def _refused_by_framework(error: HTTPException) -> Response:
-    """An unknown path, a wrong method, a body too large or too slow, in the same shape as every refusal."""
+    """An unknown path, a wrong method, a body too large, in the same shape as every refusal."""
     match error.code:
         case 404:
             refused: ServiceError = NotFound()
@@ -173,8 +173,6 @@ async def _refused_by_framework(error: HTTPException) -> Response:
             refused = ServiceError("method_not_allowed")
         case 413:
             refused = ServiceError("payload_too_large")
-        case 408:
-            refused = Invalid([("", "the body did not arrive in time")])
         case _:
             refused = Invalid([("", error.name)])
     response = await _refused(refused)
@@ -185,7 +183,7 @@ async def _refused_by_framework(error: HTTPException) -> Response:
 
 
 async def _failed(error: Exception) -> Response:
-    """A bug, or a store that is gone: the log has the traceback under the id that the client gets."""
+    """A bug: the log has the traceback under the id that the client gets."""
     log.error(
         "request failed",
         exc_info=error,

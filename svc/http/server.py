@@ -330,7 +330,7 @@ async def serve(
 
 
 def _files_for_clients() -> int:
-    """How many connections fit into the process's limit of open files, beside the service's own."""
+    """Raise the limit of open files as far as it goes; how many connections fit into it beside our own files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with suppress(ValueError, OSError):  # not on every system

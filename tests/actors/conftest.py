@@ -29,32 +29,16 @@ from svc.store import accounts
 from svc.vault import open_vault
 from svc.worker import load_bundle
 from tests.clock import FrozenClock
-from tests.emulated import emulator_process, fresh
 from tests.http.conftest import World
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from svc.model import Account, User
     from svc.store.tx import Store
     from svc.worker import WorkerBundle
-    from tests.emulated import Running
     from tests.http.conftest import Answer
-
-
-@pytest.fixture(scope="session")
-def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One for the whole run."""
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
-        yield running
-
-
-@pytest.fixture
-async def emulator(emulated: Running) -> AsyncIterator[Emulator]:
-    """Its control."""
-    async with fresh(emulated) as control:
-        yield control
 
 
 @pytest.fixture

@@ -10,31 +10,15 @@ import pytest
 from svc.config import Edge as EdgeConfig
 from svc.edge.client import open_edge
 from svc.edge.tokens import WORKING_RIGHTS
-from tests.emulated import emulator_process, fresh
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from edge_worker.emulator.process import Customer, Emulator
     from svc.edge.client import Access, Edge
-    from tests.emulated import Running
 
 # The API's calls on an account, or on the platform's zones: method and path, in the order in which they came.
 Calls = list[tuple[str, str]]
-
-
-@pytest.fixture(scope="session")
-def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One for the whole run."""
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
-        yield running
-
-
-@pytest.fixture
-async def emulator(emulated: Running) -> AsyncIterator[Emulator]:
-    """Its control."""
-    async with fresh(emulated) as control:
-        yield control
 
 
 @pytest.fixture
