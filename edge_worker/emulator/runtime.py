@@ -69,6 +69,7 @@ class Runtime:
         self._databases_socket = listening_socket()
         self._databases = _client(port_of(self._databases_socket))
         self._databases_process: Workerd | None = None
+        self._told: set[str] = set()  # the databases that the processes know of
         self.watch_d1 = False
         self.max_d1_queries: dict[str, dict[str, int]] = {}  # account → script → the most one invocation made
 
@@ -224,8 +225,10 @@ class Runtime:
         assert self._current is not None
         change = self._init(self._current.running)
         del change["services"]
+        databases = self._databases_init()
         await self._current.ask("/update", change)
-        await self._ask_databases("/update", self._databases_init())
+        await self._ask_databases("/update", databases)
+        self._told = set(databases["databases"])
 
     # -- counting -----------------------------------------------------------------------------------------------------
 
@@ -313,12 +316,20 @@ class Runtime:
 
     async def query(self, database: str, statements: list[dict[str, Any]], format_: str) -> Any:
         """Runs statements in one transaction: a list of results with meta, or {success: false, error}."""
+        await self._heard_of(database)
         return await self._ask_databases("/query", statements, db=database, resultsFormat=format_)
 
     async def database_stats(self, database: str) -> dict[str, int]:
         """{file_size (bytes), num_tables} of a database."""
+        await self._heard_of(database)
         stats: dict[str, int] = await self._ask_databases("/stats", db=database)
         return stats
+
+    async def _heard_of(self, database: str) -> None:
+        """A database is listed as soon as it is made, which may be before the processes hear of it: waits for that."""
+        if database not in self._told:
+            async with self._lock:  # its update holds the lock, or waits for it before us
+                pass
 
     async def destroy_database(self, database: str) -> None:
         """Forgets a database's rows for good."""
