@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from svc.actors.context import Context, Remember
+    from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty, Timers
     from svc.actors.live import Live, LiveReads
     from svc.edge.zones import Zone
     from svc.model import Account, LinkHost
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 # Everything that an account does by itself, in this order.
@@ -61,19 +62,19 @@ class AccountActor:
         self._start = start
         self._woken = False
 
-    async def connect(self, user_id: int, bootstrap_token: SecretStr, remember: Remember[Account]) -> Account:
+    async def connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
         """Connect this edge account for a user; see `actors.connect`."""
         return await self._ask(
-            lambda: connect.connect(self._context, self.edge_account_id, user_id, bootstrap_token, remember)
+            lambda: connect.connect(self._context, self.edge_account_id, user_id, bootstrap_token, commit)
         )
 
-    async def install(self, account_id: str, remember: Remember[Account]) -> Account:
+    async def install(self, account_id: str, commit: Commit[Account, R]) -> R:
         """Install or reinstall the worker; the work itself goes on after the answer."""
-        return await self._ask(lambda: install.begin(self._context, account_id, remember))
+        return await self._ask(lambda: install.begin(self._context, account_id, commit))
 
-    async def put_link_host(self, account_id: str, host: str, remember: Remember[LinkHost]) -> LinkHost:
+    async def put_link_host(self, account_id: str, host: str, commit: Commit[LinkHost, R]) -> R:
         """Set the account's link host; its route is made right after the answer."""
-        return await self._ask(lambda: link_host.put(self._context, account_id, host, remember))
+        return await self._ask(lambda: link_host.put(self._context, account_id, host, commit))
 
     async def zones(self, account_id: str) -> tuple[list[Zone], bool]:
         """The account's zones, live, sorted by name, and whether the list was cut. Runs in the caller's task."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from svc.actors.context import Context, Remember
+    from svc.actors.context import Commit, Context
     from svc.actors.duty import Timers
     from svc.edge.client import Access
     from svc.edge.tokens import NewToken, TokenStatus
     from svc.model import Account, JsonObject, Operation
+
+R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +58,8 @@ def token_name(operation_id: str) -> str:
 
 
 async def connect(
-    context: Context, edge_account_id: str, user_id: int, bootstrap_token: SecretStr, remember: Remember[Account]
-) -> Account:
+    context: Context, edge_account_id: str, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]
+) -> R:
     """Connect `edge_account_id` for a user and begin the install.
 
     Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
@@ -98,7 +100,7 @@ async def connect(
     lost = await context.store.read(operations.with_open_token(account.id))
     sealed = context.vault.seal(token.value.get_secret_value(), account.id)
     connected = await context.store.run(
-        remember(
+        commit(
             accounts.finish_connect(
                 account_id=account.id,
                 operation_id=operation.id,

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from svc.worker import WorkerBundle
 
 T = TypeVar("T")
+R = TypeVar("R")
 
-# Wraps the transaction of an effect so that the answer to the request commits with it.
-Remember = Callable[["Tx[T]"], "Tx[T]"]
+# Put around the transaction of an effect (Tx[T]), it gives the transaction that is run, whose value (R) is what the
+# caller gets: so the answer to a request is kept with the effect or not at all. Who keeps none passes the identity.
+Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import math
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
@@ -27,11 +27,13 @@ from svc.store import accounts, installs, operations
 from svc.worker import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
-    from svc.actors.context import Context, Remember
+    from svc.actors.context import Commit, Context
     from svc.actors.duty import Timers
     from svc.edge.client import Access
     from svc.edge.d1 import Database
     from svc.model import Account, Operation
+
+R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +45,12 @@ _ONE_TRY_S = 120.0
 _CLOCK_SKEW_MS = 300_000
 
 
-async def begin(context: Context, account_id: str, remember: Remember[Account]) -> Account:
+async def begin(context: Context, account_id: str, commit: Commit[Account, R]) -> R:
     """Record that the worker is to be installed (again) and answer; the duty below does it.
 
     Raises Conflict account_not_ready, operation_in_progress.
     """
-    return await context.store.run(remember(installs.begin_install(account_id, new_id("op"), context.clock())))
+    return await context.store.run(commit(installs.begin_install(account_id, new_id("op"), context.clock())))
 
 
 async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from svc.actors import health
 from svc.actors.zones import zone_of
@@ -11,11 +11,13 @@ from svc.errors import Conflict, NotFound, ServiceError
 from svc.store import accounts, link_hosts
 
 if TYPE_CHECKING:
-    from svc.actors.context import Context, Remember
+    from svc.actors.context import Commit, Context
     from svc.model import LinkHost
 
+R = TypeVar("R")
 
-async def put(context: Context, account_id: str, host: str, remember: Remember[LinkHost]) -> LinkHost:
+
+async def put(context: Context, account_id: str, host: str, commit: Commit[LinkHost, R]) -> R:
     """Set or replace the link host; links keep their codes. The route is made by the duty after this.
 
     Raises Conflict account_not_ready; ServiceError zone_not_found (no zone, or no proxied DNS record); Invalid (the
@@ -35,4 +37,4 @@ async def put(context: Context, account_id: str, host: str, remember: Remember[L
             f"{host} has no proxied DNS record; add one (for example AAAA 100::, proxied) in zone {zone.name}.",
             {"host": host, "zone": zone.name},
         )
-    return await context.store.run(remember(link_hosts.put_link_host(account_id, host, zone.id)))
+    return await context.store.run(commit(link_hosts.put_link_host(account_id, host, zone.id)))

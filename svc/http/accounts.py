@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quart import Response
     from quart_trio import QuartTrio
 
-    from svc.actors.context import Remember
+    from svc.actors.context import Commit
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
     from svc.http.gate import Gate
@@ -56,8 +56,8 @@ class Accounts:
             raise NotFound
         actor = self._supervisor.account(edge_account_id)
 
-        async def work(remember: Remember[Account]) -> Account:
-            return await actor.connect(call.caller.user.id, call.body.bootstrap_token, remember)
+        async def work(commit: Commit[Account, Account]) -> Account:
+            return await actor.connect(call.caller.user.id, call.body.bootstrap_token, commit)
 
         return await self._gate.once(
             call, work, lambda account: answer({"account": wire.account(account, self._bundle)}, 202)
@@ -86,8 +86,8 @@ class Accounts:
         account = await visible_account(self._store, call.caller, account_id)
         actor = self._supervisor.account(account.edge_account_id)
 
-        async def work(remember: Remember[Account]) -> Account:
-            return await actor.install(account.id, remember)
+        async def work(commit: Commit[Account, Account]) -> Account:
+            return await actor.install(account.id, commit)
 
         return await self._gate.once(call, work, lambda it: answer({"account": wire.account(it, self._bundle)}, 202))
 
@@ -97,8 +97,8 @@ class Accounts:
         account = await visible_account(self._store, call.caller, account_id)
         actor = self._supervisor.account(account.edge_account_id)
 
-        async def work(remember: Remember[LinkHost]) -> LinkHost:
-            return await actor.put_link_host(account.id, call.body.host, remember)
+        async def work(commit: Commit[LinkHost, LinkHost]) -> LinkHost:
+            return await actor.put_link_host(account.id, call.body.host, commit)
 
         return await self._gate.once(
             call, work, lambda host: answer({"link_host": wire.link_host(host, account.synced_version)}, 202)

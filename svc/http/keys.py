@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quart import Response
     from quart_trio import QuartTrio
 
-    from svc.actors.context import Remember
+    from svc.actors.context import Commit
     from svc.http.deps import Deps
     from svc.http.gate import Gate
     from svc.store.tx import Tx
@@ -65,8 +65,8 @@ class Keys:
         )
         limit = self._limits.keys_api if user.plan == "api" else self._limits.keys_free
 
-        async def work(remember: Remember[Key]) -> Key:
-            return await self._store.run(remember(keys.add_key(key, digest(value), limit)))
+        async def work(commit: Commit[Key, Key]) -> Key:
+            return await self._store.run(commit(keys.add_key(key, digest(value), limit)))
 
         return await self._gate.once(
             call,
@@ -80,8 +80,8 @@ class Keys:
         call = await self._gate.write(Nothing, session_only=True)
         known_id("key", key_id)
 
-        async def work(remember: Remember[None]) -> None:
-            await self._store.run(remember(_delete(call.caller.user.id, key_id)))
+        async def work(commit: Commit[None, None]) -> None:
+            await self._store.run(commit(_delete(call.caller.user.id, key_id)))
 
         return await self._gate.once(call, work, lambda _: answer({"ok": True}))
 

@@ -20,7 +20,7 @@ from svc.store import accounts, links
 if TYPE_CHECKING:
     from quart_trio import QuartTrio
 
-    from svc.actors.context import Remember
+    from svc.actors.context import Commit
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
     from svc.http.gate import Gate
@@ -66,15 +66,15 @@ class Links:
         account = await visible_account(self._store, call.caller, call.body.account_id)
         actor = self._supervisor.account(account.edge_account_id)
 
-        async def work(remember: Remember[Link]) -> Link:
+        async def work(commit: Commit[Link, Link]) -> Link:
             try:
                 for _ in range(_TRIES if call.body.code is None else 0):
                     try:
-                        return await self._store.run(remember(self._add(call.body, account, new_code())))
+                        return await self._store.run(commit(self._add(call.body, account, new_code())))
                     except Conflict as error:
                         if error.code != "link_exists":
                             raise
-                return await self._store.run(remember(self._add(call.body, account, call.body.code or new_code())))
+                return await self._store.run(commit(self._add(call.body, account, call.body.code or new_code())))
             finally:
                 actor.wake()  # also when the client hung up after the commit
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quart import Response
     from quart_trio import QuartTrio
 
-    from svc.actors.context import Remember
+    from svc.actors.context import Commit
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
     from svc.http.gate import Gate
@@ -56,7 +56,7 @@ class Sites:
         account = await visible_account(self._store, call.caller, call.body.account_id)
         actor = self._supervisor.account(account.edge_account_id)
 
-        async def work(remember: Remember[Site]) -> Site:
+        async def work(commit: Commit[Site, Site]) -> Site:
             if account.state not in SERVING:
                 raise Conflict("account_not_ready", f"The account is {account.state}; a site needs it to be ready.")
             zone = await actor.zone_of(account.id, call.body.host)
@@ -77,7 +77,7 @@ class Sites:
                 created_at=self._clock(),
             )
             try:
-                return await self._store.run(remember(sites.add_site(new, self._limit)))
+                return await self._store.run(commit(sites.add_site(new, self._limit)))
             finally:
                 actor.wake()  # also when the client hung up after the commit
 

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from svc.actors.context import Remember
+    from svc.actors.context import Commit
     from svc.clock import Clock
     from svc.model import Account, AccountState, LinkHost
     from svc.store.tx import Store, Tx
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -72,25 +73,25 @@ class StandInActor:
         self._world = world
         self._edge_account_id = edge_account_id
 
-    async def connect(self, user_id: int, bootstrap_token: SecretStr, remember: Remember[Account]) -> Account:
-        return await self._in_actor(lambda: self._connect(user_id, bootstrap_token, remember))
+    async def connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
+        return await self._in_actor(lambda: self._connect(user_id, bootstrap_token, commit))
 
-    async def _connect(self, user_id: int, bootstrap_token: SecretStr, remember: Remember[Account]) -> Account:
+    async def _connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
         await self._asked(f"connect {bootstrap_token.get_secret_value()}")
         existing = await self._world.store.read(accounts.account_by_edge_id(self._edge_account_id))
         if existing is not None:
             raise Conflict("already_connected" if existing.user_id == user_id else "account_taken")
         return await self._world.store.run(
-            remember(connected(user_id, self._edge_account_id, "pending", self._world.clock()))
+            commit(connected(user_id, self._edge_account_id, "pending", self._world.clock()))
         )
 
-    async def install(self, account_id: str, remember: Remember[Account]) -> Account:
+    async def install(self, account_id: str, commit: Commit[Account, R]) -> R:
         await self._asked("install")
-        return await self._world.store.run(remember(_begin_install(account_id, self._world.clock())))
+        return await self._world.store.run(commit(_begin_install(account_id, self._world.clock())))
 
-    async def put_link_host(self, account_id: str, host: str, remember: Remember[LinkHost]) -> LinkHost:
+    async def put_link_host(self, account_id: str, host: str, commit: Commit[LinkHost, R]) -> R:
         await self._asked(f"link host {host}")
-        return await self._world.store.run(remember(link_hosts.put_link_host(account_id, host, "z1")))
+        return await self._world.store.run(commit(link_hosts.put_link_host(account_id, host, "z1")))
 
     async def zones(self, account_id: str) -> tuple[list[Zone], bool]:
         await self._asked("zones")
