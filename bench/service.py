@@ -23,7 +23,7 @@ from svc.ids import new_id
 from svc.model import Link
 from svc.store import accounts, link_hosts, links, open_store, totals, users
 from svc.store.tx import sql
-from svc.worker import load_bundle
+from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,7 +14,7 @@ from svc.mail import check_mail
 from svc.store import open_store
 from svc.store.sealed_tokens import sealed_tokens
 from svc.vault import open_vault
-from svc.worker import load_bundle
+from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 AccountState = Literal[
     "pending",
@@ -178,6 +181,16 @@ class Rule:
     url: str
     countries: tuple[str, ...] | None = None
     devices: tuple[str, ...] | None = None
+
+    def fields(self) -> dict[str, object]:
+        """Its one form in JSON, in the store, in the worker's database and in an answer: what is absent is left out."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Rule:
+        """The rule whose `fields` were stored as JSON."""
+        conditions = {name: tuple(value) for name, value in fields.items() if name != "url"}
+        return cls(fields["url"], **conditions)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which room may know which: main → http → actors → (edge, store) → model, errors. This test is that drawing."""
+"""Which room may know which: main → http → actors → (edge, store) → worker → model, errors. This draws it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ MAY_IMPORT = {
     "svc.store": FLOOR | {"svc.store"},
     "svc.edge": FLOOR | {"svc.edge"},
     "svc.actors": FLOOR | {"svc.store", "svc.edge", "svc.actors"},
-    "svc.http": FLOOR | {"svc.store", "svc.actors", "svc.http", "svc.mail", "svc.snippet", "svc.passwords"},
+    "svc.http": FLOOR | {"svc.store", "svc.actors", "svc.http", "svc.mail", "svc.passwords"},
     "svc.mail": FLOOR,
-    "svc.snippet": FLOOR,
     "svc.passwords": FLOOR,
 }
 # A library belongs to one room.

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty, Timers
-    from svc.actors.live import Live, LiveReads
+    from svc.actors.live import LiveReads, Unavailable
     from svc.edge.zones import Zone
     from svc.model import Account, LinkHost
+    from svc.worker.counts import Live, TargetDays
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -87,12 +88,9 @@ class AccountActor:
         """
         return await zones.zone_of(self._context, account_id, host)
 
-    async def live(self, user_id: int, account: Account, target_id: str, first_day: int, last_day: int) -> Live:
-        """What the account's own database holds of a target. Runs in the caller's task and spends the user's budget.
-
-        Raises LiveUnavailable.
-        """
-        return await self._live.read(user_id, account, target_id, first_day, last_day)
+    async def live(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
+        """What the account's own database holds of a target. Runs in the caller's task and spends the user's limit."""
+        return await self._live.read(user_id, account, asked)
 
     def wake(self) -> None:
         """Something of this account changed in the store: do now what is due of it."""

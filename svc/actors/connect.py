@@ -26,7 +26,7 @@ from svc.edge.client import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import new_id
 from svc.store import accounts, operations
-from svc.worker import DATABASE_NAME, SCRIPT_NAME
+from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.tx import Store, Tx
     from svc.vault import Vault
-    from svc.worker import WorkerBundle
+    from svc.worker.bundle import WorkerBundle
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -14,7 +14,7 @@ from svc.edge import d1, tokens, workers
 from svc.errors import EdgeRefused, EdgeUnavailable, ServiceError, Unreadable
 from svc.model import SERVING
 from svc.store import accounts
-from svc.worker import SCRIPT_NAME
+from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

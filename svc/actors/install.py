@@ -24,7 +24,7 @@ from svc.edge.client import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import digest, new_id, new_secret
 from svc.store import accounts, installs, operations
-from svc.worker import DATABASE_NAME, SCRIPT_NAME
+from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
     from svc.actors.context import Commit, Context

@@ -14,7 +14,7 @@ from svc.edge import routes, zones
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 from svc.model import SERVING
 from svc.store import link_hosts, sites
-from svc.worker import SCRIPT_NAME
+from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
     from svc.actors.context import Context

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.edge import workers
 from svc.store import operations
-from svc.worker import SCRIPT_NAME
+from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
     from svc.actors.context import Context

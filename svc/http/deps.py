@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from svc.config import Config
     from svc.mail import Mailer
     from svc.store.tx import Store
-    from svc.worker import WorkerBundle
+    from svc.worker.bundle import WorkerBundle
 
 
 @dataclass(frozen=True)

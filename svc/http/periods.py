@@ -12,9 +12,9 @@ from svc.model import DIMENSIONS, Counts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from svc.actors.live import Live
     from svc.http.wire import Json
     from svc.model import Period
+    from svc.worker.counts import Live
 
 DAYS: dict[Period, int] = {"today": 1, "7d": 7, "30d": 30}
 

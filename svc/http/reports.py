@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.actors.live import LiveUnavailable
+from svc.actors.live import Unavailable
 from svc.clock import DAY_MS
 from svc.http.bodies import ReportQuery
 from svc.http.gate import reply, route
@@ -12,17 +12,18 @@ from svc.http.links import visible_link
 from svc.http.periods import Stored, link_report, site_report, span_of
 from svc.http.sites import visible_site
 from svc.store import totals
+from svc.worker.counts import TargetDays
 
 if TYPE_CHECKING:
     from quart import Response
     from quart_trio import QuartTrio
 
-    from svc.actors.live import Live
     from svc.http.deps import Deps
     from svc.http.gate import Gate
     from svc.http.periods import Span
     from svc.model import Account
     from svc.store.tx import Tx
+    from svc.worker.counts import Live
 
 
 class Reports:
@@ -65,10 +66,8 @@ class Reports:
     ) -> tuple[Live, None] | tuple[None, str]:
         """What the account's database holds, or why it cannot be read."""
         actor = self._supervisor.account(account.edge_account_id)
-        try:
-            return await actor.live(user_id, account, target_id, span.first_day, span.today), None
-        except LiveUnavailable as error:
-            return None, error.reason
+        live = await actor.live(user_id, account, TargetDays(target_id, span.first_day, span.today))
+        return (None, live.reason) if isinstance(live, Unavailable) else (live, None)
 
 
 def _stored(target_id: str, account_id: str, span: Span) -> Tx[Stored]:

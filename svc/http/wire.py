@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic_core import to_json
 
-from svc import snippet
 from svc.clock import day_text, iso
 from svc.errors import with_remedy
 from svc.model import DROP_REASONS
+from svc.worker import snippet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from svc.model import Account, Counts, Key, Link, LinkHost, Operation, Rule, Site, User
-    from svc.worker import WorkerBundle
+    from svc.model import Account, Counts, Key, Link, LinkHost, Operation, Site, User
+    from svc.worker.bundle import WorkerBundle
 
 Json = dict[str, object]
 
@@ -141,7 +141,7 @@ def link(it: Link, of: Account, clicks_7d: int | None = None) -> Json:
         "code": it.code,
         "short_url": short_url(it, of),
         "url": it.url,
-        "rules": [_rule(one) for one in it.rules],
+        "rules": [rule.fields() for rule in it.rules],
         "state": it.state,
         "config": _config(it.version, of.synced_version),
         "created_at": iso(it.created_at),
@@ -167,15 +167,6 @@ def top(tally: Mapping[str, int]) -> list[Json]:
     """The ten largest, the largest first; equal ones in the order of their keys."""
     ordered = sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))
     return [{"key": name, "n": n} for name, n in ordered[:_TOP]]
-
-
-def _rule(it: Rule) -> Json:
-    shown: Json = {"url": it.url}
-    if it.countries is not None:
-        shown["countries"] = list(it.countries)
-    if it.devices is not None:
-        shown["devices"] = list(it.devices)
-    return shown
 
 
 def _error_of(it: Account) -> Json | None:

@@ -46,7 +46,7 @@ def add_link(link: Link, limit: int) -> Tx[Link]:
         added.user_id,
         added.code,
         added.url,
-        json.dumps([[rule.url, rule.countries, rule.devices] for rule in added.rules]),
+        json.dumps([rule.fields() for rule in added.rules]),
         added.state,
         added.version,
         added.created_at,
@@ -123,16 +123,8 @@ def _link(row: Row) -> Link:
         user_id=row["user_id"],
         code=row["code"],
         url=row["url"],
-        rules=tuple(_rule(*rule) for rule in json.loads(row["rules"])),
+        rules=tuple(Rule.of(fields) for fields in json.loads(row["rules"])),
         state=row["state"],
         version=row["version"],
         created_at=row["created_at"],
-    )
-
-
-def _rule(url: str, countries: list[str] | None, devices: list[str] | None) -> Rule:
-    return Rule(
-        url=url,
-        countries=None if countries is None else tuple(countries),
-        devices=None if devices is None else tuple(devices),
     )

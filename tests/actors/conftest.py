@@ -27,7 +27,7 @@ from svc.mail import open_mailer
 from svc.model import WorkerPush
 from svc.store import accounts
 from svc.vault import open_vault
-from svc.worker import load_bundle
+from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
 from tests.http.conftest import World
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from svc.model import Account, User
     from svc.store.tx import Store
-    from svc.worker import WorkerBundle
+    from svc.worker.bundle import WorkerBundle
     from tests.http.conftest import Answer
 
 

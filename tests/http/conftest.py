@@ -16,7 +16,7 @@ from svc.ids import digest, new_id, new_secret
 from svc.mail import Mailer, open_mailer
 from svc.model import Account, AccountState, Key, Scope, User
 from svc.store import keys, link_hosts, sessions, users
-from svc.worker import load_bundle
+from svc.worker.bundle import load_bundle
 from tests.http.stand_in import StandIn, connected
 
 if TYPE_CHECKING:

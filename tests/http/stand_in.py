@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, TypeVar
 import outcome
 import trio
 
-from svc.actors.live import Live, LiveUnavailable
+from svc.actors.live import Unavailable
 from svc.actors.mailbox import Call
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
 from svc.store import accounts, link_hosts, operations
 from svc.store.tx import sql
+from svc.worker.counts import Live
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from svc.clock import Clock
     from svc.model import Account, AccountState, LinkHost
     from svc.store.tx import Store, Tx
+    from svc.worker.counts import TargetDays
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -55,7 +57,7 @@ class StandIn:
     nursery: trio.Nursery
     one_at_a_time: trio.Lock = field(default_factory=trio.Lock)
     zone_list: list[Zone] = field(default_factory=lambda: [Zone("z1", "example.com")])
-    readable: Live | str = "not_installed"
+    readable: Live | Unavailable = field(default_factory=lambda: Unavailable("not_installed"))
     woken: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     before: Callable[[], Awaitable[None]] = go_on
@@ -104,11 +106,9 @@ class StandInActor:
                 return zone
         raise ServiceError("zone_not_found", f"{host} is in no active zone of the account.")
 
-    async def live(self, user_id: int, account: Account, target_id: str, first_day: int, last_day: int) -> Live:
-        await self._asked(f"live {target_id} {first_day} {last_day}")
-        if isinstance(self._world.readable, Live):
-            return self._world.readable
-        raise LiveUnavailable(self._world.readable)  # type: ignore[arg-type]  # the tests' words are the reasons
+    async def live(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
+        await self._asked(f"live {asked.target_id} {asked.first_day} {asked.last_day}")
+        return self._world.readable
 
     async def _in_actor(self, work: Callable[[], Awaitable[T]]) -> T:
         """In the actor's own task, one after the other: a caller who hangs up does not stop it."""

@@ -10,7 +10,7 @@ from svc.errors import ServiceError, StoreUnavailable
 from svc.model import WorkerPush
 from svc.store import accounts
 from svc.store.tx import sql
-from svc.worker import load_bundle
+from svc.worker.bundle import load_bundle
 from tests.http.conftest import EDGE_ACCOUNT
 from tests.http.stand_in import Zone
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.actors.live import Live
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.http import periods
 from svc.http.periods import Stored, span_of
 from svc.http.wire import top
 from svc.model import DIMENSIONS, Counts
+from svc.worker.counts import Live
 from tests.clock import START_MS
 
 TODAY = day_of(START_MS)

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from svc.actors.live import Live
+from svc.actors.live import Unavailable
 from svc.clock import DAY_MS, HOUR_MS, day_text, iso
 from svc.http.push import read_parts
 from svc.ids import digest, new_secret
 from svc.model import Counts
 from svc.store import accounts
+from svc.worker.counts import Live
 
 if TYPE_CHECKING:
     from svc.model import Account
@@ -336,7 +337,7 @@ async def test_breakdowns_are_read_only_when_they_are_asked_for(place):
 async def test_a_report_without_the_database_says_why_and_keeps_its_totals(place, reason):
     rows = [[place.site, 4, 0, 4], [place.link, 6, 1, 6]]
     await place.push(place.part(1, day=1, days=rows, final=True), place.part(2, hours=[(0, rows)], days=rows))
-    place.world.supervisor.readable = reason
+    place.world.supervisor.readable = Unavailable(reason)
     site = await place.report(query="?breakdowns=1")
     assert (site["unavailable"], site["breakdowns"], site["totals"]["views"]) == (reason, None, 4)
     today = await place.report("link")

@@ -10,8 +10,8 @@ import pytest
 
 from svc.http.sites import new_name
 from svc.ids import new_site_path
-from svc.snippet import PATH_MARK, csp_hash, inline, script_tag
-from svc.worker import load_bundle
+from svc.worker.bundle import load_bundle
+from svc.worker.snippet import PATH_MARK, csp_hash, inline, script_tag
 
 TAG = re.compile(r'<script (?:src="(?P<a>[^"]+)" defer|defer src="(?P<b>[^"]+)")></script>')
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCRIPT_NAME = "svc-edge"
 DATABASE_NAME = "svc-edge"
-_FOLDER = Path(__file__).parent / "bundle"
+_FOLDER = Path(__file__).parents[1] / "bundle"
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,27 @@
-"""Adding up the worker's rows for a live report: folded days, today's hours, events that are not folded yet."""
+"""The counts in the worker's database: folded days, today's hours, events that are not folded yet."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.actors.live import add_up, statements
 from svc.clock import DAY_MS, HOUR_MS
 from svc.model import Counts
-from svc.worker import load_bundle
+from svc.worker.bundle import load_bundle
+from svc.worker.counts import Live, Row, Rows, TargetDays, add_up, read_statements
 
 BUNDLE = load_bundle()
 DAY = 20_000
 AT = DAY * DAY_MS + 10 * HOUR_MS
 TARGET = "lnk_a"
+ASKED = TargetDays(TARGET, DAY, DAY)
 # The worker's state: yesterday is closed.
 OPEN = [{"value": json.dumps({"day": DAY - 1})}]
 
@@ -33,6 +35,10 @@ def log_row(*events: list[object]) -> dict[str, object]:
     return {"id": 1, "lines": "".join(json.dumps(line) + "\n" for line in events)}
 
 
+def counted(events: Sequence[Row], *, days: Sequence[Row] = (), hours: Sequence[Row] = (), states=OPEN) -> Live:
+    return add_up(Rows(days, hours, events, states), ASKED, BUNDLE.caps, AT)
+
+
 @pytest.mark.rule("R4")
 def test_folded_rows_and_unfolded_events_are_counted_once_each():
     day_row = {"day": DAY, "totals": json.dumps({"views": 2, "sources": {"": 2}, "bots": {"list": 1}})}
@@ -43,17 +49,7 @@ def test_folded_rows_and_unfolded_events_are_counted_once_each():
         "bots": 1,
         "visitors": json.dumps(["aaaaaaaa", "bbbbbbbb", "aaaaaaaa"]),
     }
-    live = add_up(
-        AT,
-        TARGET,
-        DAY,
-        DAY,
-        BUNDLE.caps,
-        [day_row],
-        [hour_row],
-        [log_row(event("aaaaaaaa"), event("cccccccc", source="qr"))],
-        OPEN,
-    )
+    live = counted([log_row(event("aaaaaaaa"), event("cccccccc", source="qr"))], days=[day_row], hours=[hour_row])
     assert live.days == {DAY: Counts(4, 1, 3)}
     assert live.hours == {
         DAY * DAY_MS + 9 * HOUR_MS: Counts(2, 1, 2),
@@ -81,15 +77,15 @@ def test_events_are_read_wherever_they_are_on_their_way_to_the_totals():
         )
         rows = [
             [dict(row) for row in database.execute(text, {str(i): value for i, value in enumerate(parameters, 1)})]
-            for text, parameters in statements(TARGET, DAY, DAY)
+            for text, parameters in read_statements(ASKED)
         ]
     assert len(rows[2]) == 2, "a row without the target is not sent"
-    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, rows[0], rows[1], rows[2], OPEN)
+    live = counted(rows[2], days=rows[0], hours=rows[1])
     assert live.days == {DAY: Counts(3, 0, 3)}
 
 
 def test_a_bot_counts_by_its_reason_only():
-    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], [log_row(event("", reason="head"))], OPEN)
+    live = counted([log_row(event("", reason="head"))])
     assert live.days == {DAY: Counts(0, 1, 0)}
     assert live.breakdowns["bots"] == {"head": 1}
     assert live.breakdowns["countries"] == {}
@@ -97,12 +93,12 @@ def test_a_bot_counts_by_its_reason_only():
 
 def test_other_targets_and_other_days_are_left_out():
     rows = [log_row(event("a" * 8, target="lnk_b"), event("a" * 8, day=DAY - 1), event("b" * 8))]
-    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], rows, OPEN)
+    live = counted(rows)
     assert live.days == {DAY: Counts(1, 0, 1)}
 
 
 def test_an_event_whose_detail_was_refused_counts_as_other_everywhere():
-    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], [log_row(event("a" * 8)[:4])], OPEN)
+    live = counted([log_row(event("a" * 8)[:4])])
     assert live.days == {DAY: Counts(1, 0, 1)}
     assert {name: dict(live.breakdowns[name]) for name in ("pages", "os")} == {
         "pages": {"(other)": 1},
@@ -113,7 +109,7 @@ def test_an_event_whose_detail_was_refused_counts_as_other_everywhere():
 def test_an_event_that_came_after_its_day_was_closed_is_not_counted():
     closed = [{"value": json.dumps({"day": DAY})}]
     day_row = {"day": DAY, "totals": json.dumps({"views": 2, "visitors": 2})}
-    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [day_row], [], [log_row(event("a" * 8))], closed)
+    live = counted([log_row(event("a" * 8))], days=[day_row], states=closed)
     assert live.days == {DAY: Counts(2, 0, 2)}
 
 
@@ -124,7 +120,7 @@ def test_keys_beyond_the_cap_of_a_day_are_other():
         line = event("a" * 8)
         line[5] = f"host{number}.example"
         events.append(line)
-    live = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], [log_row(*events, events[0])], OPEN)
+    live = counted([log_row(*events, events[0])])
     assert len(live.breakdowns["sources"]) == 101
     assert live.breakdowns["sources"]["(other)"] == 3
     assert live.breakdowns["sources"]["host0.example"] == 2
@@ -140,10 +136,10 @@ def test_where_the_fold_has_come_to_does_not_change_the_answer(events, folded):
         event("" if reason else name * 8, hour=hour, reason=reason)
         for reason, name, hour in sorted(events, key=lambda e: e[2])
     ]
-    whole = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, [], [], [log_row(*lines)], OPEN)
+    whole = counted([log_row(*lines)])
     done, rest = lines[:folded], lines[folded:]
     days, hours = folded_rows(done)
-    again = add_up(AT, TARGET, DAY, DAY, BUNDLE.caps, days, hours, [log_row(*rest)], OPEN)
+    again = counted([log_row(*rest)], days=days, hours=hours)
     assert again.days == whole.days
     assert again.hours == whole.hours
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from svc.actors.sync import rows_of
 from svc.model import Link, LinkHost, Retiring, Rule, Site
+from svc.worker.bundle import load_bundle
+from svc.worker.config_rows import rows_of, write_statements
 
 
 def link(code: str, version: int, state: str = "active", link_id: str = "lnk_a", rules: tuple[Rule, ...] = ()) -> Link:
@@ -78,3 +83,37 @@ def test_the_link_host_is_written_only_when_it_is_newer():
 def test_rows_come_oldest_first():
     rows = rows_of([site(7)], [link("b", 2), link("a", 9)], HOST, 0)
     assert [version for _, version, _ in rows] == [1, 2, 7, 9]
+
+
+@pytest.mark.parametrize("batches", [[0, 1], [1, 0], [1, 1], [0, 0, 1]])
+def test_statements_leave_the_newest_rows_in_whatever_order_and_however_often_they_run(batches):
+    older = rows_of([], [link(f"c{n}", n) for n in range(1, 80)], HOST, 0)
+    newer = rows_of([site(100)], [link("c7", 90, "deleted"), link("c8", 95, link_id="lnk_new")], None, 80)
+    written = [write_statements(older, 80), write_statements(newer, 100)]
+    with closing(sqlite3.connect(":memory:")) as database:
+        for statement in load_bundle().schema_statements:
+            database.execute(statement)
+        for batch in batches:
+            for text, parameters in written[batch]:
+                assert len(parameters) <= 100, "more than the platform takes"
+                database.execute(text, {str(n): value for n, value in enumerate(parameters, 1)})
+        found = dict(database.execute("select key, body from config").fetchall())
+        assert database.execute("select value from meta where key = 'config_version'").fetchone() == (100,)
+    expected = {row.key: row.body for row in (*(older if 0 in batches else []), *newer)}
+    assert found == expected
+
+
+@given(
+    st.builds(
+        Rule,
+        st.text(),
+        countries=st.none() | st.lists(st.text(max_size=2)).map(tuple),
+        devices=st.none() | st.lists(st.sampled_from(["mobile", "desktop"])).map(tuple),
+    )
+)
+def test_a_rule_has_one_form_in_json(rule):
+    fields = json.loads(json.dumps(rule.fields()))
+    assert Rule.of(fields) == rule
+    assert None not in fields.values()
+    [row] = rows_of([], [link("abc", 3, rules=(rule,))], None, 0)
+    assert json.loads(row.body or "")["rules"] == [fields]

@@ -12,12 +12,13 @@ from typing import get_args
 
 import pytest
 
-from svc.actors.live import add_up
+from svc.clock import DAY_MS
 from svc.config import ConfigError
 from svc.model import DIMENSIONS, DROP_REASONS, Dimension
-from svc.worker import load_bundle
+from svc.worker.bundle import load_bundle
+from svc.worker.counts import Rows, TargetDays, add_up
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 VOCABULARY = json.loads((ROOT / "edge_worker" / "src" / "vocabulary.json").read_text())
 BUNDLE = ROOT / "svc" / "bundle"
 
@@ -70,7 +71,7 @@ def test_a_live_report_cuts_breakdowns_where_the_worker_does():
     cap = VOCABULARY["dimensions"]["devices"]
     line = '["lnk_a",480000,"","aaaaaaaa","","","DE|device{}|Firefox|Android"]\n'
     rows = [{"lines": "".join(line.format(number) for number in range(cap + 2))}]
-    live = add_up(20_000 * 86_400_000, "lnk_a", 20_000, 20_000, load_bundle().caps, [], [], rows, [])
+    live = add_up(Rows([], [], rows, []), TargetDays("lnk_a", 20_000, 20_000), load_bundle().caps, 20_000 * DAY_MS)
     assert len(live.breakdowns["devices"]) == cap + 1
     assert live.breakdowns["devices"]["(other)"] == 2
 

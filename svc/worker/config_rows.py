@@ -1,0 +1,93 @@
+"""Rows of the worker's table `config`: made of sites, links and the link host, and written by statements. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.model import Link, LinkHost, Site
+
+# 33 rows of 3 parameters: the platform takes 100 parameters a statement.
+_ROWS_A_STATEMENT = 33
+
+_RAISE_VERSION = (
+    "insert into meta (key, value) values ('config_version', cast(?1 as integer))"
+    " on conflict (key) do update set value = excluded.value where excluded.value > meta.value"
+)
+
+Statement = tuple[str, list[str | None]]
+
+
+class ConfigRow(NamedTuple):
+    """A row of the table. `version`: the account's configuration version. `body`: JSON; None: removed."""
+
+    key: str
+    version: int
+    body: str | None
+
+
+def rows_of(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, after_version: int) -> list[ConfigRow]:
+    """The rows that bring the worker from `after_version` to the state of these, oldest first.
+
+    Of rows with one key the newest stays.
+    """
+    newest: dict[str, ConfigRow] = {}
+    for row in sorted(_rows(sites, links, host, after_version), key=lambda row: row.version):
+        newest[row.key] = row
+    return sorted(newest.values(), key=lambda row: row.version)
+
+
+def write_statements(rows: Sequence[ConfigRow], version: int) -> list[Statement]:
+    """Statements, each with its parameters, that write `rows` and then raise the worker's version to `version`.
+
+    They may be run in several batches, in their order, and again: a newer row is never replaced by an older one.
+    """
+    pieces = [rows[first : first + _ROWS_A_STATEMENT] for first in range(0, len(rows), _ROWS_A_STATEMENT)]
+    return [*map(_upsert, pieces), (_RAISE_VERSION, [str(version)])]
+
+
+def _rows(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, after_version: int) -> list[ConfigRow]:
+    rows: list[ConfigRow] = []
+    if host is not None and host.version > after_version:
+        rows.append(ConfigRow("host", host.version, _body({"host": host.host})))
+    rows += [
+        ConfigRow(f"link:{link.code}", link.version, _body(_link_fields(link) if link.state == "active" else None))
+        for link in links
+    ]
+    for site in sites:
+        fields = None if site.state == "deleted" else _site_fields(site)
+        rows.append(ConfigRow(f"path:{site.host}{site.path}", site.version, _body(fields)))
+        rows += [
+            ConfigRow(f"path:{site.host}{old.path}", site.version, _body(fields, until=old.until))
+            for old in site.retiring
+        ]
+    return rows
+
+
+def _site_fields(site: Site) -> dict[str, object]:
+    return {"target": site.id, "excluded_paths": site.excluded_paths, "script": site.script_name}
+
+
+def _link_fields(link: Link) -> dict[str, object]:
+    fields: dict[str, object] = {"target": link.id, "url": link.url}
+    if link.rules:
+        fields["rules"] = [rule.fields() for rule in link.rules]
+    return fields
+
+
+def _body(fields: dict[str, object] | None, **more: object) -> str | None:
+    return None if fields is None else json.dumps({**fields, **more}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _upsert(rows: Sequence[ConfigRow]) -> Statement:
+    """One statement for many rows. The API's parameters are text, so the version is cast."""
+    values = ", ".join(f"(?{n}, cast(?{n + 1} as integer), ?{n + 2})" for n in range(1, 3 * len(rows), 3))
+    parameters = [field for row in rows for field in (row.key, str(row.version), row.body)]
+    text = (
+        f"insert into config (key, version, body) values {values} on conflict (key) do update"  # noqa: S608  # placeholders
+        " set version = excluded.version, body = excluded.body where excluded.version >= config.version"
+    )
+    return text, parameters

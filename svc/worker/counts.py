@@ -1,0 +1,192 @@
+"""The counts in the worker's database, of one target, as one read finds them.
+
+The worker folds its events into `day` and `hour` rows; what is not folded yet lies in `event_log` and `event_page`
+rows. All are read in one batch, which is one instant, and added up here by the worker's rules. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from pydantic import BaseModel, TypeAdapter
+
+from svc.clock import DAY_MS, HOUR_MS, day_of
+from svc.model import DIMENSIONS, Counts, Dimension
+
+Row = Mapping[str, object]
+
+# A line of events: target, epoch hour, bot's reason, visitor's hash; then, of a person and unless the worker's write
+# budget refused its detail, page, source and client, which is "country|device|browser|os".
+_Event = tuple[str, int, str, str] | tuple[str, int, str, str, str, str, str]
+_EVENTS: TypeAdapter[list[_Event]] = TypeAdapter(list[_Event])
+_OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
+_EVENTS_OF = """select lines from (select lines from event_page union all select lines from event_log)
+    where instr(lines, ?1) > 0"""
+# The key of what is beyond a breakdown's cap, which the first keys that come fill.
+_OTHER = "(other)"
+_HASHES = TypeAdapter(list[str])
+
+
+@dataclass(frozen=True)
+class TargetDays:
+    """What a read asks for: the id of a site or link, and day numbers, both included."""
+
+    target_id: str
+    first_day: int
+    last_day: int
+
+
+class Rows(NamedTuple):
+    """The rows that the statements of one read found, in the statements' order."""
+
+    days: Sequence[Row]
+    hours: Sequence[Row]  # of open days only: a closed day's are deleted
+    events: Sequence[Row]  # lines of any target and day among them
+    states: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Live:
+    """What the database held at `at` (epoch ms): counts per day number, per hour of today (its start in epoch ms),
+    and each breakdown over all days read."""
+
+    at: int
+    days: Mapping[int, Counts]
+    hours: Mapping[int, Counts]
+    breakdowns: Mapping[Dimension, Mapping[str, int]]
+
+
+class _Day(BaseModel):
+    views: int = 0
+    visitors: int = 0
+    pages: dict[str, int] = {}
+    sources: dict[str, int] = {}
+    countries: dict[str, int] = {}
+    devices: dict[str, int] = {}
+    browsers: dict[str, int] = {}
+    os: dict[str, int] = {}
+    bots: dict[str, int] = {}
+
+
+class _State(BaseModel):
+    """The worker's own account of its work; `day` is the last day that it has closed."""
+
+    day: int = -1
+
+
+@dataclass
+class _Tally:
+    today: int
+    caps: Mapping[Dimension, int]
+    days: dict[int, Counts] = field(default_factory=dict)
+    hours: dict[int, Counts] = field(default_factory=dict)
+    keys: dict[tuple[int, Dimension], dict[str, int]] = field(default_factory=dict)
+    day_seen: dict[int, set[str]] = field(default_factory=dict)
+    hour_seen: dict[int, set[str]] = field(default_factory=dict)
+
+    def add_day(self, row: Row) -> None:
+        """A day, as far as it is folded."""
+        stored = _Day.model_validate_json(str(row["totals"]))
+        day = int(str(row["day"]))
+        self.days[day] = Counts(stored.views, sum(stored.bots.values()), stored.visitors)
+        for dimension in DIMENSIONS:
+            self.keys[day, dimension] = dict(getattr(stored, dimension))
+
+    def add_hour(self, row: Row) -> None:
+        """An hour of an open day, as far as it is folded; its views are in the day's already."""
+        day, hour = int(str(row["day"])), int(str(row["hour"]))
+        hour_at = day * DAY_MS + hour * HOUR_MS
+        seen = set(_HASHES.validate_json(str(row["visitors"]))) if row["visitors"] else set()
+        self.day_seen.setdefault(day, set()).update(seen)
+        self.hour_seen[hour_at] = seen
+        if day == self.today:
+            self.hours[hour_at] = Counts(int(str(row["views"])), int(str(row["bots"])), len(seen))
+
+    def count_visitors(self) -> None:
+        """Visitors of open days, which the worker counts when it closes the day."""
+        for day, visitors in self.day_seen.items():
+            self.days[day] = replace(self.days.get(day, Counts()), visitors=len(visitors))
+
+    def add_event(self, hour: int, reason: str, visitor: str, detail: Sequence[str]) -> None:
+        """An event that is not folded; `hour` since 1970."""
+        day, hour_at = hour // 24, hour * HOUR_MS
+        if reason:
+            of_day = of_hour = Counts(bots=1)
+            self.count_key(day, "bots", reason)
+        else:
+            of_day = Counts(1, 0, _first_time(self.day_seen.setdefault(day, set()), visitor))
+            of_hour = Counts(1, 0, _first_time(self.hour_seen.setdefault(hour_at, set()), visitor))
+            for dimension, key in zip(_OF_PEOPLE, _keys_of(detail), strict=True):
+                self.count_key(day, dimension, key)
+        self.days[day] = self.days.get(day, Counts()) + of_day
+        if day == self.today:
+            self.hours[hour_at] = self.hours.get(hour_at, Counts()) + of_hour
+
+    def count_key(self, day: int, dimension: Dimension, key: str) -> None:
+        """Count one more under a key of a day, by the worker's caps."""
+        counts = self.keys.setdefault((day, dimension), {})
+        full = len(counts) - (_OTHER in counts) >= self.caps[dimension]
+        name = _OTHER if key not in counts and full else key
+        counts[name] = counts.get(name, 0) + 1
+
+    def breakdowns(self) -> dict[Dimension, dict[str, int]]:
+        """Each dimension over all days."""
+        summed: dict[Dimension, dict[str, int]] = {name: {} for name in DIMENSIONS}
+        for (_, dimension), counts in self.keys.items():
+            of_all = summed[dimension]
+            for key, n in counts.items():
+                of_all[key] = of_all.get(key, 0) + n
+        return summed
+
+
+def read_statements(asked: TargetDays) -> list[tuple[str, list[str]]]:
+    """The one batch of a read, each statement with its parameters; what they find makes `Rows`."""
+    days = [asked.target_id, str(asked.first_day), str(asked.last_day)]
+    between = "target = ?1 and day between cast(?2 as integer) and cast(?3 as integer)"
+    return [
+        (f"select day, totals from day where {between}", days),  # noqa: S608  # constant text
+        (f"select day, hour, views, bots, visitors from hour where {between}", days),  # noqa: S608  # constant text
+        (_EVENTS_OF, [asked.target_id]),
+        ("select value from meta where key = 'state'", []),
+    ]
+
+
+def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: int) -> Live:
+    """The rows of one read, made at `now` (epoch ms), as counts. `caps`: how many keys a breakdown may have.
+
+    Raises ValueError, KeyError, TypeError on rows that the worker did not write.
+    """
+    tally = _Tally(day_of(now), caps)
+    closed_day = max((_State.model_validate_json(str(row["value"])).day for row in rows.states), default=-1)
+    for row in rows.days:
+        tally.add_day(row)
+    for row in rows.hours:
+        tally.add_hour(row)
+    tally.count_visitors()
+    for row in rows.events:
+        lines = json.loads("[" + str(row["lines"])[:-1].replace("\n", ",") + "]")
+        # Of a hundred thousand lines most are often another target's.
+        own = [line for line in lines if line[:1] == [asked.target_id]]
+        for _, hour, reason, visitor, *detail in _EVENTS.validate_python(own):
+            # What comes after its day was closed is dropped by the worker, too.
+            if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
+                tally.add_event(hour, reason, visitor, detail)
+    return Live(now, tally.days, tally.hours, tally.breakdowns())
+
+
+def _keys_of(detail: Sequence[str]) -> list[str]:
+    """One key per dimension of people; `(other)` for all when the write budget refused the detail."""
+    if not detail:
+        return [_OTHER] * len(_OF_PEOPLE)
+    page, source, client = detail
+    return [page, source, *client.split("|")]
+
+
+def _first_time(seen: set[str], visitor: str) -> int:
+    if not visitor or visitor in seen:
+        return 0
+    seen.add(visitor)
+    return 1
