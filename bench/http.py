@@ -20,7 +20,7 @@ from bench.load import load, request
 from bench.service import NOW, add_account, add_user
 from edge_worker.service import open_service
 from svc.clock import DAY_MS, HOUR_MS, day_text
-from svc.config import Store as StoreConfig
+from svc.config import StoreConfig
 from svc.ids import digest, new_id, new_secret
 from svc.model import Key
 from svc.passwords import hash_password

@@ -17,8 +17,7 @@ from bench.figures import Row
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import DAY_MS, HOUR_MS, system_clock
-from svc.config import Config
-from svc.config import Store as StoreConfig
+from svc.config import Config, StoreConfig
 from svc.ids import new_id
 from svc.model import Link
 from svc.store import accounts, link_hosts, links, open_store, totals, users

@@ -80,7 +80,7 @@ async def _mail(config: Config) -> Finding:
 
 
 def _address(config: Config) -> Finding:
-    push_url = config.worker.push_url or (config.http.base_url and f"{config.http.base_url}/edge/push")
+    push_url = config.push_url(config.http.base_url)
     if push_url:
         return Finding("address", True, f"workers push to {push_url}")
     text = "http.base_url is not set: installed workers can reach the service on this machine only; set it for real use"

@@ -17,6 +17,9 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
     SecretStr,
     ValidationError,
     model_validator,
@@ -27,13 +30,14 @@ from svc.emails import parse_sender
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Above these nobody means them, and times would leave what a date can tell.
+# More is a slip of the hand; later times would be beyond any date, larger numbers beyond a 64-bit integer.
 _MOST_DAYS = 3_650
+_LARGEST = 10**12
 _LAST_PORT = 65_535
-Positive = Annotated[int, Field(gt=0, le=10**12)]
-Seconds = Annotated[float, Field(gt=0, le=_MOST_DAYS * 86_400)]
-Days = Annotated[float, Field(gt=0, le=_MOST_DAYS)]
-WholeDays = Annotated[int, Field(gt=0, le=_MOST_DAYS)]
+Number = Annotated[PositiveInt, Field(le=_LARGEST)]
+Seconds = Annotated[PositiveFloat, Field(le=_MOST_DAYS * 86_400)]
+Days = Annotated[PositiveFloat, Field(le=_MOST_DAYS)]
+WholeDays = Annotated[PositiveInt, Field(le=_MOST_DAYS)]
 
 
 class ConfigError(Exception):
@@ -68,51 +72,51 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class Http(_Section):
+class HttpConfig(_Section):
     """Where and how the service answers."""
 
     bind: Bind = "127.0.0.1:8080"
     base_url: HttpUrl = ""
     trusted_proxies: tuple[Network, ...] = ()
-    connections: Positive = 1_000
-    max_body_bytes: Positive = 1_048_576
+    connections: Number = 1_000
+    max_body_bytes: Number = 1_048_576
     graceful_s: Seconds = 35
 
 
-class Store(_Section):
+class StoreConfig(_Section):
     """Which engine, and where. The address may hold a password, so it is a secret."""
 
     url: SecretStr = SecretStr("sqlite:///var/svc.db")
-    pool_size: Positive = 10
+    pool_size: Number = 10
 
 
-class Edge(_Section):
+class EdgeConfig(_Section):
     """The edge platform's API."""
 
     api_base_url: HttpUrl = "https://api.cloudflare.com/client/v4"
     timeout_s: Seconds = 15
     connect_s: Seconds = 30
     report_read_s: Seconds = 5
-    concurrency: Positive = 16
-    concurrency_per_user: Positive = 6
-    concurrency_per_account: Positive = 4
-    retries: Annotated[int, Field(ge=0)] = 3
+    concurrency: Number = 16
+    concurrency_per_user: Number = 6
+    concurrency_per_account: Number = 4
+    retries: NonNegativeInt = 3
 
 
-class Worker(_Section):
+class WorkerConfig(_Section):
     """What the installed worker is told."""
 
     push_url: HttpUrl = ""
 
 
-class Vault(_Section):
+class VaultConfig(_Section):
     """The key file that seals working tokens."""
 
     key_file: Path = Path("var/vault.key")
     lost_tokens: Literal["refuse", "accept"] = "refuse"
 
 
-class Mail(_Section):
+class MailConfig(_Section):
     """How e-mails leave."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
@@ -123,30 +127,30 @@ class Mail(_Section):
     folder: Path = Path("var/mail")
 
     @model_validator(mode="after")
-    def _smtp_needs_address(self) -> Mail:
+    def _smtp_needs_address(self) -> MailConfig:
         parts = urlsplit(self.smtp_url.get_secret_value())
         if self.transport == "smtp" and (parts.scheme not in ("smtp", "smtps") or not parts.hostname):
             raise ValueError("transport smtp needs smtp_url, e.g. smtp://user:password@host:587")
         return self
 
 
-class Limits(_Section):
+class LimitsConfig(_Section):
     """Ceilings."""
 
-    accounts_total: Positive = 10_000
-    accounts: Positive = 10
-    sites: Positive = 100
-    links: Positive = 10_000
-    keys_free: Positive = 1
-    keys_api: Positive = 5
-    requests_per_minute: Positive = 120
-    report_reads_per_minute: Positive = 30
-    sign_ins_per_minute: Positive = 10
-    wrong_passwords_per_hour: Positive = 20
-    mailbox_depth: Positive = 16
+    accounts_total: Number = 10_000
+    accounts: Number = 10
+    sites: Number = 100
+    links: Number = 10_000
+    keys_free: Number = 1
+    keys_api: Number = 5
+    requests_per_minute: Number = 120
+    report_reads_per_minute: Number = 30
+    sign_ins_per_minute: Number = 10
+    wrong_passwords_per_hour: Number = 20
+    mailbox_depth: Number = 16
 
 
-class Timing(_Section):
+class TimingConfig(_Section):
     """Periods and lifetimes; short ones make a test or a demonstration quick."""
 
     pending_ttl_s: Seconds = 3600
@@ -170,20 +174,27 @@ class Timing(_Section):
 class Config(_Section):
     """The whole configuration."""
 
-    http: Http = Http()
-    store: Store = Store()
-    edge: Edge = Edge()
-    worker: Worker = Worker()
-    vault: Vault = Vault()
-    mail: Mail = Mail()
-    limits: Limits = Limits()
-    timing: Timing = Timing()
+    http: HttpConfig = HttpConfig()
+    store: StoreConfig = StoreConfig()
+    edge: EdgeConfig = EdgeConfig()
+    worker: WorkerConfig = WorkerConfig()
+    vault: VaultConfig = VaultConfig()
+    mail: MailConfig = MailConfig()
+    limits: LimitsConfig = LimitsConfig()
+    timing: TimingConfig = TimingConfig()
 
     @model_validator(mode="after")
     def _a_connect_can_finish(self) -> Config:
         if self.http.graceful_s <= self.edge.connect_s:
             raise ValueError("[http] graceful_s must be above [edge] connect_s, or a shutdown cuts a connect short")
         return self
+
+    def push_url(self, base_url: str) -> str:
+        """The URL to which installed workers send their totals, under `base_url` unless [worker] push_url is set.
+
+        "" when neither is known.
+        """
+        return self.worker.push_url or (base_url and f"{base_url}/edge/push")
 
 
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:

@@ -32,7 +32,7 @@ from svc.ids import new_id
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from svc.config import Mail
+    from svc.config import MailConfig
 
 log = logging.getLogger(__name__)
 
@@ -53,13 +53,13 @@ _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
 
 Compose = Callable[[], Awaitable[Email]]
-Transport = Callable[["Mail", Email, EmailMessage], None]
+Transport = Callable[["MailConfig", Email, EmailMessage], None]
 
 
 class Mailer:
     """Composes and sends what was posted. Open one with `open_mailer`."""
 
-    def __init__(self, config: Mail) -> None:
+    def __init__(self, config: MailConfig) -> None:
         self._config = config
         self._send, self._receive = trio.open_memory_channel[Compose](_DEPTH)
         self._posted = 0
@@ -103,7 +103,7 @@ class Mailer:
 
 
 @asynccontextmanager
-async def open_mailer(config: Mail) -> AsyncIterator[Mailer]:
+async def open_mailer(config: MailConfig) -> AsyncIterator[Mailer]:
     """A running mailer. At exit, what waits has a few seconds."""
     mailer = Mailer(config)
     async with trio.open_nursery() as nursery:
@@ -115,7 +115,7 @@ async def open_mailer(config: Mail) -> AsyncIterator[Mailer]:
         nursery.cancel_scope.cancel()
 
 
-async def check_mail(config: Mail) -> None:
+async def check_mail(config: MailConfig) -> None:
     """Whether e-mails can leave: the folder can be written, and by nobody else, or the server lets us in.
 
     Raises OSError.
@@ -152,12 +152,12 @@ def message_of(sender: str, email: Email) -> EmailMessage:
     return message
 
 
-def _send(config: Mail, email: Email) -> None:
+def _send(config: MailConfig, email: Email) -> None:
     transport: Transport = _into_folder if config.transport == "file" else _by_smtp
     transport(config, email, message_of(config.sender, email))
 
 
-def _into_folder(config: Mail, email: Email, message: EmailMessage) -> None:
+def _into_folder(config: MailConfig, email: Email, message: EmailMessage) -> None:
     """One .eml an e-mail; written beside and renamed, so that a reader never meets half of one."""
     config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
     path = config.folder / f"{new_id('mail')}.eml"
@@ -171,14 +171,14 @@ def _into_folder(config: Mail, email: Email, message: EmailMessage) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _by_smtp(config: Mail, email: Email, message: EmailMessage) -> None:
+def _by_smtp(config: MailConfig, email: Email, message: EmailMessage) -> None:
     if not email.send:
         return
     with _connected(config) as server:
         server.send_message(message, from_addr=config.sender, to_addrs=[email.to])
 
 
-def _connected(config: Mail) -> smtplib.SMTP:
+def _connected(config: MailConfig) -> smtplib.SMTP:
     """Signed in to the server of smtp_url. smtp:// upgrades to TLS where the server offers it; smtps:// begins so."""
     parts = urlsplit(config.smtp_url.get_secret_value())
     host = parts.hostname or ""

@@ -62,7 +62,7 @@ async def run(config: Config, announce: Callable[[str], None], clock: Clock = sy
             config=config,
             clock=clock,
             bundle=bundle,
-            push_url=config.worker.push_url or f"{base_url}/edge/push",
+            push_url=config.push_url(base_url),
         )
         async with open_mailer(config.mail) as mailer, open_supervisor(context) as supervisor:
             app = create_app(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from svc.config import Vault as VaultConfig
+    from svc.config import VaultConfig
 
 log = logging.getLogger(__name__)
 

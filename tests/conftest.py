@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edge_worker.emulator.process import Emulator
-    from svc.config import Store as StoreConfig
+    from svc.config import StoreConfig
     from svc.store.tx import Store
     from tests.databases import OwnPostgres
     from tests.emulated import Running

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import asyncpg
 from pydantic import SecretStr
 
-from svc.config import Store as StoreConfig
+from svc.config import StoreConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

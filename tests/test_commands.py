@@ -11,8 +11,7 @@ import pytest
 import trio
 from pydantic import SecretStr
 
-from svc.config import Store as StoreConfig
-from svc.config import Vault as VaultConfig
+from svc.config import StoreConfig, VaultConfig
 from svc.model import User
 from svc.passwords import verify_password
 from svc.store import open_store, users

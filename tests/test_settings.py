@@ -49,6 +49,10 @@ def test_the_environment_overrides_the_file():
         ({"SVC_HTTP_BNID": "x"}, "bnid"),
         ({"SVC_HTPP_BIND": "x"}, "SVC_HTPP_BIND"),
         ({"SVC_EDGE_TIMEOUT_S": "-1"}, "timeout_s"),
+        ({"SVC_EDGE_TIMEOUT_S": "inf"}, "timeout_s"),
+        ({"SVC_TIMING_RETIRING_DAYS": "3651"}, "retiring_days"),
+        ({"SVC_LIMITS_LINKS": "9223372036854775808"}, "links"),
+        ({"SVC_EDGE_RETRIES": "-1"}, "retries"),
         ({"SVC_EDGE_API_BASE_URL": "ftp://x"}, "api_base_url"),
         ({"SVC_MAIL_TRANSPORT": "smtp"}, "smtp_url"),
         ({"SVC_HTTP_TRUSTED_PROXIES": "nonsense"}, "trusted_proxies"),
@@ -62,6 +66,19 @@ def test_a_setting_that_cannot_be_used_is_named(environ, named):
     with pytest.raises(ConfigError) as refused:
         load(None, environ)
     assert named in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("environ", "base_url", "push_url"),
+    [
+        ({}, "", ""),
+        ({}, "http://127.0.0.1:5", "http://127.0.0.1:5/edge/push"),
+        ({"SVC_WORKER_PUSH_URL": "https://push.example/x"}, "http://127.0.0.1:5", "https://push.example/x"),
+        ({"SVC_WORKER_PUSH_URL": "https://push.example/x"}, "", "https://push.example/x"),
+    ],
+)
+def test_workers_push_to_their_own_setting_or_below_the_services_address(environ, base_url, push_url):
+    assert load(None, environ).push_url(base_url) == push_url
 
 
 def test_an_unknown_key_in_the_file_is_an_error(tmp_path):

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from svc.config import ConfigError
-from svc.config import Vault as VaultConfig
+from svc.config import ConfigError, VaultConfig
 from svc.errors import Unreadable
 from svc.vault import Vault, open_vault
 

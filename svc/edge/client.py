@@ -27,7 +27,7 @@ from svc.errors import EdgeError, EdgeRefused
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Hashable
 
-    from svc.config import Edge as EdgeConfig
+    from svc.config import EdgeConfig
     from svc.errors import Code
 
 T = TypeVar("T")

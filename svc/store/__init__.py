@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
 
-    from svc.config import Store as StoreConfig
+    from svc.config import StoreConfig
     from svc.store.tx import Store
 
 

@@ -19,7 +19,7 @@ from edge_worker.service import eventually
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
-from svc.config import Config, Edge, Http, Limits, Mail, Timing, Vault
+from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, TimingConfig, VaultConfig
 from svc.edge.client import open_edge
 from svc.http.app import create_app
 from svc.http.deps import Deps
@@ -155,21 +155,21 @@ class Place:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
         """The service, until the block ends; work under way is then cut short."""
-        edge_config = Edge(
+        edge_config = EdgeConfig(
             api_base_url=self.emulator.api, **{"timeout_s": 5, "connect_s": 20, "retries": 1, **self.edge}
         )
         config = Config(
-            http=Http(base_url="https://svc.example"),
+            http=HttpConfig(base_url="https://svc.example"),
             edge=edge_config,
-            mail=Mail(folder=self.folder / "mail"),
-            limits=Limits(sign_ins_per_minute=10_000),
-            timing=Timing(**{"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, **self.timing}),
+            mail=MailConfig(folder=self.folder / "mail"),
+            limits=LimitsConfig(sign_ins_per_minute=10_000),
+            timing=TimingConfig(**{"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, **self.timing}),
         )
         async with open_edge(edge_config, first_wait_s=0.02) as edge, open_mailer(config.mail) as mailer:
             context = Context(
                 store=self.store,
                 edge=edge,
-                vault=open_vault(Vault(key_file=self.folder / "vault.key"), {}),
+                vault=open_vault(VaultConfig(key_file=self.folder / "vault.key"), {}),
                 config=config,
                 clock=self.clock,
                 bundle=self.bundle,

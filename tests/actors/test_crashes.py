@@ -13,7 +13,7 @@ import trio.testing
 from edge_worker.service import eventually
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
-from svc.config import Config, Timing
+from svc.config import Config, TimingConfig
 from svc.errors import ServiceError, StoreUnavailable
 from svc.store import accounts, open_store
 from svc.store.tx import sql
@@ -31,7 +31,7 @@ NOTE: JsonObject = {"code": "internal", "message": "The service fails on this ac
 
 
 def context_on(store: Store, clock: Clock, crash_backoff_s: float = 0.01) -> Context:
-    config = Config(timing=Timing(drain_s=1, crash_backoff_s=crash_backoff_s))
+    config = Config(timing=TimingConfig(drain_s=1, crash_backoff_s=crash_backoff_s))
     none = cast("Any", None)  # no operation of these tests reaches the platform
     return Context(store=store, edge=none, vault=none, config=config, clock=clock, bundle=none, push_url="")
 

@@ -14,7 +14,7 @@ import trio.testing
 
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
-from svc.config import Config, Limits, Timing
+from svc.config import Config, LimitsConfig, TimingConfig
 from svc.errors import Busy, NotFound, ServiceError, Stopping
 
 A, B = "a" * 32, "b" * 32
@@ -22,7 +22,7 @@ A, B = "a" * 32, "b" * 32
 
 @pytest.fixture
 def context(store, clock):
-    config = Config(timing=Timing(drain_s=1, crash_backoff_s=0.01), limits=Limits(mailbox_depth=3))
+    config = Config(timing=TimingConfig(drain_s=1, crash_backoff_s=0.01), limits=LimitsConfig(mailbox_depth=3))
     none = cast("Any", None)  # no operation of these tests reaches the platform
     return Context(store=store, edge=none, vault=none, config=config, clock=clock, bundle=none, push_url="")
 

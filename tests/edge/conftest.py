@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from svc.config import Edge as EdgeConfig
+from svc.config import EdgeConfig
 from svc.edge.client import open_edge
 from svc.edge.tokens import WORKING_RIGHTS
 

@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from svc.config import Edge as EdgeConfig
+from svc.config import EdgeConfig
 from svc.edge import d1, routes, tokens, workers, zones
 from svc.edge.client import LONGEST_THROTTLE_S, open_edge
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown

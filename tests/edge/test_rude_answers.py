@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
-from svc.config import Edge as EdgeConfig
+from svc.config import EdgeConfig
 from svc.edge import d1, tokens, zones
 from svc.edge.client import open_edge
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown

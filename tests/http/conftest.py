@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import trio
 
-from svc.config import Config, Http, Limits, Mail
+from svc.config import Config, HttpConfig, LimitsConfig, MailConfig
 from svc.http.app import create_app
 from svc.http.deps import Deps
 from svc.ids import digest, new_id, new_secret
@@ -136,9 +136,9 @@ class World:
 def config_of(folder: Path) -> Config:
     """The service's configuration in these tests."""
     return Config(
-        http=Http(base_url="https://svc.example", trusted_proxies=("10.0.0.0/8",), max_body_bytes=100_000),
-        mail=Mail(folder=folder / "mail"),
-        limits=Limits(accounts=2, sites=3, links=4, sign_ins_per_minute=10_000),
+        http=HttpConfig(base_url="https://svc.example", trusted_proxies=("10.0.0.0/8",), max_body_bytes=100_000),
+        mail=MailConfig(folder=folder / "mail"),
+        limits=LimitsConfig(accounts=2, sites=3, links=4, sign_ins_per_minute=10_000),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 import trio
 
-from svc.config import Limits
+from svc.config import LimitsConfig
 from svc.store import users
 from tests.http.conftest import config_of, open_world
 
@@ -204,7 +204,7 @@ async def test_an_address_gets_only_so_many_emails_an_hour(world):
 
 
 def limited(tmp_path: Path, **limits: int) -> Config:
-    return config_of(tmp_path).model_copy(update={"limits": Limits(**{"sign_ins_per_minute": 10_000, **limits})})
+    return config_of(tmp_path).model_copy(update={"limits": LimitsConfig(**{"sign_ins_per_minute": 10_000, **limits})})
 
 
 @pytest.mark.parametrize(

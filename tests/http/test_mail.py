@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from svc.config import Mail
+from svc.config import MailConfig
 from svc.emails import Email, parse_address
 from svc.mail import check_mail, message_of, open_mailer
 
@@ -77,13 +77,13 @@ def mail_server(refuse: int = 0) -> Iterator[tuple[int, list[bytes]]]:
         thread.join()
 
 
-def smtp(port: int, credentials: str = "") -> Mail:
+def smtp(port: int, credentials: str = "") -> MailConfig:
     url = f"smtp://{credentials}127.0.0.1:{port}"
-    return Mail.model_validate({"transport": "smtp", "smtp_url": url, "from": "svc@example.com"})
+    return MailConfig.model_validate({"transport": "smtp", "smtp_url": url, "from": "svc@example.com"})
 
 
 async def test_an_email_becomes_one_whole_file(tmp_path):
-    async with open_mailer(Mail(folder=tmp_path / "mail")) as mailer:
+    async with open_mailer(MailConfig(folder=tmp_path / "mail")) as mailer:
         for _ in range(3):
             mailer.post(compose)
         await mailer.settled()
@@ -142,7 +142,7 @@ async def test_a_job_that_fails_does_not_stop_the_mailer(tmp_path, expected_erro
     async def fail() -> Email:
         raise RuntimeError("the store is gone")
 
-    async with open_mailer(Mail(folder=tmp_path / "mail")) as mailer:
+    async with open_mailer(MailConfig(folder=tmp_path / "mail")) as mailer:
         mailer.post(fail)
         mailer.post(compose)
         await mailer.settled()
@@ -165,7 +165,7 @@ async def test_an_email_that_cannot_be_made_ends_alone(tmp_path, expected_errors
     async def compose_wrong():
         return wrong
 
-    async with open_mailer(Mail(folder=tmp_path / "mail")) as mailer:
+    async with open_mailer(MailConfig(folder=tmp_path / "mail")) as mailer:
         for work in (compose_wrong, compose, compose_wrong, compose):
             mailer.post(work)
         await mailer.settled()
@@ -177,7 +177,7 @@ async def test_an_email_that_is_not_to_be_sent_leaves_nothing(tmp_path):
         return replace(EMAIL, send=False)
 
     with mail_server() as (port, taken):
-        for config in (Mail(folder=tmp_path / "mail"), smtp(port)):
+        for config in (MailConfig(folder=tmp_path / "mail"), smtp(port)):
             async with open_mailer(config) as mailer:
                 mailer.post(compose_only)
                 await mailer.settled()
@@ -277,20 +277,20 @@ def test_other_texts_are_no_addresses(address):
 
 
 async def test_what_is_posted_last_still_leaves_at_the_end(tmp_path):
-    async with open_mailer(Mail(folder=tmp_path / "mail")) as mailer:
+    async with open_mailer(MailConfig(folder=tmp_path / "mail")) as mailer:
         mailer.post(compose)
     assert len(list((tmp_path / "mail").iterdir())) == 1
 
 
 async def test_a_check_says_whether_mails_can_leave(tmp_path):
-    await check_mail(Mail(folder=tmp_path / "new"))
+    await check_mail(MailConfig(folder=tmp_path / "new"))
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
-        await check_mail(Mail(folder=tmp_path / "file"))
+        await check_mail(MailConfig(folder=tmp_path / "file"))
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
     (tmp_path / "new").chmod(0o755)
     with pytest.raises(OSError, match="chmod 700"):
-        await check_mail(Mail(folder=tmp_path / "new"))
+        await check_mail(MailConfig(folder=tmp_path / "new"))
     with mail_server() as (port, _):
         await check_mail(smtp(port))
     with pytest.raises(OSError, match="refused"):

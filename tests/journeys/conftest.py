@@ -9,7 +9,7 @@ import pytest
 
 from edge_worker.emulator.process import Customer, Emulator, open_emulator
 from edge_worker.service import Service, open_service
-from svc.config import Store as StoreConfig
+from svc.config import StoreConfig
 
 ZONE = "shop.example"
 

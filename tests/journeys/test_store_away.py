@@ -18,7 +18,7 @@ from tests.journeys.test_kill import met
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from svc.config import Store as StoreConfig
+    from svc.config import StoreConfig
     from tests.databases import OwnPostgres
 
 

@@ -25,7 +25,7 @@ from tests.store.table import count, ids, make_table, put
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from svc.config import Store as StoreConfig
+    from svc.config import StoreConfig
     from svc.store.tx import Store, Tx
     from tests.databases import OwnPostgres
 
@@ -79,14 +79,14 @@ def test_a_disk_without_room_is_waited_for(tmp_path):
         import resource, sys, trio
         from pathlib import Path
         from pydantic import SecretStr
-        from svc.config import Store
+        from svc.config import StoreConfig
         from svc.errors import StoreUnavailable
         from svc.store import open_store
         from tests.store.table import count, make_table, put
         from tests.store.test_condition import healed
 
         async def main():
-            async with open_store(Store(url=SecretStr(f"sqlite:///{sys.argv[1]}")), serving=True) as store:
+            async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{sys.argv[1]}")), serving=True) as store:
                 await store.run(make_table())
                 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (Path(f"{sys.argv[1]}-wal").stat().st_size, hard))

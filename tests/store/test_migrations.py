@@ -10,8 +10,7 @@ import pytest
 import trio
 from pydantic import SecretStr
 
-from svc.config import ConfigError
-from svc.config import Store as StoreConfig
+from svc.config import ConfigError, StoreConfig
 from svc.store import open_store, users
 from svc.store.migrate import Migration, migrations, pending
 from svc.store.sqlite import connect, migrate
