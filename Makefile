@@ -42,10 +42,10 @@ svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
 
 env: .venv/.made
 
-.venv/.made: requirements.lock pyproject.toml
+.venv/.made: requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "svc needs Python 3.11 or newer; name one with make PYTHON=…")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -54,9 +54,13 @@ edge_worker/node_modules/.made: edge_worker/package-lock.json .venv/.made
 	$(NPM) install --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# What runs the service, and what develops it as well; the first takes its versions from the second, so that they agree.
+# An existing lock's versions stay; `make lock UPGRADE=1` takes the newest.
+LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml
 .PHONY: lock
 lock: ## lock the versions again (needs uv on the path)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra dev --quiet pyproject.toml -o requirements.lock
+	$(LOCK) --extra dev $(if $(UPGRADE),--upgrade) -o requirements-dev.lock
+	$(LOCK) --constraint requirements-dev.lock --upgrade -o requirements.lock
 
 clean: ## forget everything that make made
 	rm -rf .venv edge_worker/node_modules svc/bundle var
