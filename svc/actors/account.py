@@ -1,6 +1,6 @@
-"""The actor of one edge account: it serves what was asked, one call after the other, then does what is due.
+"""The actor of one edge account: it answers what was asked, one question after the other, then does what is due.
 
-It holds nothing that the store does not: a new one goes on from the store, so a crash or a kill loses no work.
+It holds nothing that the store does not: a fresh actor continues from the store, so a crash or a kill loses no work.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import outcome
 import trio
 
 from svc.actors import connect, health, install, link_host, routes, sync, zones
-from svc.actors.mailbox import Call, Mailbox
+from svc.actors.mailbox import Ask, Mailbox
 from svc.errors import ServiceError, Stopping
 from svc.store import accounts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from pydantic import SecretStr
 
@@ -53,6 +53,7 @@ class AccountActor:
         context: Context,
         live: LiveReads,
         timers: Timers,
+        duties: Sequence[Duty],
         start: Callable[[AccountActor], None],
     ) -> None:
         self.edge_account_id = edge_account_id
@@ -60,22 +61,33 @@ class AccountActor:
         self.timers = timers
         self._context = context
         self._live = live
+        self._duties = duties
         self._start = start
         self._woken = False
 
+    async def ask(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do `work` in the actor's task, after what was asked before; returns what it returns, raises what it raises.
+
+        Raises Busy, Stopping; ServiceError internal: the work crashed.
+        """
+        ask = Ask(work)
+        self.mailbox.put(ask)
+        self._start(self)
+        return await ask.answer()
+
     async def connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
         """Connect this edge account for a user; see `actors.connect`."""
-        return await self._ask(
+        return await self.ask(
             lambda: connect.connect(self._context, self.edge_account_id, user_id, bootstrap_token, commit)
         )
 
     async def install(self, account_id: str, commit: Commit[Account, R]) -> R:
         """Install or reinstall the worker; the work itself goes on after the answer."""
-        return await self._ask(lambda: install.begin(self._context, account_id, commit))
+        return await self.ask(lambda: install.begin(self._context, account_id, commit))
 
     async def put_link_host(self, account_id: str, host: str, commit: Commit[LinkHost, R]) -> R:
         """Set the account's link host; its route is made right after the answer."""
-        return await self._ask(lambda: link_host.put(self._context, account_id, host, commit))
+        return await self.ask(lambda: link_host.put(self._context, account_id, host, commit))
 
     async def zones(self, account_id: str) -> tuple[list[Zone], bool]:
         """The account's zones, live, sorted by name, and whether the list was cut. Runs in the caller's task."""
@@ -93,16 +105,16 @@ class AccountActor:
         return await self._live.read(user_id, account, asked)
 
     def wake(self) -> None:
-        """Something of this account changed in the store: do now what is due of it."""
+        """Do now what is due: something of this account changed in the store, whose commit tells the supervisor."""
         self._woken = True
         self._start(self)
 
     async def run(self) -> float:
         """One life: until nothing waits and nothing is due. Returns when it is due next (monotonic seconds)."""
         while True:
-            while call := self.mailbox.take():
+            while ask := self.mailbox.pop():
                 self._woken = True
-                await self._serve(call)
+                await self._serve(ask)
             if self._woken:
                 # Cleared before the store is read: a change that comes while the duties run is not missed.
                 self._woken = False
@@ -113,7 +125,7 @@ class AccountActor:
 
     async def _do_duties(self) -> float:
         next_due = math.inf
-        for duty in DUTIES:
+        for duty in self._duties:
             account = await self._context.store.read(accounts.account_by_edge_id(self.edge_account_id))
             if account is None:
                 return math.inf
@@ -122,19 +134,13 @@ class AccountActor:
                 return trio.current_time()  # somebody waits: the rest of the duties come after them
         return next_due
 
-    async def _ask(self, work: Callable[[], Awaitable[T]]) -> T:
-        call = Call(work)
-        self.mailbox.put(call)
-        self._start(self)
-        return await call.answer()
-
-    async def _serve(self, call: Call[object]) -> None:
+    async def _serve(self, ask: Ask[object]) -> None:
         try:
-            call.resolve(outcome.Value(await call.work()))
+            ask.resolve(outcome.Value(await ask.work()))
         except ServiceError as error:
-            call.resolve(outcome.Error(error))
+            ask.resolve(outcome.Error(error))
         except Exception:
-            call.resolve(outcome.Error(ServiceError("internal")))
+            ask.resolve(outcome.Error(ServiceError("internal")))
             raise
         finally:
-            call.resolve(outcome.Error(Stopping()))  # cancelled: nobody waits for ever
+            ask.resolve(outcome.Error(Stopping()))  # cancelled: nobody waits for ever

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Timers:
-    """What an account's task remembers between two lives: when to try again (monotonic seconds), how often it failed.
+    """What is kept of an account between two runs of its task: when to try again (monotonic seconds), how often it
+    failed.
 
     Losing it costs an early look, nothing else.
     """

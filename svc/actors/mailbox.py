@@ -1,7 +1,7 @@
 """What waits for one account: the only concurrency primitive that we own.
 
-A caller asks and waits; the account's task takes the calls one after the other. Cancelling the caller abandons the
-answer, never the work. A call is resolved on every path: answered, refused, crashed, stopped.
+A caller asks and waits; the account's task serves one question after the other. Cancelling the caller abandons the
+answer, never the work. Every question is resolved on every path: answered, refused, crashed, stopped.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False)
-class Call(Generic[T]):
-    """One request and the place where its answer will be."""
+class Ask(Generic[T]):
+    """One question to an actor: what is to be done for it, and the place where its answer will be."""
 
     work: Callable[[], Awaitable[T]]
     done: trio.Event = field(default_factory=trio.Event)
     result: outcome.Outcome[T] | None = None
 
     def resolve(self, result: outcome.Outcome[T]) -> None:
-        """The first answer wins."""
+        """Answer it; the first answer wins."""
         if self.result is None:
             self.result = result
             self.done.set()
@@ -39,7 +39,7 @@ class Call(Generic[T]):
         """Wait for the answer; raises what the work raised."""
         await self.done.wait()
         if self.result is None:
-            raise AssertionError("a call was marked as done without a result")
+            raise AssertionError("a question was marked as done without a result")
         return self.result.unwrap()
 
 
@@ -48,30 +48,30 @@ class Mailbox:
 
     def __init__(self, depth: int) -> None:
         self._depth = depth
-        self._calls: deque[Call[object]] = deque()
+        self._asks: deque[Ask[object]] = deque()
         self._closed = False
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self._asks)
 
-    def put(self, call: Call[T]) -> None:
-        """Queue `call`. Raises Busy (full) or Stopping (closed)."""
+    def put(self, ask: Ask[T]) -> None:
+        """Queue `ask`. Raises Busy (full) or Stopping (closed)."""
         if self._closed:
             raise Stopping
-        if len(self._calls) >= self._depth:
+        if len(self._asks) >= self._depth:
             raise Busy
-        self._calls.append(call)  # type: ignore[arg-type]  # the queue does not look at the answer's type
+        self._asks.append(ask)  # type: ignore[arg-type]  # the queue does not look at the answer's type
 
-    def take(self) -> Call[object] | None:
-        """The oldest call, or None."""
-        return self._calls.popleft() if self._calls else None
+    def pop(self) -> Ask[object] | None:
+        """Remove and return the oldest question; None when there is none."""
+        return self._asks.popleft() if self._asks else None
 
     def close(self) -> None:
-        """Take nothing new; what is queued can still be served."""
+        """Accept nothing new; what is queued can still be served."""
         self._closed = True
 
     def refuse_rest(self) -> None:
-        """After the drain: whoever is still queued hears it now."""
+        """Close, and resolve every question that is still queued with Stopping."""
         self.close()
-        while call := self.take():
-            call.resolve(outcome.Error(Stopping()))
+        while ask := self.pop():
+            ask.resolve(outcome.Error(Stopping()))

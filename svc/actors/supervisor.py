@@ -3,7 +3,7 @@
 The supervisor holds one heap of due times for all accounts, starts a bounded number of tasks a pass, restarts what
 crashed with a growing wait, and drains at shutdown. It is a sibling of the HTTP server, never its child. Each life of
 an account's task is a fault domain: nothing that happens in it ends another or the process. A store that is away is
-waited for, and counts as nobody's crash.
+waited for, and counts as nobody's crash. What a commit changed wakes its account (`store/changes.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 import trio
 
-from svc.actors.account import AccountActor
+from svc.actors.account import DUTIES, AccountActor
 from svc.actors.duty import Timers
 from svc.actors.live import LiveReads
 from svc.errors import ServiceError, StoreUnavailable
@@ -27,9 +27,10 @@ from svc.faults import contained
 from svc.store import accounts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from svc.actors.context import Context
+    from svc.actors.duty import Duty
 
 log = logging.getLogger(__name__)
 
@@ -55,9 +56,10 @@ class _Failures:
 class Supervisor:
     """Keeps the actors. Open one with `open_supervisor`."""
 
-    def __init__(self, context: Context, nursery: trio.Nursery) -> None:
+    def __init__(self, context: Context, nursery: trio.Nursery, duties: Sequence[Duty] = DUTIES) -> None:
         self._context = context
         self._nursery = nursery
+        self._duties = duties
         self._live = LiveReads(context)
         # An actor lives as long as somebody holds it: a caller who asks, or its task.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
@@ -74,7 +76,7 @@ class Supervisor:
         actor = self._actors.get(edge_account_id)
         if actor is None:
             timers = self._timers.setdefault(edge_account_id, Timers(trio.current_time()))
-            actor = AccountActor(edge_account_id, self._context, self._live, timers, self._start)
+            actor = AccountActor(edge_account_id, self._context, self._live, timers, self._duties, self._start)
             self._actors[edge_account_id] = actor
             if self._closed:
                 actor.mailbox.close()
@@ -83,6 +85,10 @@ class Supervisor:
     def stats(self) -> dict[str, int]:
         """How many accounts are known, run, and have a due time."""
         return {"known": len(self._timers), "running": len(self._running), "scheduled": len(self._due_at)}
+
+    def wake(self, edge_account_id: str) -> None:
+        """Do now what is due of an account; the store calls it after each commit that changed one."""
+        self.account(edge_account_id).wake()
 
     async def load(self) -> None:
         """Read from the store what every account has due: unfinished work at once, the rest spread over a period.
@@ -128,13 +134,13 @@ class Supervisor:
                 await self._earlier.wait()
 
     def close(self) -> None:
-        """Take no new calls; what is queued is still served."""
+        """Accept no new questions; what is queued is still answered."""
         self._closed = True
         for actor in self._actors.values():
             actor.mailbox.close()
 
     def refuse_rest(self) -> None:
-        """Tell everyone who still waits that the service stops."""
+        """Resolve every question that still waits with Stopping."""
         for actor in self._actors.values():
             actor.mailbox.refuse_rest()
 
@@ -171,7 +177,7 @@ class Supervisor:
             self._schedule(edge_account_id, next_due)
 
     async def _life(self, actor: AccountActor) -> float:
-        """When the account is due next: what the actor says, or soon, where the store is away."""
+        """Run the actor; returns when the account is due next (monotonic seconds), soon where the store is away."""
         edge_account_id = actor.edge_account_id
         try:
             next_due = await actor.run()
@@ -211,17 +217,18 @@ def _spread(edge_account_id: str) -> float:
 
 
 @asynccontextmanager
-async def open_supervisor(context: Context) -> AsyncIterator[Supervisor]:
+async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Supervisor]:
     """A running supervisor. At exit: mailboxes close, running work has `drain_s`, then it is cancelled; what was
     cancelled is a `running` row in the store, which the next start goes on with."""
     supervisor: Supervisor | None = None
     try:
         async with trio.open_nursery() as nursery:
-            supervisor = Supervisor(context, nursery)
+            supervisor = Supervisor(context, nursery, duties)
             await supervisor.load()
             async with trio.open_nursery() as loop:
                 loop.start_soon(supervisor.run)
-                yield supervisor
+                with context.store.changes.told_to(supervisor.wake):
+                    yield supervisor
                 loop.cancel_scope.cancel()
             supervisor.close()
             nursery.cancel_scope.deadline = trio.current_time() + context.config.timing.drain_s

@@ -39,7 +39,6 @@ class Links:
 
     def __init__(self, deps: Deps, gate: Gate) -> None:
         self._store = deps.store
-        self._supervisor = deps.supervisor
         self._clock = deps.clock
         self._limit = deps.config.limits.links
         self._gate = gate
@@ -64,19 +63,15 @@ class Links:
         """A new link."""
         call = await self._gate.write(NewLink, "links")
         account = await visible_account(self._store, call.caller, call.body.account_id)
-        actor = self._supervisor.account(account.edge_account_id)
 
         async def work(commit: Commit[Link, Link]) -> Link:
-            try:
-                for _ in range(_TRIES if call.body.code is None else 0):
-                    try:
-                        return await self._store.run(commit(self._add(call.body, account, new_code())))
-                    except Conflict as error:
-                        if error.code != "link_exists":
-                            raise
-                return await self._store.run(commit(self._add(call.body, account, call.body.code or new_code())))
-            finally:
-                actor.wake()  # also when the client hung up after the commit
+            for _ in range(_TRIES if call.body.code is None else 0):
+                try:
+                    return await self._store.run(commit(self._add(call.body, account, new_code())))
+                except Conflict as error:
+                    if error.code != "link_exists":
+                        raise
+            return await self._store.run(commit(self._add(call.body, account, call.body.code or new_code())))
 
         return await self._gate.once(call, work, lambda link: answer({"link": wire.link(link, account)}, 201))
 

@@ -76,10 +76,7 @@ class Sites:
                 version=0,
                 created_at=self._clock(),
             )
-            try:
-                return await self._store.run(commit(sites.add_site(new, self._limit)))
-            finally:
-                actor.wake()  # also when the client hung up after the commit
+            return await self._store.run(commit(sites.add_site(new, self._limit)))
 
         return await self._gate.once(
             call, work, lambda site: answer({"site": wire.site(site, account.synced_version, self._bundle)}, 202)

@@ -30,8 +30,10 @@ import trio
 
 from svc.config import ConfigError
 from svc.errors import StoreUnavailable
+from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.migrate import migrations, pending
+from svc.store.tx import Changed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -103,12 +105,17 @@ class PostgresStore:
 
     def __init__(self, crossing: Crossing, pool: asyncpg.Pool) -> None:
         self.condition = Condition()
+        self.changes = Changes()
         self._crossing = crossing
         self._pool = pool
 
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction. Cancelled means that nothing of it was kept."""
-        return await self._cross(lambda call: self._write(tx, call))
+        changes: set[str] = set()
+        try:
+            return await self._cross(lambda call: self._write(tx, call, changes))
+        finally:  # a commit whose answer was lost has left its changes here, too: they may have been made
+            self.changes.tell(changes)
 
     async def read(self, tx: Tx[T]) -> T:
         """Run a transaction that cannot write, on one snapshot."""
@@ -125,11 +132,14 @@ class PostgresStore:
             self.condition.replaced.set()
             raise StoreUnavailable("Another service has taken over; try again.") from None
 
-    async def _write(self, tx: Tx[T], call: _Call) -> T:
+    async def _write(self, tx: Tx[T], call: _Call, changes: set[str]) -> T:
         call.writes = True
+        named: set[str] = set()
         async with self._connection(call) as connection, connection.transaction():
-            value = await _drive(connection, tx)
+            value = await _drive(connection, tx, named)
+            # With several services on one database this is the place of pg_notify, which others hear at the commit.
             call.committing = True
+            changes |= named
             return value
 
     async def _read(self, tx: Tx[T], call: _Call) -> T:
@@ -137,11 +147,11 @@ class PostgresStore:
             self._connection(call) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
-            return await _drive(connection, tx)
+            return await _drive(connection, tx, set())  # it can change nothing
 
     async def _peek(self, tx: Tx[T], call: _Call) -> T:
         async with self._connection(call) as connection:
-            return await _drive(connection, tx)
+            return await _drive(connection, tx, set())  # it can change nothing
 
     @asynccontextmanager
     async def _connection(self, call: _Call) -> AsyncIterator[Any]:
@@ -188,12 +198,16 @@ def _is_lost(connection: Any) -> bool:
         return True
 
 
-async def _drive(connection: Any, tx: Tx[T]) -> T:
+async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
     with contextlib.closing(tx):
         try:
-            statement = next(tx)
+            step = next(tx)
             while True:
-                statement = tx.send(await _execute(connection, statement))
+                if isinstance(step, Changed):
+                    changes.add(step.edge_account_id)
+                    step = tx.send([])
+                else:
+                    step = tx.send(await _execute(connection, step))
         except StopIteration as done:
             value: T = done.value
             return value

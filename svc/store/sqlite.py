@@ -26,8 +26,10 @@ import trio
 
 from svc.config import ConfigError
 from svc.errors import StoreUnavailable
+from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.migrate import migrations, pending
+from svc.store.tx import Changed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -70,10 +72,11 @@ class _Job:
     The queues are unbounded, but each job has a task waiting for it, so their length is bounded by the callers.
     """
 
-    __slots__ = ("_taken", "result", "task", "token", "tx")
+    __slots__ = ("_taken", "changes", "result", "task", "token", "tx")
 
     def __init__(self, tx: Tx[Any]) -> None:
         self.tx = tx
+        self.changes: set[str] = set()
         self.token = trio.lowlevel.current_trio_token()
         self.task = trio.lowlevel.current_task()
         self.result: outcome.Outcome[Any] = outcome.Error(RuntimeError("the transaction was not run"))
@@ -95,6 +98,7 @@ class SqliteStore:
         self, writer: sqlite3.Connection, readers: list[sqlite3.Connection], peeker: sqlite3.Connection
     ) -> None:
         self.condition = Condition()
+        self.changes = Changes()
         self._writes: _Queue = queue.SimpleQueue()
         self._reads: _Queue = queue.SimpleQueue()
         self._peeker = peeker
@@ -117,11 +121,15 @@ class SqliteStore:
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction on the writer. Cancelled before the writer took it, nothing is done; after that it is
         finished and its result returned."""
-        return await self._crossing(self._writes, tx)
+        job = _Job(tx)
+        value: T = await self._crossing(self._writes, job)
+        self.changes.tell(job.changes)
+        return value
 
     async def read(self, tx: Tx[T]) -> T:
         """Run a transaction on a connection that cannot write, on one snapshot."""
-        return await self._crossing(self._reads, tx)
+        value: T = await self._crossing(self._reads, _Job(tx))
+        return value
 
     async def peek(self, tx: Tx[T]) -> T:
         """Run a transaction that reads, on this thread: it takes some 20 µs, and ten times that in another one."""
@@ -137,18 +145,16 @@ class SqliteStore:
             raise unavailable from error
         return value
 
-    async def _crossing(self, jobs: _Queue, tx: Tx[T]) -> T:
+    async def _crossing(self, jobs: _Queue, job: _Job) -> Any:
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise trio.ClosedResourceError("the store is closed")
-        job = _Job(tx)
 
         def abort(_: object) -> trio.lowlevel.Abort:
             return trio.lowlevel.Abort.SUCCEEDED if job.take() else trio.lowlevel.Abort.FAILED
 
         jobs.put(job)
-        value: T = await trio.lowlevel.wait_task_rescheduled(abort)
-        return value
+        return await trio.lowlevel.wait_task_rescheduled(abort)
 
     def close(self) -> None:
         """Let the threads finish what waits, then close every connection. Blocks."""
@@ -226,7 +232,7 @@ def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
     try:
         for job in group:
             connection.execute("savepoint job")
-            job.result = outcome.capture(_drive, connection, job.tx)
+            job.result = outcome.capture(_drive, connection, job.tx, job.changes)
             if isinstance(job.result, outcome.Error):
                 if not connection.in_transaction:  # SQLite has ended it, as it does when a disk fails: all are undone
                     raise job.result.error
@@ -251,7 +257,7 @@ def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
     _undo(connection)  # what an earlier failure could not
     connection.execute("begin")
     try:
-        return _drive(connection, tx)
+        return _drive(connection, tx, set())  # it can change nothing
     finally:
         _undo(connection)
 
@@ -272,12 +278,16 @@ def _wake(jobs: list[_Job]) -> None:
         trio.lowlevel.reschedule(job.task, job.result)
 
 
-def _drive(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
+def _drive(connection: sqlite3.Connection, tx: Tx[Any], changes: set[str]) -> Any:
     with contextlib.closing(tx):
         try:
-            statement = next(tx)
+            step = next(tx)
             while True:
-                statement = tx.send(_execute(connection, statement))
+                if isinstance(step, Changed):
+                    changes.add(step.edge_account_id)
+                    step = tx.send([])
+                else:
+                    step = tx.send(_execute(connection, step))
         except StopIteration as done:
             return done.value
 

@@ -13,6 +13,10 @@ One function is one transaction is one crossing into the engine: cancelled or fa
 inside rolls back and reaches the caller. `yield from` puts transactions together. Nothing outside the store may be
 waited for inside.
 
+A transaction that changes what an account's actor acts on says so: it yields `Changed(edge_account_id)` beside its
+statements. After the commit, and only then, whoever listens to the store's changes (`store/changes.py`) is told, also
+when the caller was cancelled meanwhile.
+
 The text runs on both engines: `$1` parameters, bare ones cast; integers for time (epoch ms) and booleans; JSON as
 text; no now(); sums cast to bigint. Where two transactions may meet, let the statement decide (`on conflict do
 nothing returning`, `update … where state = … returning`): on PostgreSQL a row that was read may have changed since.
@@ -27,6 +31,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from svc.store.changes import Changes
     from svc.store.condition import Condition
 
 T = TypeVar("T")
@@ -45,7 +50,14 @@ class Statement:
     answers: bool = True  # False: it may run any number of times, and its rows are not asked for
 
 
-Tx = Generator[Statement, list[Row], T]
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Named by a transaction: the actor of this edge account has something to do once it is committed. No rows."""
+
+    edge_account_id: str
+
+
+Tx = Generator[Statement | Changed, list[Row], T]
 
 
 def sql(text: str, *parameters: Parameter) -> Statement:
@@ -85,6 +97,7 @@ class Store(Protocol):
     """What both engines are."""
 
     condition: Condition
+    changes: Changes
 
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction; returns after its commit is durable. Raises what the transaction raised.

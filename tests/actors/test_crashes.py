@@ -41,7 +41,7 @@ async def crash_once(supervisor: Supervisor) -> None:
         raise RuntimeError("a bug")
 
     with pytest.raises(ServiceError, match="internal"):
-        await supervisor.account(EDGE_ACCOUNT)._ask(crash)
+        await supervisor.account(EDGE_ACCOUNT).ask(crash)
 
 
 async def idle(supervisor: Supervisor) -> None:
@@ -170,7 +170,7 @@ async def test_a_call_that_meets_a_failing_store_is_told_so(tmp_path, clock, exp
             other.execute("begin immediate")
             async with open_supervisor(context_on(store, clock)) as supervisor:
                 with pytest.raises(StoreUnavailable, match="Another program holds"):
-                    await supervisor.account(EDGE_ACCOUNT)._ask(write)
+                    await supervisor.account(EDGE_ACCOUNT).ask(write)
 
 
 async def test_the_accounts_are_loaded_when_the_store_answers(server, clock, expected_errors):

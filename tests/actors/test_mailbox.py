@@ -7,7 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from svc.actors.mailbox import Call, Mailbox
+from svc.actors.mailbox import Ask, Mailbox
 from svc.errors import Busy, NotFound, Stopping
 
 
@@ -17,63 +17,63 @@ async def nothing() -> None:
 
 def test_a_full_mailbox_says_busy():
     mailbox = Mailbox(2)
-    mailbox.put(Call(nothing))
-    mailbox.put(Call(nothing))
+    mailbox.put(Ask(nothing))
+    mailbox.put(Ask(nothing))
     with pytest.raises(Busy) as refused:
-        mailbox.put(Call(nothing))
+        mailbox.put(Ask(nothing))
     assert refused.value.status == 503
     assert refused.value.retry_after_s
 
 
-def test_calls_are_taken_in_the_order_of_their_arrival():
+def test_questions_leave_in_the_order_of_their_arrival():
     mailbox = Mailbox(3)
-    calls = [Call(nothing) for _ in range(3)]
-    for call in calls:
-        mailbox.put(call)
-    assert [mailbox.take() for _ in range(4)] == [*calls, None]
+    asks = [Ask(nothing) for _ in range(3)]
+    for ask in asks:
+        mailbox.put(ask)
+    assert [mailbox.pop() for _ in range(4)] == [*asks, None]
 
 
 def test_a_closed_mailbox_serves_what_is_queued_and_takes_nothing_new():
     mailbox = Mailbox(3)
-    queued = Call(nothing)
+    queued = Ask(nothing)
     mailbox.put(queued)
     mailbox.close()
     with pytest.raises(Stopping):
-        mailbox.put(Call(nothing))
-    assert mailbox.take() is queued
+        mailbox.put(Ask(nothing))
+    assert mailbox.pop() is queued
 
 
 async def test_whoever_is_still_queued_at_the_end_hears_it():
     mailbox = Mailbox(3)
-    calls = [Call(nothing) for _ in range(2)]
-    for call in calls:
-        mailbox.put(call)
+    asks = [Ask(nothing) for _ in range(2)]
+    for ask in asks:
+        mailbox.put(ask)
     heard: list[type[BaseException]] = []
 
-    async def wait(call: Call[None]) -> None:
+    async def wait(ask: Ask[None]) -> None:
         try:
-            await call.answer()
+            await ask.answer()
         except Stopping:
             heard.append(Stopping)
 
     async with trio.open_nursery() as nursery:
-        for call in calls:
-            nursery.start_soon(wait, call)
+        for ask in asks:
+            nursery.start_soon(wait, ask)
         await trio.testing.wait_all_tasks_blocked()
         mailbox.refuse_rest()
     assert heard == [Stopping, Stopping]
 
 
 async def test_the_first_answer_wins():
-    call: Call[int] = Call(nothing)  # type: ignore[arg-type]
-    call.resolve(outcome.Value(1))
-    call.resolve(outcome.Error(NotFound()))
-    assert await call.answer() == 1
+    ask: Ask[int] = Ask(nothing)  # type: ignore[arg-type]
+    ask.resolve(outcome.Value(1))
+    ask.resolve(outcome.Error(NotFound()))
+    assert await ask.answer() == 1
 
 
 async def test_a_caller_who_leaves_does_not_stop_the_work():
-    call: Call[int] = Call(nothing)  # type: ignore[arg-type]
+    ask: Ask[int] = Ask(nothing)  # type: ignore[arg-type]
     with trio.move_on_after(0):
-        await call.answer()
-    call.resolve(outcome.Value(2))
-    assert await call.answer() == 2
+        await ask.answer()
+    ask.resolve(outcome.Value(2))
+    assert await ask.answer() == 2

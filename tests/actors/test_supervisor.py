@@ -1,12 +1,13 @@
 """The kernel: one call at a time per account, crashes stay where they are, nobody waits for ever at the end.
 
-The real store is below it (there is no account in it, so no duty finds anything to do); real time passes, but no test
+The real store is below it (where there is an account in it, its duties are the test's); real time passes, but no test
 waits for any: order is made by events.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+import math
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import trio
@@ -16,6 +17,13 @@ from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.config import Config, LimitsConfig, TimingConfig
 from svc.errors import Busy, NotFound, ServiceError, Stopping
+from svc.store.versions import bump_version
+from tests.store.makers import an_account
+from tests.store.table import Late
+
+if TYPE_CHECKING:
+    from svc.actors.supervisor import Supervisor
+    from svc.model import Account
 
 A, B = "a" * 32, "b" * 32
 
@@ -40,7 +48,7 @@ async def test_an_account_serves_one_call_at_a_time_and_in_order(context):
     async with open_supervisor(context) as supervisor, trio.open_nursery() as nursery:
         actor = supervisor.account(A)
         for name in "123":
-            nursery.start_soon(actor._ask, lambda name=name: work(name))
+            nursery.start_soon(actor.ask, lambda name=name: work(name))
             await trio.lowlevel.checkpoint()
     assert len(order) == 6
     for begins, ends in zip(order[::2], order[1::2], strict=True):
@@ -57,8 +65,8 @@ async def test_two_accounts_do_not_wait_for_each_other(context):
         met.set()
 
     async with open_supervisor(context) as supervisor, trio.open_nursery() as nursery:
-        nursery.start_soon(supervisor.account(A)._ask, wait)
-        await supervisor.account(B)._ask(meet)
+        nursery.start_soon(supervisor.account(A).ask, wait)
+        await supervisor.account(B).ask(meet)
 
 
 async def test_a_caller_who_leaves_does_not_stop_the_work(context):
@@ -74,7 +82,7 @@ async def test_a_caller_who_leaves_does_not_stop_the_work(context):
 
         async def ask() -> None:
             with caller:
-                await supervisor.account(A)._ask(work)
+                await supervisor.account(A).ask(work)
 
         nursery.start_soon(ask)
         await begun.wait()
@@ -89,7 +97,7 @@ async def test_a_refusal_is_an_answer(context):
 
     async with open_supervisor(context) as supervisor:
         with pytest.raises(NotFound):
-            await supervisor.account(A)._ask(work)
+            await supervisor.account(A).ask(work)
 
 
 async def test_a_crash_is_answered_logged_and_leaves_the_rest_alone(context, expected_errors):
@@ -103,10 +111,10 @@ async def test_a_crash_is_answered_logged_and_leaves_the_rest_alone(context, exp
 
     async with open_supervisor(context) as supervisor:
         with pytest.raises(ServiceError) as refused:
-            await supervisor.account(A)._ask(crash)
+            await supervisor.account(A).ask(crash)
         assert refused.value.code == "internal"
-        assert await supervisor.account(A)._ask(fine) == "fine"
-        assert await supervisor.account(B)._ask(fine) == "fine"
+        assert await supervisor.account(A).ask(fine) == "fine"
+        assert await supervisor.account(B).ask(fine) == "fine"
 
 
 async def test_more_than_the_mailbox_holds_is_busy(context):
@@ -121,14 +129,14 @@ async def test_more_than_the_mailbox_holds_is_busy(context):
 
     async with open_supervisor(context) as supervisor, trio.open_nursery() as nursery:
         actor = supervisor.account(A)
-        nursery.start_soon(actor._ask, block)
+        nursery.start_soon(actor.ask, block)
         await begun.wait()
         for _ in range(3):
-            nursery.start_soon(actor._ask, nothing)
+            nursery.start_soon(actor.ask, nothing)
         while len(actor.mailbox) < 3:
             await trio.lowlevel.checkpoint()
         with pytest.raises(Busy):
-            await actor._ask(nothing)
+            await actor.ask(nothing)
         go_on.set()
 
 
@@ -145,10 +153,10 @@ async def test_at_the_end_running_work_is_finished_and_queued_work_is_served(con
         async with open_supervisor(context) as supervisor:
             actor = supervisor.account(A)
             for name in "12":
-                nursery.start_soon(actor._ask, lambda name=name: work(name))
+                nursery.start_soon(actor.ask, lambda name=name: work(name))
             await begun.wait()
         with pytest.raises(Stopping):
-            await actor._ask(lambda: work("late"))
+            await actor.ask(lambda: work("late"))
     assert sorted(done) == ["1", "2"]
 
 
@@ -162,7 +170,7 @@ async def test_what_the_drain_did_not_finish_is_cancelled_and_its_callers_hear_i
 
     async def ask(actor: Any, name: str) -> None:
         try:
-            await actor._ask(for_ever)
+            await actor.ask(for_ever)
         except Stopping:
             heard.append(name)
 
@@ -181,34 +189,83 @@ async def test_an_idle_account_costs_nothing(context):
         return None
 
     async with open_supervisor(context) as supervisor:
-        await supervisor.account(A)._ask(nothing)
+        await supervisor.account(A).ask(nothing)
         while supervisor.stats()["running"]:
             await trio.lowlevel.checkpoint()
         assert supervisor.stats() == {"known": 0, "running": 0, "scheduled": 0}
 
 
-async def test_a_change_that_comes_while_the_duties_run_is_not_missed(context, monkeypatch):
-    looks: list[int] = []
-    looking, go_on = trio.Event(), trio.Event()
+class Looks:
+    """A duty that counts how often it is done, and waits for the test each time."""
 
-    async def duty(_context: Any, _account: Any, _timers: Any) -> float:
-        looks.append(1)
-        looking.set()
-        await go_on.wait()
-        return float("inf")
+    def __init__(self) -> None:
+        self.count = 0
+        self.begun = trio.Event()
+        self.go_on = trio.Event()
 
-    def someone() -> Any:
-        yield from ()
-        return object()
+    async def __call__(self, _context: Any, _account: Any, _timers: Any) -> float:
+        self.count += 1
+        self.begun.set()
+        await self.go_on.wait()
+        return math.inf
 
-    monkeypatch.setattr("svc.actors.account.DUTIES", (duty,))
-    monkeypatch.setattr("svc.actors.account.accounts.account_by_edge_id", lambda _id: someone())
-    async with open_supervisor(context) as supervisor:
-        actor = supervisor.account(A)
-        actor.wake()
-        await looking.wait()
-        actor.wake()
-        go_on.set()
-        while supervisor.stats()["running"]:
+
+async def idle(supervisor: Supervisor) -> None:
+    """Wait until no account's task runs."""
+    while supervisor.stats()["running"]:
+        await trio.lowlevel.checkpoint()
+
+
+async def test_a_change_that_comes_while_the_duties_run_is_not_missed(context):
+    looks = Looks()
+    account_id = await context.store.run(an_account(edge_account_id=A))
+    async with open_supervisor(context, (looks,)) as supervisor:
+        # The account is due at the start, by itself: its connect was cut short.
+        await looks.begun.wait()
+        await context.store.run(bump_version(account_id))
+        looks.go_on.set()
+        await idle(supervisor)
+    assert looks.count == 2
+
+
+async def test_a_change_wakes_its_account_and_no_other(context):
+    looks: list[str] = []
+
+    async def look(_context: Any, account: Account, _timers: Any) -> float:
+        looks.append(account.edge_account_id)
+        return math.inf
+
+    account_id = await context.store.run(an_account(edge_account_id=A))
+    await context.store.run(an_account(edge_account_id=B))
+    async with open_supervisor(context, (look,)) as supervisor:
+        while supervisor.stats()["scheduled"] or supervisor.stats()["running"]:
             await trio.lowlevel.checkpoint()
-    assert len(looks) == 2
+        looks.clear()
+        await context.store.run(bump_version(account_id))
+        await idle(supervisor)
+        assert looks == [A]
+
+
+async def test_a_change_whose_caller_hung_up_wakes_its_account_all_the_same(context):
+    woken = trio.Event()
+    looks = 0
+
+    async def look(_context: Any, _account: Any, _timers: Any) -> float:
+        nonlocal looks
+        looks += 1
+        if looks > 1:
+            woken.set()
+        return math.inf
+
+    account_id = await context.store.run(an_account(edge_account_id=A))
+    async with open_supervisor(context, (look,)) as supervisor:
+        while supervisor.stats()["scheduled"] or supervisor.stats()["running"]:
+            await trio.lowlevel.checkpoint()
+        late = Late(bump_version(account_id))
+        with trio.CancelScope() as caller:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(context.store.run, late.tx())
+                await late.begun()
+                caller.cancel()
+                late.go_on()
+        await woken.wait()

@@ -159,7 +159,8 @@ async def open_world(
             base_url=config.http.base_url,
             bundle=load_bundle(),
         )
-        yield World(create_app(deps), store, clock, supervisor, mailer, config.mail.folder, config)
+        with store.changes.told_to(supervisor.woken.append):
+            yield World(create_app(deps), store, clock, supervisor, mailer, config.mail.folder, config)
 
 
 @pytest.fixture

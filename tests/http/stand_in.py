@@ -13,7 +13,7 @@ import outcome
 import trio
 
 from svc.actors.live import Unavailable
-from svc.actors.mailbox import Call
+from svc.actors.mailbox import Ask
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
 from svc.store import accounts, link_hosts, operations
@@ -112,17 +112,14 @@ class StandInActor:
 
     async def _in_actor(self, work: Callable[[], Awaitable[T]]) -> T:
         """In the actor's own task, one after the other: a caller who hangs up does not stop it."""
-        call = Call(work)
+        ask = Ask(work)
 
         async def serve() -> None:
             async with self._world.one_at_a_time:
-                call.resolve(await outcome.acapture(work))
+                ask.resolve(await outcome.acapture(work))
 
         self._world.nursery.start_soon(serve)
-        return await call.answer()
-
-    def wake(self) -> None:
-        self._world.woken.append(self._edge_account_id)
+        return await ask.answer()
 
     async def _asked(self, what: str) -> None:
         self._world.asked.append(what)

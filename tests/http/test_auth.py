@@ -12,6 +12,7 @@ import trio
 
 from svc.config import LimitsConfig
 from svc.store import users
+from svc.store.tx import Statement
 from tests.http.conftest import config_of, open_world
 
 if TYPE_CHECKING:
@@ -429,6 +430,7 @@ class Watched:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.condition = store.condition
+        self.changes = store.changes
         self.seen: list[str] = []
 
     async def run(self, tx: Tx[T]) -> T:
@@ -441,12 +443,13 @@ class Watched:
         return await self._store.peek(self._noting(tx))
 
     def _noting(self, tx: Tx[T]) -> Tx[T]:
-        statement = next(tx)
+        step = next(tx)
         while True:
-            self.seen.append(statement.text)
-            rows = yield statement
+            if isinstance(step, Statement):
+                self.seen.append(step.text)
+            rows = yield step
             try:
-                statement = tx.send(rows)
+                step = tx.send(rows)
             except StopIteration as end:
                 result: T = end.value
                 return result

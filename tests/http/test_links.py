@@ -24,6 +24,7 @@ async def test_a_new_link_answers_201(world):
         {"url": "https://example.org/all"},
     ]
     body = {"account_id": account.id, "url": "https://example.org/?a=%20#x", "code": "My_code-1", "rules": rules}
+    world.supervisor.woken.clear()
     answer = await world.call("POST", "/v1/links", body, headers=session)
     assert (answer.status, list(answer.body)) == (201, ["link"])
     link = answer.body["link"]

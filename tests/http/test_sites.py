@@ -42,6 +42,7 @@ async def test_what_is_no_host_is_refused(world, host):
 async def test_a_new_site_answers_202_with_its_snippet(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "host": "Shop.example.com", "excluded_paths": ["/admin", "/a%20b"]}
+    world.supervisor.woken.clear()
     answer = await world.call("POST", "/v1/sites", body, headers=session)
     assert (answer.status, list(answer.body)) == (202, ["site"])
     site = answer.body["site"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
+
+import trio
 
 from svc.errors import Conflict
 from svc.store.tx import sql
@@ -36,3 +39,27 @@ def ids() -> Tx[list[int]]:
 def count() -> Tx[int]:
     rows = yield sql("select count(*) as n from t")
     return int(rows[0]["n"])
+
+
+class Late:
+    """A transaction that has done all its work and waits for the test to go on: a cancel then comes too late."""
+
+    def __init__(self, work: Tx[Any]) -> None:
+        self._work = work
+        self._begun = threading.Event()
+        self._go_on = threading.Event()
+
+    def tx(self) -> Tx[Any]:
+        """The transaction; it holds the engine's thread while it waits."""
+        value = yield from self._work
+        self._begun.set()
+        self._go_on.wait()
+        return value
+
+    async def begun(self) -> None:
+        """Wait until only the commit is left to do."""
+        await trio.to_thread.run_sync(self._begun.wait)
+
+    def go_on(self) -> None:
+        """Let it commit."""
+        self._go_on.set()

@@ -18,7 +18,7 @@ from tests.store.makers import a_site, an_account
 
 if TYPE_CHECKING:
     from svc.model import Account
-    from svc.store.tx import Statement, Store, Tx
+    from svc.store.tx import Store, Tx
 
 T = TypeVar("T")
 
@@ -43,11 +43,11 @@ def pause(store_config):
 def slowly(tx: Tx[T], pause: str) -> Tx[T]:
     """The transaction, with a pause after each of its statements."""
     try:
-        statement: Statement = next(tx)
+        step = next(tx)
         while True:
-            rows = yield statement
+            rows = yield step
             yield sql(pause)
-            statement = tx.send(rows)
+            step = tx.send(rows)
     except StopIteration as done:
         value: T = done.value
         return value
