@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import outcome
 import trio
 
-from svc.actors import connect, health, install, link_host, routes, sync, zones
+from svc.actors import connect, health, install, link_host, links, routes, sites, sync, zones
 from svc.actors.mailbox import Ask, Mailbox
 from svc.errors import ServiceError, Stopping
 from svc.store import accounts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from svc.actors.duty import Duty, Timers
     from svc.actors.live import LiveReads, Unavailable
     from svc.edge.zones import Zone
-    from svc.model import Account, LinkHost
+    from svc.model import Account, Link, LinkHost, Rule, Site
     from svc.worker.counts import Live, TargetDays
 
 T = TypeVar("T")
@@ -45,7 +45,13 @@ DUTIES: tuple[Duty, ...] = (
 
 
 class AccountActor:
-    """Ask it, and wait for the answer. Reads run in the caller's task, so that a closed tab stops them."""
+    """What can be asked of an account, and what is done to it.
+
+    What changes something at the platform is asked (`ask`): the actor's task does one such thing after the other, and
+    a caller who hangs up does not stop it. The rest runs in the caller's task, where a closed tab ends it: reads, and
+    what only looks at the platform and then runs one transaction. Of those the store decides between two that meet,
+    so they need not wait behind an install that takes a minute.
+    """
 
     def __init__(
         self,
@@ -89,16 +95,19 @@ class AccountActor:
         """Set the account's link host; its route is made right after the answer."""
         return await self.ask(lambda: link_host.put(self._context, account_id, host, commit))
 
-    async def zones(self, account_id: str) -> tuple[list[Zone], bool]:
+    async def add_site(self, account: Account, host: str, excluded_paths: Sequence[str], commit: Commit[Site, R]) -> R:
+        """Add a site; see `actors.sites`. Runs in the caller's task; its route is made after the commit."""
+        return await sites.add(self._context, account, host, excluded_paths, commit)
+
+    async def add_link(
+        self, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
+    ) -> R:
+        """Add a link; see `actors.links`. Runs in the caller's task."""
+        return await links.add(self._context, account, url, code, rules, commit)
+
+    async def zones(self, account: Account) -> tuple[list[Zone], bool]:
         """The account's zones, live, sorted by name, and whether the list was cut. Runs in the caller's task."""
-        return await zones.list_zones(self._context, account_id)
-
-    async def zone_of(self, account_id: str, host: str) -> Zone:
-        """The zone that `host` lies in, live. Runs in the caller's task.
-
-        Raises ServiceError zone_not_found, Conflict account_not_ready, EdgeUnavailable.
-        """
-        return await zones.zone_of(self._context, account_id, host)
+        return await zones.list_zones(self._context, account)
 
     async def live(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
         """What the account's own database holds of a target. Runs in the caller's task and spends the user's limit."""

@@ -22,6 +22,7 @@ R = TypeVar("R")
 
 # Put around the transaction of an effect (Tx[T]), it gives the transaction that is run, whose value (R) is what the
 # caller gets: so the answer to a request is kept with the effect or not at all. Who keeps none passes the identity.
+# It is called again for each try of an effect, e.g. with another random code.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 

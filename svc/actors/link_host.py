@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from svc.actors import health
-from svc.actors.zones import zone_of
+from svc.actors.zones import zone_for
 from svc.edge import zones
-from svc.errors import Conflict, NotFound, ServiceError
+from svc.errors import Conflict, ServiceError
 from svc.store import accounts, link_hosts
 
 if TYPE_CHECKING:
@@ -23,12 +23,10 @@ async def put(context: Context, account_id: str, host: str, commit: Commit[LinkH
     Raises Conflict account_not_ready; ServiceError zone_not_found (no zone, or no proxied DNS record); Invalid (the
     account's links do not allow this host); EdgeError.
     """
-    account = await context.store.read(accounts.account_by_id(account_id))
-    if account is None:
-        raise NotFound
+    account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     if account.state != "ready":
         raise Conflict("account_not_ready", f"The account is {account.state}; a link host needs it to be ready.")
-    zone = await zone_of(context, account_id, host)
+    zone = await zone_for(context, account, host)
     async with health.refusals_noted(context, account):
         proxied = await zones.has_proxied_record(context.access(account), zone.id, host)
     if not proxied:

@@ -1,4 +1,4 @@
-"""Questions about an account's zones, asked live in the caller's task."""
+"""Questions about an account's zones, asked live."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors import health
 from svc.edge import zones
-from svc.errors import Conflict, NotFound, ServiceError
-from svc.store import accounts
+from svc.errors import Conflict, ServiceError
 
 if TYPE_CHECKING:
     from svc.actors.context import Context
@@ -18,19 +17,19 @@ if TYPE_CHECKING:
 _ZONES_LISTED = 1_000
 
 
-async def list_zones(context: Context, account_id: str) -> tuple[list[Zone], bool]:
+async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bool]:
     """All zones sorted by name, and whether the list was cut. Raises Conflict account_not_ready, EdgeError."""
-    account = await _connected(context, account_id)
+    check_connected(account)
     async with health.refusals_noted(context, account):
         return await zones.list_zones(context.access(account), limit=_ZONES_LISTED)
 
 
-async def zone_of(context: Context, account_id: str, host: str) -> Zone:
+async def zone_for(context: Context, account: Account, host: str) -> Zone:
     """The active zone that `host` is the apex of or lies in.
 
-    Raises ServiceError zone_not_found, Conflict account_not_ready, EdgeError.
+    Raises ServiceError zone_not_found; Conflict account_not_ready; EdgeError.
     """
-    account = await _connected(context, account_id)
+    check_connected(account)
     async with health.refusals_noted(context, account):
         zone = await zones.zone_of(context.access(account), host)
     if zone is None:
@@ -38,10 +37,7 @@ async def zone_of(context: Context, account_id: str, host: str) -> Zone:
     return zone
 
 
-async def _connected(context: Context, account_id: str) -> Account:
-    account = await context.store.read(accounts.account_by_id(account_id))
-    if account is None:
-        raise NotFound
+def check_connected(account: Account) -> None:
+    """Whether the account has a working token. Raises Conflict account_not_ready."""
     if account.sealed_token is None:
         raise Conflict("account_not_ready", "The account is not connected.")
-    return account

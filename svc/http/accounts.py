@@ -76,7 +76,7 @@ class Accounts:
         """The zones of the edge account, live."""
         caller = await self._gate.read("accounts", "sites")
         account = await visible_account(self._store, caller, account_id)
-        found, truncated = await self._supervisor.account(account.edge_account_id).zones(account.id)
+        found, truncated = await self._supervisor.account(account.edge_account_id).zones(account)
         listed = [{"name": zone.name, "status": zone.status} for zone in found]
         return reply({"zones": listed, "truncated": truncated})
 

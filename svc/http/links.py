@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING
 
 from quart import Response
@@ -13,8 +12,7 @@ from svc.http import qr, wire
 from svc.http.accounts import visible_account
 from svc.http.bodies import NewLink, PageQuery, QrQuery, known_id
 from svc.http.gate import answer, reply, route
-from svc.ids import new_id
-from svc.model import Link, Rule
+from svc.model import Rule
 from svc.store import accounts, links
 
 if TYPE_CHECKING:
@@ -24,14 +22,8 @@ if TYPE_CHECKING:
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
     from svc.http.gate import Gate
-    from svc.model import Account
+    from svc.model import Account, Link
     from svc.store.tx import Store, Tx
-
-_CODE_CHARS = 6
-# Without those that look alike: codes are read aloud and typed from paper.
-_ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz"
-# 55^6 codes against 10,000 links: two in a row taken is one in a trillion.
-_TRIES = 3
 
 
 class Links:
@@ -39,8 +31,8 @@ class Links:
 
     def __init__(self, deps: Deps, gate: Gate) -> None:
         self._store = deps.store
+        self._supervisor = deps.supervisor
         self._clock = deps.clock
-        self._limit = deps.config.limits.links
         self._gate = gate
 
     def add_routes(self, app: QuartTrio) -> None:
@@ -63,15 +55,11 @@ class Links:
         """A new link."""
         call = await self._gate.write(NewLink, "links")
         account = await visible_account(self._store, call.caller, call.body.account_id)
+        actor = self._supervisor.account(account.edge_account_id)
 
         async def work(commit: Commit[Link, Link]) -> Link:
-            for _ in range(_TRIES if call.body.code is None else 0):
-                try:
-                    return await self._store.run(commit(self._add(call.body, account, new_code())))
-                except Conflict as error:
-                    if error.code != "link_exists":
-                        raise
-            return await self._store.run(commit(self._add(call.body, account, call.body.code or new_code())))
+            rules = [Rule(rule.url, rule.countries, rule.devices) for rule in call.body.rules]
+            return await actor.add_link(account, call.body.url, call.body.code, rules, commit)
 
         return await self._gate.once(call, work, lambda link: answer({"link": wire.link(link, account)}, 201))
 
@@ -92,20 +80,6 @@ class Links:
             raise Conflict("link_host_required")
         return Response(qr.svg(f"{url}?q", query.size), content_type="image/svg+xml")
 
-    def _add(self, body: NewLink, account: Account, code: str) -> Tx[Link]:
-        new = Link(
-            id=new_id("lnk"),
-            account_id=account.id,
-            user_id=account.user_id,
-            code=code,
-            url=body.url,
-            rules=tuple(Rule(rule.url, rule.countries, rule.devices) for rule in body.rules),
-            state="active",
-            version=0,
-            created_at=self._clock(),
-        )
-        return links.add_link(new, self._limit)
-
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
     """The caller's link and its account. Raises NotFound."""
@@ -113,11 +87,6 @@ async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link
     if link is None or account is None or not caller.sees(account.edge_account_id):
         raise NotFound
     return link, account
-
-
-def new_code() -> str:
-    """A random code of six characters."""
-    return "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_CHARS))
 
 
 def _link_and_account(user_id: int, link_id: str) -> Tx[tuple[Link | None, Account | None]]:

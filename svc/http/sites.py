@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, NotFound
+from svc.errors import NotFound
 from svc.http import wire
 from svc.http.accounts import visible_account
 from svc.http.bodies import NewSite, PageQuery, known_id
 from svc.http.gate import answer, reply, route
-from svc.ids import new_id, new_site_path, random_base32
-from svc.model import SERVING, Site
 from svc.store import accounts, sites
 
 if TYPE_CHECKING:
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
     from svc.http.gate import Gate
-    from svc.model import Account
+    from svc.model import Account, Site
     from svc.store.tx import Store, Tx
 
 
@@ -33,8 +30,6 @@ class Sites:
         self._store = deps.store
         self._supervisor = deps.supervisor
         self._bundle = deps.bundle
-        self._clock = deps.clock
-        self._limit = deps.config.limits.sites
         self._gate = gate
 
     def add_routes(self, app: QuartTrio) -> None:
@@ -57,26 +52,7 @@ class Sites:
         actor = self._supervisor.account(account.edge_account_id)
 
         async def work(commit: Commit[Site, Site]) -> Site:
-            if account.state not in SERVING:
-                raise Conflict("account_not_ready", f"The account is {account.state}; a site needs it to be ready.")
-            zone = await actor.zone_of(account.id, call.body.host)
-            new = Site(
-                id=new_id("site"),
-                account_id=account.id,
-                user_id=account.user_id,
-                host=call.body.host,
-                zone_id=zone.id,
-                state="route_pending",
-                path=new_site_path(),
-                script_name=new_name(),
-                excluded_paths=call.body.excluded_paths,
-                route_id=None,
-                retiring=(),
-                error=None,
-                version=0,
-                created_at=self._clock(),
-            )
-            return await self._store.run(commit(sites.add_site(new, self._limit)))
+            return await actor.add_site(account, call.body.host, call.body.excluded_paths, commit)
 
         return await self._gate.once(
             call, work, lambda site: answer({"site": wire.site(site, account.synced_version, self._bundle)}, 202)
@@ -95,11 +71,6 @@ async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site
     if site is None or account is None or not caller.sees(account.edge_account_id):
         raise NotFound
     return site, account
-
-
-def new_name() -> str:
-    """A random name of the script, without `.js`."""
-    return random_base32(2 + secrets.randbelow(4))
 
 
 def _site_and_account(user_id: int, site_id: str) -> Tx[tuple[Site | None, Account | None]]:

@@ -6,56 +6,85 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, Forbidden, Invalid
+from svc.errors import Conflict, Forbidden, Invalid, ServiceError
 from svc.model import Link, Rule
-from svc.store.targets import listing, path_segments
-from svc.store.tx import Row, Tx, placeholders, sql
+from svc.store.targets import listing, path_segments, used_codes
+from svc.store.tx import Row, Tx, many, placeholders, sql
 from svc.store.users import lock_user
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+
+    from svc.store.tx import Parameter
 
 CLICK_DAYS = 7
 
 
 def add_link(link: Link, limit: int) -> Tx[Link]:
-    """Add a link under a new version of its account's configuration; returns it with that version.
+    """Add one link; see `add_links`. Raises also what refuses it: Invalid, Conflict link_exists."""
+    [added] = yield from add_links([link], limit)
+    if isinstance(added, ServiceError):
+        raise added
+    return added
 
-    Raises NotFound (no such account), Conflict link_host_required, Invalid (a target is on the link host: clicks would
-    go round), Conflict link_exists (its code is taken in the account, also by the path of a site on the link host),
-    Forbidden limit_reached (its user has `limit` links).
+
+def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]]:
+    """Add links (one or more) of one account and user under one new version of the account's configuration.
+
+    Gives for each of them, in their order, the link as it is stored, or why it was left out: Invalid (a target is on
+    the link host: clicks would go round), Conflict link_exists (its code is taken in the account, also by the path of
+    a site on the link host, or by one before it in the batch).
+    Raises NotFound (no such account), Conflict link_host_required, Forbidden limit_reached (the user would have more
+    than `limit` links): nothing is added.
     """
-    yield from lock_user(link.user_id)
-    added = replace(link, version=(yield from bump_version(link.account_id)))
-    hosts = yield sql("select host from link_hosts where account_id = $1 and state <> 'deleted'", link.account_id)
+    account_id, user_id = batch[0].account_id, batch[0].user_id
+    yield from lock_user(user_id)
+    version = yield from bump_version(account_id)  # which locks the account: no code is taken meanwhile
+    hosts = yield sql("select host from link_hosts where account_id = $1 and state <> 'deleted'", account_id)
     if not hosts:
         raise Conflict("link_host_required")
     link_host = hosts[0]["host"]
+    hidden = yield from path_segments(account_id, link_host)
+    taken = set((yield from used_codes(account_id, [link.code for link in batch])))
+    results: list[Link | ServiceError] = []
+    for link in batch:
+        refusal = _refusal(link, link_host, hidden, taken)
+        results.append(refusal or replace(link, version=version))
+        if refusal is None:
+            taken.add(link.code)
+    yield many(
+        "insert into links (id, account_id, user_id, code, url, rules, state, version, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        [_row(added) for added in results if isinstance(added, Link)],
+    )
+    if (yield from count_links(user_id)) > limit:
+        raise Forbidden("limit_reached", f"The limit of {limit} links is reached.")
+    return results
+
+
+def _refusal(link: Link, link_host: str, hidden: Collection[str], taken: Collection[str]) -> ServiceError | None:
     issues = [(name, "must not be on the link host") for name in link.targets_on(link_host)]
     if issues:
-        raise Invalid(issues)
-    if link.code in (yield from path_segments(link.account_id, link_host)):
-        raise Conflict("link_exists", "The code is the path of the counter of the site on the link host.")
-    rows = yield sql(
-        "insert into links (id, account_id, user_id, code, url, rules, state, version, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-        " on conflict (account_id, code) where state = 'active' do nothing returning id",
-        added.id,
-        added.account_id,
-        added.user_id,
-        added.code,
-        added.url,
-        json.dumps([rule.fields() for rule in added.rules]),
-        added.state,
-        added.version,
-        added.created_at,
+        return Invalid(issues)
+    if link.code in hidden:
+        return Conflict("link_exists", "The code is the path of the counter of the site on the link host.")
+    return Conflict("link_exists") if link.code in taken else None
+
+
+def _row(link: Link) -> tuple[Parameter, ...]:
+    rules = json.dumps([rule.fields() for rule in link.rules])
+    return (
+        link.id,
+        link.account_id,
+        link.user_id,
+        link.code,
+        link.url,
+        rules,
+        link.state,
+        link.version,
+        link.created_at,
     )
-    if not rows:
-        raise Conflict("link_exists")
-    if (yield from count_links(link.user_id)) > limit:
-        raise Forbidden("limit_reached", f"The limit of {limit} links is reached.")
-    return added
 
 
 def links_to(account_id: str, host: str) -> Tx[list[Link]]:

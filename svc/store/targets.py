@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from svc.store.tx import Parameter, Statement, Tx
 
 
+# An import brings thousands; a statement of another length is another statement to both engines.
+_CODES_A_STATEMENT = 500
+
+
 def path_segments(account_id: str, host: str) -> Tx[set[str]]:
     """The first segments of the paths of the account's site on `host`, retiring ones included."""
     rows = yield sql(
@@ -25,14 +29,19 @@ def path_segments(account_id: str, host: str) -> Tx[set[str]]:
 
 
 def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
-    """Those of `codes` that are links of the account."""
-    rows = yield sql(
-        "select code from links where account_id = $1 and state = 'active'"  # noqa: S608  # placeholders only
-        f" and code in ({placeholders(len(codes), first=2)}) order by code",
-        account_id,
-        *codes,
-    )
-    return [row["code"] for row in rows]
+    """Those of `codes` that are links of the account, in their alphabetical order."""
+    wanted = sorted(set(codes))
+    used: list[str] = []
+    for first in range(0, len(wanted), _CODES_A_STATEMENT):
+        some = wanted[first : first + _CODES_A_STATEMENT]
+        rows = yield sql(
+            "select code from links where account_id = $1 and state = 'active'"  # noqa: S608  # placeholders only
+            f" and code in ({placeholders(len(some), first=2)})",
+            account_id,
+            *some,
+        )
+        used += [row["code"] for row in rows]
+    return sorted(used)
 
 
 def first_segment(path: str) -> str:

@@ -149,7 +149,7 @@ async def open_world(
     """The application on a store."""
     config = config or config_of(folder)
     async with open_mailer(config.mail) as mailer, trio.open_nursery() as nursery:
-        supervisor = StandIn(store, clock, nursery)
+        supervisor = StandIn(store, config, clock, nursery)
         deps = Deps(
             store=store,
             supervisor=cast("Any", supervisor),

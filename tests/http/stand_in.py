@@ -7,27 +7,31 @@ answers, so each answer is set by the test.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import outcome
 import trio
 
+from svc.actors import links, sites
+from svc.actors.context import Context
 from svc.actors.live import Unavailable
 from svc.actors.mailbox import Ask
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
 from svc.store import accounts, link_hosts, operations
+from svc.store.sites import add_site
 from svc.store.tx import sql
 from svc.worker.counts import Live
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from pydantic import SecretStr
 
     from svc.actors.context import Commit
     from svc.clock import Clock
-    from svc.model import Account, AccountState, LinkHost
+    from svc.config import Config
+    from svc.model import Account, AccountState, Link, LinkHost, Rule, Site
     from svc.store.tx import Store, Tx
     from svc.worker.counts import TargetDays
 
@@ -53,6 +57,7 @@ class StandIn:
     """In the place of the supervisor and of every actor."""
 
     store: Store
+    config: Config
     clock: Clock
     nursery: trio.Nursery
     one_at_a_time: trio.Lock = field(default_factory=trio.Lock)
@@ -95,11 +100,27 @@ class StandInActor:
         await self._asked(f"link host {host}")
         return await self._world.store.run(commit(link_hosts.put_link_host(account_id, host, "z1")))
 
-    async def zones(self, account_id: str) -> tuple[list[Zone], bool]:
+    async def add_site(self, account: Account, host: str, excluded_paths: Sequence[str], commit: Commit[Site, R]) -> R:
+        sites.check_serving(account)
+        zone = await self._zone_for(host)
+        site = sites.new_site(account, host, zone.id, excluded_paths, self._world.clock())
+        return await self._world.store.run(commit(add_site(site, self._world.config.limits.sites)))
+
+    async def add_link(
+        self, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
+    ) -> R:
+        none = cast("Any", None)  # a link asks nothing of the platform
+        world = self._world
+        context = Context(
+            store=world.store, edge=none, vault=none, config=world.config, clock=world.clock, bundle=none, push_url=""
+        )
+        return await links.add(context, account, url, code, rules, commit)
+
+    async def zones(self, account: Account) -> tuple[list[Zone], bool]:
         await self._asked("zones")
         return self._world.zone_list, False
 
-    async def zone_of(self, account_id: str, host: str) -> Zone:
+    async def _zone_for(self, host: str) -> Zone:
         await self._asked(f"zone of {host}")
         for zone in self._world.zone_list:
             if host == zone.name or host.endswith(f".{zone.name}"):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from svc.actors.links import new_code
 from svc.clock import day_of, day_text
-from svc.http.links import new_code
 from svc.store.tx import sql
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, SCOPES
 

@@ -7,7 +7,7 @@ import re
 import pytest
 import trio
 
-from svc.http.links import new_code
+from svc.actors.links import new_code
 from svc.http.qr import svg
 from svc.store import totals
 from tests.http.conftest import EDGE_ACCOUNT

@@ -68,6 +68,39 @@ async def test_codes_are_told_apart_by_their_capitals_and_by_their_account(store
     assert refused.value.code == "link_exists"
 
 
+@pytest.mark.rule("X2")
+async def test_links_that_come_together_have_one_version_and_an_outcome_each(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    await store.run(a_link(account_id, "old"))
+    batch = [new_link(user_id, account_id, code) for code in ("a", "old", "b", "a", "c", "d")]
+    batch[4] = replace(batch[4], url="https://go.example.com/loop")
+    batch[5] = replace(batch[5], code="c", rules=(Rule("https://a.example", ("DE",), None),))
+    results = await store.run(links.add_links(batch, 100))
+    version = accounts.present(await store.read(accounts.account_by_id(account_id))).config_version
+    outcomes = [result.code if isinstance(result, ServiceError) else result.version for result in results]
+    assert outcomes == [version, "link_exists", version, "link_exists", "invalid_request", version]
+    kept = await store.read(links.changed_links(account_id, version - 1))
+    assert {link.id: link for link in kept} == {batch[n].id: results[n] for n in (0, 2, 5)}
+
+
+@pytest.mark.rule("X2")
+async def test_thousands_of_links_that_come_together_are_all_or_none_of_them_within_the_limit(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    batch = [new_link(user_id, account_id, f"c{number:05}") for number in range(1_201)]
+    before = await store.read(accounts.account_by_id(account_id))
+    with pytest.raises(Forbidden, match="limit"):
+        await store.run(links.add_links(batch, 1_200))
+    assert await store.read(accounts.account_by_id(account_id)) == before
+    assert await store.read(links.count_links(user_id)) == 0
+    await store.run(links.add_links(batch[:1_200], 1_200))
+    assert await store.read(links.count_links(user_id)) == 1_200
+    again = await store.run(links.add_links(batch[:1_200], 1_200))
+    assert {result.code for result in again if isinstance(result, ServiceError)} == {"link_exists"}
+    assert len(again) == 1_200
+
+
 @pytest.mark.rule("L1")
 async def test_a_link_needs_a_link_host(store):
     account_id = await store.run(an_account(link_host=False))

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from svc.http.sites import new_name
+from svc.actors.sites import new_script_name
 from svc.ids import new_site_path
 from svc.worker.bundle import load_bundle
 from svc.worker.snippet import PATH_MARK, csp_hash, inline, script_tag
@@ -38,7 +38,7 @@ def test_the_csp_hash_is_of_what_stands_between_the_tags():
 def test_the_script_tag_loads_the_path_and_its_attribute_order_varies_by_site():
     orders = set()
     for _ in range(200):
-        path, name = new_site_path(), new_name()
+        path, name = new_site_path(), new_script_name()
         found = TAG.fullmatch(script_tag(path, name))
         assert found
         assert (found["a"] or found["b"]) == f"{path}/{name}.js"

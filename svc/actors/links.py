@@ -1,0 +1,65 @@
+"""What is done to an account's short links."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, TypeVar
+
+from svc.errors import Conflict
+from svc.ids import new_id
+from svc.model import Link
+from svc.store import links
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.actors.context import Commit, Context
+    from svc.model import Account, Rule
+
+R = TypeVar("R")
+
+_CODE_CHARS = 6
+# Without those that look alike: codes are read aloud and typed from paper.
+_ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz"
+# 55^6 codes against 10,000 links: that two random ones in a row are taken has a chance of one in a trillion.
+_TRIES = 4
+
+
+async def add(
+    context: Context, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
+) -> R:
+    """Add a link; without a `code` it gets a random one.
+
+    Raises Conflict link_host_required, link_exists; Invalid (a target is on the link host); Forbidden limit_reached.
+    """
+    for _ in range(_TRIES - 1 if code is None else 0):
+        try:
+            return await _add(context, new_link(account, url, new_code(), rules, context.clock()), commit)
+        except Conflict as error:
+            if error.code != "link_exists":
+                raise
+    return await _add(context, new_link(account, url, code or new_code(), rules, context.clock()), commit)
+
+
+async def _add(context: Context, link: Link, commit: Commit[Link, R]) -> R:
+    return await context.store.run(commit(links.add_link(link, context.config.limits.links)))
+
+
+def new_link(account: Account, url: str, code: str, rules: Sequence[Rule], now: int) -> Link:
+    """A link that is not stored yet."""
+    return Link(
+        id=new_id("lnk"),
+        account_id=account.id,
+        user_id=account.user_id,
+        code=code,
+        url=url,
+        rules=tuple(rules),
+        state="active",
+        version=0,
+        created_at=now,
+    )
+
+
+def new_code() -> str:
+    """A random code of six characters."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_CHARS))

@@ -1,0 +1,64 @@
+"""What is done to an account's sites."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, TypeVar
+
+from svc.actors.zones import zone_for
+from svc.errors import Conflict
+from svc.ids import new_id, new_site_path, random_base32
+from svc.model import SERVING, Site
+from svc.store import sites
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.actors.context import Commit, Context
+    from svc.model import Account
+
+R = TypeVar("R")
+
+
+async def add(
+    context: Context, account: Account, host: str, excluded_paths: Sequence[str], commit: Commit[Site, R]
+) -> R:
+    """Add a site, whose snippet is there at once; its route is made by the duty after this.
+
+    Raises Conflict account_not_ready, site_exists; ServiceError zone_not_found; Forbidden limit_reached; EdgeError.
+    """
+    check_serving(account)
+    zone = await zone_for(context, account, host)
+    site = new_site(account, host, zone.id, excluded_paths, context.clock())
+    return await context.store.run(commit(sites.add_site(site, context.config.limits.sites)))
+
+
+def check_serving(account: Account) -> None:
+    """Whether the account can have a new site. Raises Conflict account_not_ready."""
+    if account.state not in SERVING:
+        raise Conflict("account_not_ready", f"The account is {account.state}; a site needs it to be ready.")
+
+
+def new_site(account: Account, host: str, zone_id: str, excluded_paths: Sequence[str], now: int) -> Site:
+    """A site with a path and a script name of its own, which is not stored yet."""
+    return Site(
+        id=new_id("site"),
+        account_id=account.id,
+        user_id=account.user_id,
+        host=host,
+        zone_id=zone_id,
+        state="route_pending",
+        path=new_site_path(),
+        script_name=new_script_name(),
+        excluded_paths=tuple(excluded_paths),
+        route_id=None,
+        retiring=(),
+        error=None,
+        version=0,
+        created_at=now,
+    )
+
+
+def new_script_name() -> str:
+    """A random name of 2 to 5 characters, without `.js`."""
+    return random_base32(2 + secrets.randbelow(4))
