@@ -24,7 +24,7 @@ from svc.config import StoreConfig
 from svc.ids import digest, new_id, new_secret
 from svc.model import Key
 from svc.passwords import hash_password
-from svc.store import accounts, keys, open_store, users
+from svc.store import keys, open_store, users, worker_keys
 from tests.databases import postgres_config, postgres_server
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
         key = Key(new_id("key"), user_id, value[:8], ("links",), None, None, NOW, None)
         await store.run(keys.add_key(key, digest(value), 5))
         account_id, link_ids = await add_account(store, user_id, _LINKS)
-        await store.run(accounts.add_worker_key(account_id, digest(worker_key)))
+        await store.run(worker_keys.add_worker_key(account_id, digest(worker_key)))
     settings = {**_UNLIMITED, "SVC_STORE_URL": config.url.get_secret_value()}
     async with open_service(folder, settings) as service:
         yield Place(service, value, worker_key, link_ids)

@@ -50,9 +50,8 @@ async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, li
     """A ready account with a link host and `targets` links; the account's id and the links'."""
     account_id = new_id("acc")
     await store.run(
-        accounts.begin_connect(
+        accounts.add_account(
             account_id=account_id,
-            operation_id=new_id("op"),
             user_id=user_id,
             edge_account_id=secrets.token_hex(16),
             name="bench",

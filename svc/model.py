@@ -69,14 +69,15 @@ class Operation:
 
     id: str
     account_id: str
+    edge_account_id: str
     kind: OperationKind
     state: OperationState
     step: str
     error: JsonObject | None
     attempts: int
-    # What was asked of the platform. A connect: `token_asked_at` (epoch ms; 0: no token of it can be alive, other than
-    # the account's own), `token_id`. Never a secret.
-    made: JsonObject
+    # When a working token of the operation's name was asked for, while it may be alive and is not the account's own.
+    token_asked_at: int | None
+    token_id: str | None  # the id of that token, once the platform has told it
     open_uploads: int  # uploads of the worker that were begun and whose answer was never recorded
     created_at: int
     updated_at: int

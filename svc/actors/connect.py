@@ -25,7 +25,7 @@ from svc.edge import d1, routes, tokens, workers, zones
 from svc.edge.client import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import new_id
-from svc.store import accounts, operations
+from svc.store import accounts, connects, operations
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -68,20 +68,19 @@ async def connect(
     leaves tokens which may be alive names them in `details.revoke_tokens`.
     """
     limits = context.config.limits
-    existing = await context.store.read(accounts.account_by_edge_id(edge_account_id))
-    accounts.check_free(existing, user_id)
-    await context.store.read(accounts.check_room(user_id, limits.accounts, limits.accounts_total, existing))
+    await context.store.read(connects.may_connect(user_id, edge_account_id, limits))
     bootstrap = context.edge.access(edge_account_id, bootstrap_token.get_secret_value(), user_id)
     try:
         with trio.fail_after(context.config.edge.connect_s):
             own, name = await _check_bootstrap(bootstrap)
             account, operation = await context.store.run(
-                accounts.begin_connect(
+                connects.begin_connect(
                     account_id=new_id("acc"),
                     operation_id=new_id("op"),
                     user_id=user_id,
                     edge_account_id=edge_account_id,
                     name=name,
+                    limits=limits,
                     now=context.clock(),
                 )
             )
@@ -101,7 +100,7 @@ async def connect(
     sealed = context.vault.seal(token.value.get_secret_value(), account.id)
     connected = await context.store.run(
         commit(
-            accounts.finish_connect(
+            connects.finish_connect(
                 account_id=account.id,
                 operation_id=operation.id,
                 install_operation_id=new_id("op"),
@@ -145,7 +144,7 @@ async def forget_bootstrap_when_due(context: Context, account: Account, timers: 
     left_s = (account.bootstrap_expires_at - context.clock()) / 1000
     if left_s > 0:
         return trio.current_time() + left_s
-    await context.store.run(accounts.bootstrap_gone(account.id))
+    await context.store.run(connects.bootstrap_gone(account.id))
     return math.inf
 
 
@@ -185,9 +184,7 @@ async def _mint(
         try:
             token = await _create(context, bootstrap, operation, policies)
         except EdgeUnknown:
-            operation = await context.store.run(
-                accounts.next_connect(operation, new_id("op"), account.edge_account_id, context.clock())
-            )
+            operation = await context.store.run(operations.replace_running(operation, new_id("op"), context.clock()))
             await _delete_lost(context, bootstrap, account)
             token = await _create(context, bootstrap, operation, policies)
     except EdgeRefused as error:
@@ -207,15 +204,15 @@ async def _create(context: Context, bootstrap: Access, operation: Operation, pol
     """Ask for the token, once, under the operation's name. Raises EdgeUnknown: it may have been made."""
     now = context.clock()
     expires_at = now // 1000 * 1000 + context.config.timing.token_days * DAY_MS
-    await context.store.run(operations.note_made(operation.id, token_asked_at=now))
+    await context.store.run(operations.token_asked(operation.id, now))
     try:
         token = await tokens.create(bootstrap, token_name(operation.id), policies, expires_at)
     except EdgeUnknown:
         raise
     except (EdgeRefused, EdgeUnavailable):  # nothing was made
-        await context.store.run(operations.note_made(operation.id, token_asked_at=0))
+        await context.store.run(operations.token_settled(operation.id))
         raise
-    await context.store.run(operations.note_made(operation.id, token_id=token.id))
+    await context.store.run(operations.token_made(operation.id, token.id))
     return token
 
 
@@ -232,12 +229,12 @@ async def _delete_lost(context: Context, bootstrap: Access, account: Account) ->
         listed = await tokens.list_all(bootstrap)
         for operation in lost:
             ids = {token.id for token in listed if token.name == token_name(operation.id)}
-            known = operation.made.get("token_id")
-            for token_id in ids | ({str(known)} if known else set()):
+            if operation.token_id is not None:
+                ids.add(operation.token_id)
+            for token_id in ids:
                 await tokens.delete(bootstrap, token_id)
-            asked_at = int(str(operation.made["token_asked_at"]))
-            if ids or known or context.clock() - asked_at > LATE_MS:
-                await context.store.run(operations.note_made(operation.id, token_asked_at=0))
+            if ids or operation.token_asked_at is None or context.clock() - operation.token_asked_at > LATE_MS:
+                await context.store.run(operations.token_settled(operation.id))
     except EdgeRefused as error:
         raise ServiceError("orphan_not_deleted", details=error.details) from None
 
@@ -254,7 +251,7 @@ async def _give_up(context: Context, bootstrap: Access, account: Account, refusa
             log.warning("token not deleted", extra={"account": account.id, "code": error.code})
     lost = await context.store.read(operations.with_open_token(account.id))
     if not lost:
-        await context.store.run(accounts.drop_connect(account.id))
+        await context.store.run(connects.drop_connect(account.id))
         return refusal
     await _lose(context, account, lost)
     return ServiceError(refusal.code, refusal.message, {**(refusal.details or {}), **_to_revoke(lost)})
@@ -266,7 +263,7 @@ async def _lose(context: Context, account: Account, lost: Sequence[Operation]) -
         "The connect was cut short. Revoke the named tokens at the edge platform, if they are there; connect again.",
         _to_revoke(lost),
     )
-    await context.store.run(accounts.lose_bootstrap(account.id, error.note(), context.clock()))
+    await context.store.run(connects.lose_bootstrap(account.id, error.note(), context.clock()))
 
 
 def _to_revoke(lost: Sequence[Operation]) -> JsonObject:
@@ -287,7 +284,7 @@ async def _probe(working: Access) -> None:
 
 
 async def _leave_waiting(context: Context, edge_account_id: str) -> None:
-    await context.store.run(accounts.leave_pending(edge_account_id, WAITING, context.clock()))
+    await context.store.run(connects.leave_pending(edge_account_id, WAITING, context.clock()))
 
 
 async def _delete_bootstrap(context: Context, bootstrap: Access, bootstrap_id: str, account: Account) -> None:
@@ -307,4 +304,4 @@ async def _delete_bootstrap(context: Context, bootstrap: Access, bootstrap_id: s
         if error.code != "revoked":  # that is said of a token that is gone: an earlier try's answer was lost
             log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
             return
-    await context.store.run(accounts.bootstrap_gone(account.id))
+    await context.store.run(connects.bootstrap_gone(account.id))

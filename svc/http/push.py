@@ -19,7 +19,7 @@ from svc.http.credentials import bearer
 from svc.http.gate import raw_body, reply, route
 from svc.ids import digest
 from svc.model import DROP_REASONS, WorkerPush
-from svc.store import accounts, totals
+from svc.store import accounts, totals, worker_keys
 from svc.store.totals import Ingested, PushedHour, PushedPart
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Push:
         """Take a push; sent twice, it changes nothing."""
         key = digest(bearer(request.headers.get("Authorization")))
         now = self._clock()
-        account_id = await self._store.peek(accounts.account_of_worker_key(key, now))
+        account_id = await self._store.peek(worker_keys.account_of_worker_key(key, now))
         if account_id is None:
             raise Unauthorized
         head, parts, wrong = read_push(await raw_body())

@@ -1,21 +1,21 @@
-"""Transactions on accounts and their workers' keys."""
+"""Transactions on accounts."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from svc.errors import Conflict, EdgeUnknown, Forbidden, NotFound, ServiceError
+from svc.errors import NotFound
 from svc.model import Account, AccountState, AccountWarning, WorkerPush
 from svc.store import operations
 from svc.store.link_hosts import link_host_of
+from svc.store.locks import lock_account
 from svc.store.tx import Row, Tx, placeholders, sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import JsonObject, Operation
+    from svc.model import JsonObject
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -34,9 +34,9 @@ def account_by_edge_id(edge_account_id: str) -> Tx[Account | None]:
 
 
 def locked(account_id: str) -> Tx[Account | None]:
-    """The account, for a transaction that changes it by what it reads: on PostgreSQL no other comes between."""
-    rows = yield sql("update accounts set name = name where id = $1 returning *", account_id)
-    return (yield from _with_link_host(rows))
+    """The account, for a transaction that changes it by what it reads; see `locks`."""
+    yield from lock_account(account_id)
+    return (yield from account_by_id(account_id))
 
 
 def get_account(user_id: int, account_id: str) -> Tx[Account | None]:
@@ -85,176 +85,20 @@ def _due_at(row: Row, silent_after_ms: int) -> int | None:
     return min((at for at in (silent_at, row["bootstrap_expires_at"]) if at is not None), default=None)
 
 
-def account_of_worker_key(key_digest: str, now: int) -> Tx[str | None]:
-    """The id of the account whose worker holds this key: the current one, or the one before it for a day (rule W7)."""
-    rows = yield sql(
-        "select account_id from worker_keys where digest = $1 and (valid_until is null or valid_until > $2)",
-        key_digest,
-        now,
-    )
-    return rows[0]["account_id"] if rows else None
-
-
-def check_room(user_id: int, per_user: int, total: int, existing: Account | None) -> Tx[None]:
-    """Raise Forbidden limit_reached or ServiceError service_full when one more account does not fit."""
-    if existing is not None:
-        return
-    rows = yield sql(
-        "select count(*) as n, cast(coalesce(sum(case when user_id = $1 then 1 else 0 end), 0) as bigint) as own"
-        " from accounts",
-        user_id,
-    )
-    if rows[0]["own"] >= per_user:
-        raise Forbidden("limit_reached", f"The limit of {per_user} accounts is reached.")
-    if rows[0]["n"] >= total:
-        raise ServiceError("service_full")
-
-
-# ---------------------------------------------------------------------------------------------------------- connect
-
-
-def check_free(existing: Account | None, user_id: int) -> None:
-    """Whether the user may connect an edge account of which `existing` is the record.
-
-    Raises Conflict account_taken, already_connected.
-    """
-    if existing is not None and existing.user_id != user_id:
-        raise Conflict("account_taken")
-    if existing is not None and existing.sealed_token is not None:
-        raise Conflict("already_connected")
-
-
-def begin_connect(
-    *, account_id: str, operation_id: str, user_id: int, edge_account_id: str, name: str, now: int
-) -> Tx[tuple[Account, Operation]]:
-    """The record and the operation of a connect; one that is pending or was lost goes on under its own id.
-
-    Raises Conflict account_taken, already_connected: somebody was quicker.
-    """
-    existing = yield from account_by_edge_id(edge_account_id)
-    check_free(existing, user_id)
-    if existing is None:
-        yield sql(
-            "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
-            " created_at) values ($1, $2, $3, $4, 'pending', 0, 0, $5)",
-            account_id,
-            user_id,
-            edge_account_id,
-            name,
-            now,
-        )
-    else:
-        account_id = existing.id
-        yield sql(
-            "update accounts set state = 'pending', name = $2, error = null, created_at = $3 where id = $1",
-            account_id,
-            name,
-            now if existing.state == "bootstrap_lost" else existing.created_at,
-        )
-    operation = yield from operations.running(account_id)
-    if operation is None:
-        operation = yield from operations.add(operation_id, account_id, edge_account_id, "connect", "token", now)
-    elif operation.made.get("token_asked_at"):
-        operation = yield from next_connect(operation, operation_id, edge_account_id, now)
-    else:
-        yield from operations.set_step(operation.id, "token", now)
-    account = yield from account_by_id(account_id)
-    return present(account), operation
-
-
-def next_connect(operation: Operation, operation_id: str, edge_account_id: str, now: int) -> Tx[Operation]:
-    """Another operation takes the place of a connect whose token may have been made without our hearing of it.
-
-    So the token that is asked for next has a name of its own, and one that comes late can be told from it.
-    """
-    yield from operations.fail(operation.id, EdgeUnknown("No answer came; another try took its place.").note(), now)
-    return (yield from operations.add(operation_id, operation.account_id, edge_account_id, "connect", "token", now))
-
-
-def leave_pending(edge_account_id: str, step: str, now: int) -> Tx[None]:
-    """A connect met a transient failure: it waits for the user's next try."""
-    yield sql(
-        "update operations set step = $2, attempts = attempts + 1, updated_at = $3"
-        " where edge_account_id = $1 and state = 'running' and kind = 'connect'",
-        edge_account_id,
-        step,
-        now,
-    )
-
-
-def drop_connect(account_id: str) -> Tx[None]:
-    """A connect was refused for good, and no token of it can be alive: nothing of it stays."""
-    yield sql("delete from operations where account_id = $1", account_id)
-    yield sql("delete from accounts where id = $1 and sealed_token is null", account_id)
-
-
-def finish_connect(
-    *,
-    account_id: str,
-    operation_id: str,
-    install_operation_id: str,
-    token_id: str,
-    token_name: str,
-    token_expires_at: int | None,
-    sealed_token: bytes,
-    bootstrap_expires_at: int,
-    revoke_tokens: Sequence[str],
-    now: int,
-) -> Tx[Account]:
-    """Store the working token and begin the install. The account is still `pending`: the answer to the connect.
-
-    The warnings that hold until the bootstrap token and the tokens of lost tries are known to be gone are stored with
-    it, so that a process killed before that leaves them; the answer, given before anything of it is known, has none.
-    """
-    warnings: list[AccountWarning] = ["bootstrap_not_deleted"]
-    if revoke_tokens:
-        warnings.append("orphan_not_deleted")
-    yield sql(
-        "update accounts set token_id = $2, token_name = $3, token_expires_at = $4, sealed_token = $5, error = null,"
-        " warnings = $6, revoke_tokens = $7, bootstrap_expires_at = $8 where id = $1",
-        account_id,
-        token_id,
-        token_name,
-        token_expires_at,
-        sealed_token,
-        json.dumps(warnings),
-        json.dumps(list(revoke_tokens)),
-        bootstrap_expires_at,
-    )
-    yield from operations.note_made(operation_id, token_asked_at=0)  # it is the account's own now
-    yield from operations.finish(operation_id, now)
-    account = present((yield from account_by_id(account_id)))
-    yield from operations.add(install_operation_id, account_id, account.edge_account_id, "install", "database", now)
-    return replace(account, warnings=(), revoke_tokens=())
-
-
-def bootstrap_gone(account_id: str) -> Tx[None]:
-    """The bootstrap token was deleted, or its day is over: no token that it asked for can come any more.
-
-    Names of tokens to revoke stay only where it was not possible to look for them.
-    """
-    account = yield from unwarn(account_id, "bootstrap_not_deleted")
-    kept = account.revoke_tokens if account is not None and "orphan_not_deleted" in account.warnings else ()
-    yield sql(
-        "update accounts set bootstrap_expires_at = null, revoke_tokens = $2 where id = $1",
-        account_id,
-        json.dumps(kept),
-    )
-
-
-def lose_bootstrap(account_id: str, error: JsonObject, now: int) -> Tx[None]:
-    """The connect ended with tokens that may be alive: the record stays, and its error names them (rule A8)."""
-    yield sql(
-        "update accounts set state = 'bootstrap_lost', error = $2 where id = $1 and sealed_token is null",
-        account_id,
-        json.dumps(error),
-    )
-    operation = yield from operations.running(account_id)
-    if operation is not None:
-        yield from operations.fail(operation.id, error, now)
-
-
 # ---------------------------------------------------------------------------------------------------------- changes
+
+
+def add_account(*, account_id: str, user_id: int, edge_account_id: str, name: str, now: int) -> Tx[None]:
+    """The record of an account that is about to be connected."""
+    yield sql(
+        "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
+        " created_at) values ($1, $2, $3, $4, 'pending', 0, 0, $5)",
+        account_id,
+        user_id,
+        edge_account_id,
+        name,
+        now,
+    )
 
 
 def move(account_id: str, from_states: Sequence[AccountState], to: AccountState, error: JsonObject | None) -> Tx[bool]:
@@ -328,21 +172,6 @@ def set_database(account_id: str, database_id: str) -> Tx[None]:
 def forget_database(account_id: str) -> Tx[None]:
     """The database is gone at the platform."""
     yield sql("update accounts set database_id = null, synced_version = 0 where id = $1", account_id)
-
-
-def add_worker_key(account_id: str, key_digest: str) -> Tx[None]:
-    """Accept pushes with this key from now on."""
-    yield sql("insert into worker_keys (digest, account_id, valid_until) values ($1, $2, null)", key_digest, account_id)
-
-
-def retire_worker_keys(account_id: str, but_digest: str, valid_until: int) -> Tx[None]:
-    """The worker runs with the key `but_digest`; the ones before it are accepted until `valid_until` (rule W7)."""
-    yield sql(
-        "update worker_keys set valid_until = $3 where account_id = $1 and digest <> $2 and valid_until is null",
-        account_id,
-        but_digest,
-        valid_until,
-    )
 
 
 def set_synced(account_id: str, version: int) -> Tx[None]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, NotFound, ServiceError
-from svc.store import accounts, operations
+from svc.errors import Conflict, ServiceError
+from svc.store import accounts, operations, worker_keys
 from svc.store.tx import Tx, sql
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
 
     Raises Conflict account_not_ready, operation_in_progress; NotFound.
     """
-    account = yield from accounts.locked(account_id)
-    if account is None:
-        raise NotFound
+    account = accounts.present((yield from accounts.locked(account_id)))
     busy = yield from operations.running(account_id)
     if busy is not None and busy.step != operations.SELFCHECK:
         raise Conflict("operation_in_progress")
@@ -47,7 +45,7 @@ def begin_upload(operation: Operation, key_digest: str, now: int) -> Tx[None]:
 
     Whatever becomes of it, its pushes are accepted, and the script that it may leave is known as ours.
     """
-    yield from accounts.add_worker_key(operation.account_id, key_digest)
+    yield from worker_keys.add_worker_key(operation.account_id, key_digest)
     yield from operations.count_uploads(operation.id, 1)
     yield from operations.set_step(operation.id, "script", now)
 
@@ -66,7 +64,7 @@ def uploaded(
         now,
         operation.id,
     )
-    yield from accounts.retire_worker_keys(operation.account_id, key_digest, keys_until)
+    yield from worker_keys.retire_worker_keys(operation.account_id, key_digest, keys_until)
     yield from operations.count_uploads(operation.id, -1)
 
 

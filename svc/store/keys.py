@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from svc.errors import Forbidden
 from svc.model import Key
+from svc.store.locks import lock_user
 from svc.store.tx import Row, Tx, sql
-from svc.store.users import get_user, lock_user
+from svc.store.users import get_user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from svc.errors import Invalid
 from svc.model import LinkHost, RouteState
 from svc.store.links import links_to
+from svc.store.locks import lock_account
 from svc.store.targets import path_segments, used_codes
 from svc.store.tx import Row, Tx, sql
-from svc.store.versions import bump_version, lock_account
+from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
     from svc.model import JsonObject

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, Invalid, ServiceError
 from svc.model import Link, Rule
+from svc.store.locks import lock_user
 from svc.store.targets import listing, path_segments, used_codes
 from svc.store.tx import Row, Tx, many, placeholders, sql
-from svc.store.users import lock_user
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict
+from svc.errors import Conflict, EdgeUnknown
 from svc.model import Operation
 from svc.store.tx import Row, Tx, sql
 
@@ -33,11 +33,12 @@ def latest(account_id: str) -> Tx[Operation | None]:
 
 
 def with_open_token(account_id: str) -> Tx[list[Operation]]:
-    """The account's connects that may have left a token at the platform, oldest first."""
+    """The account's operations that may have left a token at the platform, oldest first."""
     rows = yield sql(
-        "select * from operations where account_id = $1 and kind = 'connect' order by created_at, id", account_id
+        "select * from operations where account_id = $1 and token_asked_at is not null order by created_at, id",
+        account_id,
     )
-    return [operation for operation in map(_operation, rows) if operation.made.get("token_asked_at")]
+    return [_operation(row) for row in rows]
 
 
 def with_open_upload(account_id: str) -> Tx[list[str]]:
@@ -56,8 +57,8 @@ def add(
 ) -> Tx[Operation]:
     """Begin an operation. Raises Conflict operation_in_progress."""
     rows = yield sql(
-        "insert into operations (id, account_id, edge_account_id, kind, state, step, error, attempts, made, created_at,"
-        " updated_at) values ($1, $2, $3, $4, 'running', $5, null, 0, '{}', $6, $6)"
+        "insert into operations (id, account_id, edge_account_id, kind, state, step, error, attempts, created_at,"
+        " updated_at) values ($1, $2, $3, $4, 'running', $5, null, 0, $6, $6)"
         " on conflict (edge_account_id) where state = 'running' do nothing returning *",
         operation_id,
         account_id,
@@ -76,12 +77,28 @@ def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
     yield sql("update operations set step = $2, updated_at = $3 where id = $1", operation_id, step, now)
 
 
-def note_made(operation_id: str, **made: str | int) -> Tx[None]:
-    """Add to what the operation has asked of the platform; the keys are those of `Operation.made`."""
-    rows = yield sql("select made from operations where id = $1", operation_id)
-    if rows:
-        merged = {**json.loads(rows[0]["made"]), **made}
-        yield sql("update operations set made = $2 where id = $1", operation_id, json.dumps(merged))
+def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
+    """Another operation takes the place of one whose token may have been made without our hearing of it.
+
+    So the token that is asked for next has a name of its own, and one that comes late can be told from it.
+    """
+    yield from fail(operation.id, EdgeUnknown("No answer came; another try took its place.").note(), now)
+    return (yield from add(operation_id, operation.account_id, operation.edge_account_id, operation.kind, "token", now))
+
+
+def token_asked(operation_id: str, now: int) -> Tx[None]:
+    """A working token of the operation's name is about to be asked for: from now on it may be alive."""
+    yield sql("update operations set token_asked_at = $2 where id = $1", operation_id, now)
+
+
+def token_made(operation_id: str, token_id: str) -> Tx[None]:
+    """The token was made, with this id."""
+    yield sql("update operations set token_id = $2 where id = $1", operation_id, token_id)
+
+
+def token_settled(operation_id: str) -> Tx[None]:
+    """The operation's token is the account's own now, or is known to be gone."""
+    yield sql("update operations set token_asked_at = null where id = $1", operation_id)
 
 
 def count_attempt(operation_id: str, now: int) -> Tx[None]:
@@ -120,12 +137,14 @@ def _operation(row: Row) -> Operation:
     return Operation(
         id=row["id"],
         account_id=row["account_id"],
+        edge_account_id=row["edge_account_id"],
         kind=row["kind"],
         state=row["state"],
         step=row["step"],
         error=json.loads(row["error"]) if row["error"] else None,
         attempts=row["attempts"],
-        made=json.loads(row["made"]),
+        token_asked_at=row["token_asked_at"],
+        token_id=row["token_id"],
         open_uploads=row["open_uploads"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from svc.errors import Conflict, Forbidden
 from svc.ids import new_site_path
 from svc.model import Retiring, RouteState, Site
+from svc.store.locks import lock_user
 from svc.store.targets import first_segment, listing, used_codes
 from svc.store.tx import Row, Tx, placeholders, sql
-from svc.store.users import lock_user
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:

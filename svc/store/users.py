@@ -152,14 +152,6 @@ def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]
     return user_of(rows[0])
 
 
-def lock_user(user_id: int) -> Tx[None]:
-    """Make concurrent transactions that count what this user has follow one another.
-
-    SQLite has one writer anyway; on PostgreSQL two of them would count the same and both find room.
-    """
-    yield sql("update users set plan = plan where id = $1", user_id)
-
-
 def user_of(row: Row) -> User:
     """A row with the columns of users."""
     return User(

@@ -11,13 +11,6 @@ from svc.errors import NotFound
 from svc.store.tx import Changed, Tx, sql
 
 
-def lock_account(account_id: str) -> Tx[None]:
-    """Make concurrent transactions on the account's configuration follow one another. Raises NotFound."""
-    rows = yield sql("update accounts set name = name where id = $1 returning id", account_id)
-    if not rows:
-        raise NotFound
-
-
 def bump_version(account_id: str) -> Tx[int]:
     """A new version of the account's configuration, for the row that is about to change. Raises NotFound."""
     rows = yield sql(

@@ -151,17 +151,14 @@ class StandInActor:
 
 def connected(user_id: int, edge_account_id: str, state: AccountState, now: int) -> Tx[Account]:
     """A connected account in a state of the test's choice."""
-    account, operation = yield from accounts.begin_connect(
-        account_id=new_id("acc"),
-        operation_id=new_id("op"),
-        user_id=user_id,
-        edge_account_id=edge_account_id,
-        name="Example",
-        now=now,
+    account_id = new_id("acc")
+    yield from accounts.add_account(
+        account_id=account_id, user_id=user_id, edge_account_id=edge_account_id, name="Example", now=now
     )
+    operation = yield from operations.add(new_id("op"), account_id, edge_account_id, "connect", "token", now)
     yield from operations.finish(operation.id, now)
-    yield sql("update accounts set state = $2, sealed_token = $3 where id = $1", account.id, state, b"sealed")
-    return accounts.present((yield from accounts.account_by_id(account.id)))
+    yield sql("update accounts set state = $2, sealed_token = $3 where id = $1", account_id, state, b"sealed")
+    return accounts.present((yield from accounts.account_by_id(account_id)))
 
 
 def _begin_install(account_id: str, now: int) -> Tx[Account]:

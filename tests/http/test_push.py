@@ -18,7 +18,7 @@ from svc.clock import DAY_MS, HOUR_MS, day_text, iso
 from svc.http.push import read_parts
 from svc.ids import digest, new_secret
 from svc.model import Counts
-from svc.store import accounts
+from svc.store import accounts, worker_keys
 from svc.worker.counts import Live
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ async def place(world):
         "POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session
     )
     key = new_secret("svcw_")
-    await world.store.run(accounts.add_worker_key(account.id, digest(key)))
+    await world.store.run(worker_keys.add_worker_key(account.id, digest(key)))
     worker = {"Authorization": f"Bearer {key}"}
     return Place(world, session, account, site.body["site"]["id"], link.body["link"]["id"], worker)
 
@@ -196,8 +196,8 @@ async def test_an_unknown_worker_key_is_unauthorized(place, header):
 async def test_the_previous_key_is_accepted_for_a_day_and_no_longer(place):
     new = new_secret("svcw_")
     until = place.world.clock() + DAY_MS
-    await place.world.store.run(accounts.add_worker_key(place.account.id, digest(new)))
-    await place.world.store.run(accounts.retire_worker_keys(place.account.id, digest(new), until))
+    await place.world.store.run(worker_keys.add_worker_key(place.account.id, digest(new)))
+    await place.world.store.run(worker_keys.retire_worker_keys(place.account.id, digest(new), until))
     place.world.clock.advance_s(86_399)
     assert (await place.push()).status == 200
     place.world.clock.advance_s(1)

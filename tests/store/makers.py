@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc.ids import new_id
 from svc.model import Link, Site
-from svc.store import accounts, link_hosts, links, sites, users
+from svc.store import accounts, link_hosts, links, operations, sites, users
 from tests.clock import START_MS
 
 if TYPE_CHECKING:
@@ -27,17 +27,15 @@ def an_account(user_id: int | None = None, *, edge_account_id: str | None = None
     """A new account's id; of a new user when none is named."""
     if user_id is None:
         user_id = yield from a_user()
-    account, _ = yield from accounts.begin_connect(
-        account_id=new_id("acc"),
-        operation_id=new_id("op"),
-        user_id=user_id,
-        edge_account_id=edge_account_id or f"{next(_numbers):032x}",
-        name="Shop",
-        now=START_MS,
+    account_id = new_id("acc")
+    edge_account_id = edge_account_id or f"{next(_numbers):032x}"
+    yield from accounts.add_account(
+        account_id=account_id, user_id=user_id, edge_account_id=edge_account_id, name="Shop", now=START_MS
     )
+    yield from operations.add(new_id("op"), account_id, edge_account_id, "connect", "token", START_MS)
     if link_host:
-        yield from link_hosts.put_link_host(account.id, "go.example.com", "zone")
-    return account.id
+        yield from link_hosts.put_link_host(account_id, "go.example.com", "zone")
+    return account_id
 
 
 def owner_of(account_id: str) -> Tx[int]:

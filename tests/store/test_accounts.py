@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 import trio
 
-from svc.clock import DAY_MS
 from svc.errors import Conflict
 from svc.ids import new_id
 from svc.model import WorkerPush
@@ -110,20 +109,15 @@ async def test_of_twenty_operations_begun_at_once_one_runs(store):
     assert sorted(ends) == ["begun", *["operation_in_progress"] * 19]
 
 
-@pytest.mark.rule("W7")
-async def test_the_key_before_a_reinstall_is_accepted_until_its_time_and_no_other(store):
-    account_id = await store.run(an_account())
-    await store.run(accounts.add_worker_key(account_id, "old"))
-    await store.run(accounts.add_worker_key(account_id, "new"))
-    await store.run(accounts.retire_worker_keys(account_id, "new", START_MS + DAY_MS))
+async def test_an_operation_outlives_its_accounts_record(store):
+    account_id = await store.run(an_account(link_host=False))
+    await store.run(without_record(account_id))
+    operation = await store.read(operations.latest(account_id))
+    assert (operation.account_id, operation.kind) == (account_id, "connect")
 
-    async def accepted(digest: str, now: int) -> bool:
-        return bool(await store.read(accounts.account_of_worker_key(digest, now)) == account_id)
 
-    assert await accepted("new", START_MS + 100 * DAY_MS)
-    assert await accepted("old", START_MS + DAY_MS - 1)
-    assert not await accepted("old", START_MS + DAY_MS)
-    assert not await accepted("another", START_MS)
+def without_record(account_id: str) -> Tx[None]:
+    yield sql("delete from accounts where id = $1", account_id)
 
 
 @pytest.mark.rule("A19")

@@ -108,16 +108,19 @@ create table accounts (
 );
 create index accounts_user on accounts (user_id);
 
+-- An operation outlives its account's record, which the end of a disconnect removes.
 create table operations (
     id TEXT primary key,
-    account_id TEXT not null references accounts (id) on delete cascade,
+    account_id TEXT not null,
     edge_account_id TEXT not null,
     kind TEXT not null,
     state TEXT not null,
     step TEXT not null,
     error TEXT,
     attempts INT not null,
-    made TEXT not null,
+    -- While a working token may be alive at the platform that is not the account's own.
+    token_asked_at INT,
+    token_id TEXT,
     -- Uploads of the worker that were begun and whose answer was never recorded: the platform may have taken them.
     open_uploads INT not null default 0,
     created_at INT not null,

@@ -1,0 +1,158 @@
+"""Transactions on connects: an account and the operation that gets its working token change together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from svc.errors import Conflict, Forbidden, ServiceError
+from svc.store import accounts, operations
+from svc.store.locks import lock_user
+from svc.store.tx import Tx, sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.config import LimitsConfig
+    from svc.model import Account, AccountWarning, JsonObject, Operation
+
+
+def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
+    """Whether the user may connect this edge account. Returns its record, if there is one.
+
+    Raises Conflict account_taken, already_connected; where there is no record, Forbidden limit_reached and
+    ServiceError service_full: there is no room for one.
+    """
+    existing = yield from accounts.account_by_edge_id(edge_account_id)
+    if existing is not None:
+        if existing.user_id != user_id:
+            raise Conflict("account_taken")
+        if existing.sealed_token is not None:
+            raise Conflict("already_connected")
+        return existing
+    rows = yield sql(
+        "select count(*) as n, cast(coalesce(sum(case when user_id = $1 then 1 else 0 end), 0) as bigint) as own"
+        " from accounts",
+        user_id,
+    )
+    if rows[0]["own"] >= limits.accounts:
+        raise Forbidden("limit_reached", f"The limit of {limits.accounts} accounts is reached.")
+    if rows[0]["n"] >= limits.accounts_total:
+        raise ServiceError("service_full")
+    return None
+
+
+def begin_connect(
+    *, account_id: str, operation_id: str, user_id: int, edge_account_id: str, name: str, limits: LimitsConfig, now: int
+) -> Tx[tuple[Account, Operation]]:
+    """The record and the operation of a connect; one that is pending or was lost continues under its own id.
+
+    Raises as `may_connect` does: somebody was quicker.
+    """
+    yield from lock_user(user_id)
+    existing = yield from may_connect(user_id, edge_account_id, limits)
+    if existing is None:
+        yield from accounts.add_account(
+            account_id=account_id, user_id=user_id, edge_account_id=edge_account_id, name=name, now=now
+        )
+    else:
+        account_id = existing.id
+        yield sql(
+            "update accounts set state = 'pending', name = $2, error = null, created_at = $3 where id = $1",
+            account_id,
+            name,
+            now if existing.state == "bootstrap_lost" else existing.created_at,
+        )
+    operation = yield from operations.running(account_id)
+    if operation is None:
+        operation = yield from operations.add(operation_id, account_id, edge_account_id, "connect", "token", now)
+    elif operation.token_asked_at is not None:
+        operation = yield from operations.replace_running(operation, operation_id, now)
+    else:
+        yield from operations.set_step(operation.id, "token", now)
+    account = yield from accounts.account_by_id(account_id)
+    return accounts.present(account), operation
+
+
+def leave_pending(edge_account_id: str, step: str, now: int) -> Tx[None]:
+    """A connect met a transient failure: it waits for the user's next try."""
+    yield sql(
+        "update operations set step = $2, attempts = attempts + 1, updated_at = $3"
+        " where edge_account_id = $1 and state = 'running' and kind = 'connect'",
+        edge_account_id,
+        step,
+        now,
+    )
+
+
+def drop_connect(account_id: str) -> Tx[None]:
+    """A connect was refused for good, and no token of it can be alive: nothing of it stays."""
+    yield sql("delete from operations where account_id = $1", account_id)
+    yield sql("delete from accounts where id = $1 and sealed_token is null", account_id)
+
+
+def finish_connect(
+    *,
+    account_id: str,
+    operation_id: str,
+    install_operation_id: str,
+    token_id: str,
+    token_name: str,
+    token_expires_at: int | None,
+    sealed_token: bytes,
+    bootstrap_expires_at: int,
+    revoke_tokens: Sequence[str],
+    now: int,
+) -> Tx[Account]:
+    """Store the working token and begin the install. The account is still `pending`: the answer to the connect.
+
+    The warnings that hold until the bootstrap token and the tokens of lost tries are known to be gone are stored with
+    it, so that a process killed before that leaves them; the answer, given before anything of it is known, has none.
+    """
+    warnings: list[AccountWarning] = ["bootstrap_not_deleted"]
+    if revoke_tokens:
+        warnings.append("orphan_not_deleted")
+    yield sql(
+        "update accounts set token_id = $2, token_name = $3, token_expires_at = $4, sealed_token = $5, error = null,"
+        " warnings = $6, revoke_tokens = $7, bootstrap_expires_at = $8 where id = $1",
+        account_id,
+        token_id,
+        token_name,
+        token_expires_at,
+        sealed_token,
+        json.dumps(warnings),
+        json.dumps(list(revoke_tokens)),
+        bootstrap_expires_at,
+    )
+    yield from operations.token_settled(operation_id)
+    yield from operations.finish(operation_id, now)
+    account = accounts.present((yield from accounts.account_by_id(account_id)))
+    yield from operations.add(install_operation_id, account_id, account.edge_account_id, "install", "database", now)
+    return replace(account, warnings=(), revoke_tokens=())
+
+
+def bootstrap_gone(account_id: str) -> Tx[None]:
+    """The bootstrap token was deleted, or its day is over: no token that it asked for can come any more.
+
+    Names of tokens to revoke stay only where it was not possible to look for them.
+    """
+    account = yield from accounts.unwarn(account_id, "bootstrap_not_deleted")
+    kept = account.revoke_tokens if account is not None and "orphan_not_deleted" in account.warnings else ()
+    yield sql(
+        "update accounts set bootstrap_expires_at = null, revoke_tokens = $2 where id = $1",
+        account_id,
+        json.dumps(kept),
+    )
+
+
+def lose_bootstrap(account_id: str, error: JsonObject, now: int) -> Tx[None]:
+    """The connect ended with tokens that may be alive: the record stays, and its error names them (rule A8)."""
+    yield sql(
+        "update accounts set state = 'bootstrap_lost', error = $2 where id = $1 and sealed_token is null",
+        account_id,
+        json.dumps(error),
+    )
+    operation = yield from operations.running(account_id)
+    if operation is not None:
+        yield from operations.fail(operation.id, error, now)

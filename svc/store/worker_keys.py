@@ -1,0 +1,30 @@
+"""Transactions on the keys with which workers push. Of a key only the digest is stored."""
+
+from __future__ import annotations
+
+from svc.store.tx import Tx, sql
+
+
+def add_worker_key(account_id: str, key_digest: str) -> Tx[None]:
+    """Accept pushes with this key from now on."""
+    yield sql("insert into worker_keys (digest, account_id, valid_until) values ($1, $2, null)", key_digest, account_id)
+
+
+def retire_worker_keys(account_id: str, but_digest: str, valid_until: int) -> Tx[None]:
+    """The worker runs with the key `but_digest`; the ones before it are accepted until `valid_until` (rule W7)."""
+    yield sql(
+        "update worker_keys set valid_until = $3 where account_id = $1 and digest <> $2 and valid_until is null",
+        account_id,
+        but_digest,
+        valid_until,
+    )
+
+
+def account_of_worker_key(key_digest: str, now: int) -> Tx[str | None]:
+    """The id of the account whose worker holds this key: the current one, or the one before it for a day (rule W7)."""
+    rows = yield sql(
+        "select account_id from worker_keys where digest = $1 and (valid_until is null or valid_until > $2)",
+        key_digest,
+        now,
+    )
+    return rows[0]["account_id"] if rows else None

@@ -1,0 +1,26 @@
+"""Which keys a worker may push with."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc.clock import DAY_MS
+from svc.store import worker_keys
+from tests.clock import START_MS
+from tests.store.makers import an_account
+
+
+@pytest.mark.rule("W7")
+async def test_the_key_before_a_reinstall_is_accepted_until_its_time_and_no_other(store):
+    account_id = await store.run(an_account())
+    await store.run(worker_keys.add_worker_key(account_id, "old"))
+    await store.run(worker_keys.add_worker_key(account_id, "new"))
+    await store.run(worker_keys.retire_worker_keys(account_id, "new", START_MS + DAY_MS))
+
+    async def accepted(digest: str, now: int) -> bool:
+        return bool(await store.read(worker_keys.account_of_worker_key(digest, now)) == account_id)
+
+    assert await accepted("new", START_MS + 100 * DAY_MS)
+    assert await accepted("old", START_MS + DAY_MS - 1)
+    assert not await accepted("old", START_MS + DAY_MS)
+    assert not await accepted("another", START_MS)
