@@ -233,6 +233,15 @@ CATALOGUE: dict[Code, Meaning] = {
 }
 
 
+@dataclass(frozen=True)
+class ErrorNote:
+    """What an account, an operation, a site or a link host keeps of a refusal. `details` is JSON."""
+
+    code: Code
+    message: str
+    details: dict[str, object] | None = None
+
+
 class ServiceError(Exception):
     """A refusal. `code` is stable and for programs, `message` is for people, `details` is JSON.
 
@@ -263,29 +272,22 @@ class ServiceError(Exception):
         shown = with_remedy(self.note())
         shown_as = CATALOGUE[self.code].shown_as
         if shown_as is not None:
-            shown = {**shown, "code": shown_as, "details": {"reason": self.code, **_details(shown)}}
+            shown |= {"code": shown_as, "details": {"reason": self.code, **shown.get("details", {})}}
         return {"error": shown}
 
-    def note(self) -> dict[str, object]:
-        """What an account, an operation, a site or a link host keeps of it: `{code, message, details?}`."""
-        note: dict[str, object] = {"code": self.code, "message": self.message}
-        if self.details is not None:
-            note["details"] = self.details
-        return note
+    def note(self) -> ErrorNote:
+        """What is kept of it, under its own code."""
+        return ErrorNote(self.code, self.message, self.details)
 
 
-def with_remedy(note: Mapping[str, Any]) -> dict[str, object]:
-    """A note with `details.remedy`, where a person can do something about its code."""
-    shown = dict(note)
-    code: Code = note["code"]
-    remedy = CATALOGUE[code].remedy
-    if remedy is not None:
-        shown["details"] = {**_details(note), "remedy": remedy}
+def with_remedy(note: ErrorNote) -> dict[str, Any]:
+    """How a note is shown: `{code, message, details?}`, with `details.remedy` where a person can do something."""
+    shown: dict[str, Any] = {"code": note.code, "message": note.message}
+    remedy = CATALOGUE[note.code].remedy
+    details = {**(note.details or {}), **({"remedy": remedy} if remedy else {})}
+    if details:
+        shown["details"] = details
     return shown
-
-
-def _details(note: Mapping[str, Any]) -> dict[str, object]:
-    return dict(note.get("details") or {})
 
 
 class Invalid(ServiceError):

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from svc.errors import ErrorNote
+
 AccountState = Literal[
     "pending",
     "bootstrap_lost",
@@ -73,7 +75,7 @@ class Operation:
     kind: OperationKind
     state: OperationState
     step: str
-    error: JsonObject | None
+    error: ErrorNote | None
     attempts: int
     # When a working token of the operation's name was asked for, while it may be alive and is not the account's own.
     token_asked_at: int | None
@@ -85,15 +87,15 @@ class Operation:
 
 @dataclass(frozen=True)
 class WorkerPush:
-    """What the worker said of itself at its last push."""
+    """The worker's report of itself at its last push; stored by these names, so that each new one has a default."""
 
     at: int
     bundle: str
-    schema: int | None
-    queue: int
-    error: str | None
-    dropped: dict[str, int]
-    install: str
+    schema: int | None = None
+    queue: int = 0
+    error: str | None = None
+    dropped: dict[str, int] = field(default_factory=dict)
+    install: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class LinkHost:
     zone_id: str
     state: RouteState
     route_id: str | None
-    error: JsonObject | None
+    error: ErrorNote | None
     version: int  # the account's configuration version that holds it
 
 
@@ -121,7 +123,7 @@ class Account:
     token_name: str | None
     token_expires_at: int | None
     sealed_token: bytes | None = field(repr=False)
-    error: JsonObject | None
+    error: ErrorNote | None
     warnings: tuple[AccountWarning, ...]  # each stays until its cause is gone
     revoke_tokens: tuple[str, ...]  # names of tokens that may be alive at the platform and are not the account's own
     bootstrap_expires_at: int | None  # None: the bootstrap token is gone
@@ -165,7 +167,7 @@ class Site:
     excluded_paths: tuple[str, ...]
     route_id: str | None
     retiring: tuple[Retiring, ...]
-    error: JsonObject | None
+    error: ErrorNote | None
     version: int
     created_at: int
 
@@ -189,8 +191,8 @@ class Rule:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Rule:
-        """The rule whose `fields` were stored as JSON."""
-        conditions = {name: tuple(value) for name, value in fields.items() if name != "url"}
+        """The rule whose `fields` were stored as JSON; a condition that only a newer version knows is ignored."""
+        conditions = {name: tuple(fields[name]) for name in ("countries", "devices") if name in fields}
         return cls(fields["url"], **conditions)
 
 

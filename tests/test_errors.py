@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from svc.errors import CATALOGUE, Code, EdgeRefused, ServiceError, with_remedy
+from svc.errors import CATALOGUE, Code, EdgeRefused, ErrorNote, ServiceError, with_remedy
 
 API = Path(__file__).parents[1] / "docs" / "api.md"
 
@@ -46,6 +46,6 @@ def test_what_an_account_keeps_is_shown_to_a_request_as_a_code_that_it_knows():
 
 def test_what_is_kept_has_its_own_code_and_its_remedy_is_added_when_it_is_shown():
     note = EdgeRefused("revoked", "The working token has expired.").note()
-    assert note == {"code": "revoked", "message": "The working token has expired."}
+    assert note == ErrorNote("revoked", "The working token has expired.")
     assert with_remedy(note)["details"] == {"remedy": CATALOGUE["revoked"].remedy}
-    assert with_remedy({"code": "site_not_active", "message": "m"}) == {"code": "site_not_active", "message": "m"}
+    assert with_remedy(ErrorNote("site_not_active", "m")) == {"code": "site_not_active", "message": "m"}

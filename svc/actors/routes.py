@@ -11,7 +11,7 @@ import trio
 
 from svc.actors import health
 from svc.edge import routes, zones
-from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
+from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
 from svc.model import SERVING
 from svc.store import link_hosts, sites
 from svc.worker.bundle import SCRIPT_NAME
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from svc.edge.client import Access
     from svc.edge.routes import Route
     from svc.edge.zones import Zone
-    from svc.model import Account, JsonObject, RouteState
+    from svc.model import Account, RouteState
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class _Made:
     zone_id: str
     state: RouteState
     route_id: str | None = None
-    error: JsonObject | None = None
+    error: ErrorNote | None = None
 
 
 async def _make(access: Access, host: str, zone_id: str, pattern: str) -> _Made:
@@ -98,7 +98,7 @@ async def _make(access: Access, host: str, zone_id: str, pattern: str) -> _Made:
     except EdgeRefused as error:
         zone = await _zone_now(access, host, zone_id, error)
     if zone is None:
-        gone: JsonObject = {"code": "zone_not_found", "message": f"{host} is in no active zone of the account."}
+        gone = ErrorNote("zone_not_found", f"{host} is in no active zone of the account.")
         return _Made(zone_id, "route_pending", None, gone)
     return await _make_in(access, zone.id, pattern)
 
@@ -132,7 +132,7 @@ async def _make_in(access: Access, zone_id: str, pattern: str) -> _Made:
             return _Made(zone_id, "route_conflict", None, error.note())
     if found.script != SCRIPT_NAME:
         holder = f"the worker {found.script}" if found.script else "a route without a worker"
-        held: JsonObject = {"code": "route_conflict", "message": f"{pattern} is held by {holder}."}
+        held = ErrorNote("route_conflict", f"{pattern} is held by {holder}.")
         return _Made(zone_id, "route_conflict", None, held)
     return _Made(zone_id, "active", found.id)
 

@@ -14,6 +14,7 @@ from svc.worker import snippet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from svc.errors import ErrorNote
     from svc.model import Account, Counts, Key, Link, LinkHost, Operation, Site, User
     from svc.worker.bundle import WorkerBundle
 
@@ -179,7 +180,7 @@ def _error_of(it: Account) -> Json | None:
     return shown or None
 
 
-def _error(note: Json | None) -> Json | None:
+def _error(note: ErrorNote | None) -> Json | None:
     return None if note is None else with_remedy(note)
 
 

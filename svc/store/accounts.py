@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from svc.errors import NotFound
 from svc.model import Account, AccountState, AccountWarning, WorkerPush
 from svc.store import operations
 from svc.store.link_hosts import link_host_of
 from svc.store.locks import lock_account
-from svc.store.tx import Row, Tx, placeholders, sql
+from svc.store.tx import Row, Tx, from_json, from_json_as, note_from_json, placeholders, sql, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import JsonObject
+    from svc.errors import ErrorNote
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -101,23 +100,23 @@ def add_account(*, account_id: str, user_id: int, edge_account_id: str, name: st
     )
 
 
-def move(account_id: str, from_states: Sequence[AccountState], to: AccountState, error: JsonObject | None) -> Tx[bool]:
+def move(account_id: str, from_states: Sequence[AccountState], to: AccountState, error: ErrorNote | None) -> Tx[bool]:
     """Change the state if it still is one of `from_states`. Returns whether it did."""
     rows = yield sql(
         f"update accounts set state = $2, error = $3 where id = $1"  # noqa: S608  # placeholders only
         f" and state in ({placeholders(len(from_states), first=4)}) returning id",
         account_id,
         to,
-        _dump(error),
+        to_json(error),
         *from_states,
     )
     return bool(rows)
 
 
-def note_crash(edge_account_id: str, note: JsonObject) -> Tx[None]:
+def note_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
     """Show on the account that the service fails on it; another error, which is still true, stays."""
     yield sql(
-        "update accounts set error = $2 where edge_account_id = $1 and error is null", edge_account_id, json.dumps(note)
+        "update accounts set error = $2 where edge_account_id = $1 and error is null", edge_account_id, to_json(note)
     )
 
 
@@ -152,7 +151,7 @@ def unwarn(account_id: str, warning: AccountWarning) -> Tx[Account | None]:
 
 
 def _set_warnings(account: Account, warnings: set[AccountWarning]) -> Tx[None]:
-    yield sql("update accounts set warnings = $2 where id = $1", account.id, json.dumps(sorted(warnings)))
+    yield sql("update accounts set warnings = $2 where id = $1", account.id, to_json(sorted(warnings)))
 
 
 def seek_database(account_id: str, now: int) -> Tx[None]:
@@ -186,12 +185,12 @@ def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
         " state = case when state = 'no_connection' then 'ready' else state end where id = $1"
         " returning install_id, warnings",
         account_id,
-        json.dumps(vars(push)),
+        to_json(push),
         push.at,
     )
     if not rows:
         return
-    if push.install == rows[0]["install_id"] and "not_confirmed" in json.loads(rows[0]["warnings"]):
+    if push.install == rows[0]["install_id"] and "not_confirmed" in from_json(rows[0]["warnings"]):
         yield from unwarn(account_id, "not_confirmed")
     yield from operations.confirm(push.install, account_id, push.at)
 
@@ -224,9 +223,9 @@ def _account(row: Row, host: Row | None) -> Account:
         token_name=row["token_name"],
         token_expires_at=row["token_expires_at"],
         sealed_token=row["sealed_token"],
-        error=_load(row["error"]),
-        warnings=tuple(json.loads(row["warnings"])),
-        revoke_tokens=tuple(json.loads(row["revoke_tokens"])),
+        error=note_from_json(row["error"]),
+        warnings=tuple(from_json(row["warnings"])),
+        revoke_tokens=tuple(from_json(row["revoke_tokens"])),
         bootstrap_expires_at=row["bootstrap_expires_at"],
         database_id=row["database_id"],
         database_sought_at=row["database_sought_at"],
@@ -238,16 +237,8 @@ def _account(row: Row, host: Row | None) -> Account:
         heard_at=row["heard_at"],
         config_version=row["config_version"],
         synced_version=row["synced_version"],
-        push=WorkerPush(**json.loads(row["push"])) if row["push"] else None,
-        advice=_load(row["advice"]),
+        push=from_json_as(WorkerPush, row["push"]),
+        advice=from_json(row["advice"]),
         link_host=link_host_of(host) if host else None,
         created_at=row["created_at"],
     )
-
-
-def _load(text: Any) -> JsonObject | None:
-    return json.loads(text) if text else None
-
-
-def _dump(value: JsonObject | None) -> str | None:
-    return None if value is None else json.dumps(value)

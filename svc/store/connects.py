@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, ServiceError
 from svc.store import accounts, operations
 from svc.store.locks import lock_user
-from svc.store.tx import Tx, sql
+from svc.store.tx import Tx, sql, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.config import LimitsConfig
-    from svc.model import Account, AccountWarning, JsonObject, Operation
+    from svc.errors import ErrorNote
+    from svc.model import Account, AccountWarning, Operation
 
 
 def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
@@ -121,8 +121,8 @@ def finish_connect(
         token_name,
         token_expires_at,
         sealed_token,
-        json.dumps(warnings),
-        json.dumps(list(revoke_tokens)),
+        to_json(warnings),
+        to_json(list(revoke_tokens)),
         bootstrap_expires_at,
     )
     yield from operations.token_settled(operation_id)
@@ -142,16 +142,16 @@ def bootstrap_gone(account_id: str) -> Tx[None]:
     yield sql(
         "update accounts set bootstrap_expires_at = null, revoke_tokens = $2 where id = $1",
         account_id,
-        json.dumps(kept),
+        to_json(kept),
     )
 
 
-def lose_bootstrap(account_id: str, error: JsonObject, now: int) -> Tx[None]:
+def lose_bootstrap(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """The connect ended with tokens that may be alive: the record stays, and its error names them (rule A8)."""
     yield sql(
         "update accounts set state = 'bootstrap_lost', error = $2 where id = $1 and sealed_token is null",
         account_id,
-        json.dumps(error),
+        to_json(error),
     )
     operation = yield from operations.running(account_id)
     if operation is not None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from svc.errors import Busy, Conflict
-from svc.store.tx import Tx, sql
+from svc.store.tx import Tx, from_json, sql, to_json
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def recall(claim: Claim, now: int) -> Tx[Answer | None]:
     row = rows[0]
     if row["body_digest"] != claim.body_digest or not _sees_all_of(claim, row["edge_accounts"]):
         raise Conflict("idempotency_conflict")
-    return Answer(row["status"], row["body"], row["content_type"], json.loads(row["headers"]))
+    return Answer(row["status"], row["body"], row["content_type"], from_json(row["headers"]))
 
 
 def remember(claim: Claim, answer: Answer, now: int, ttl_ms: int) -> Tx[None]:
@@ -82,11 +81,11 @@ def remember(claim: Claim, answer: Answer, now: int, ttl_ms: int) -> Tx[None]:
         claim.body_digest,
         answer.status,
         answer.content_type,
-        json.dumps(answer.headers),
+        to_json(answer.headers),
         answer.body,
         now + ttl_ms,
         now,
-        None if claim.edge_accounts is None else json.dumps(claim.edge_accounts),
+        to_json(claim.edge_accounts),
     )
     if not rows:
         raise AnsweredMeanwhile(retry_after_s=1)
@@ -95,7 +94,7 @@ def remember(claim: Claim, answer: Answer, now: int, ttl_ms: int) -> Tx[None]:
 def _sees_all_of(claim: Claim, edge_accounts: str | None) -> bool:
     if claim.edge_accounts is None:
         return True
-    return edge_accounts is not None and set(json.loads(edge_accounts)) <= set(claim.edge_accounts)
+    return edge_accounts is not None and set(from_json(edge_accounts)) <= set(claim.edge_accounts)
 
 
 def forget_expired(now: int) -> Tx[int]:

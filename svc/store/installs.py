@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, ServiceError
 from svc.store import accounts, operations, worker_keys
-from svc.store.tx import Tx, sql
+from svc.store.tx import Tx, sql, to_json
 
 if TYPE_CHECKING:
-    from svc.model import Account, JsonObject, Operation
+    from svc.errors import ErrorNote
+    from svc.model import Account, Operation
 
 # From these the worker can be installed or installed again; each has, or had, a working token.
 _INSTALLABLE = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
@@ -74,12 +74,10 @@ def installed(operation: Operation, now: int) -> Tx[None]:
     yield from operations.set_step(operation.id, operations.SELFCHECK, now)
 
 
-def fail_install(operation: Operation, error: JsonObject, now: int) -> Tx[None]:
+def fail_install(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
     """The install has failed: the account is connected, without a worker that is known to run (rule A12)."""
     yield from operations.fail(operation.id, error, now)
-    yield sql(
-        "update accounts set state = 'connected', error = $2 where id = $1", operation.account_id, json.dumps(error)
-    )
+    yield sql("update accounts set state = 'connected', error = $2 where id = $1", operation.account_id, to_json(error))
 
 
 def end_selfcheck(operation: Operation, now: int) -> Tx[None]:

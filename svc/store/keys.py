@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from svc.errors import Forbidden
 from svc.model import Key
 from svc.store.locks import lock_user
-from svc.store.tx import Row, Tx, sql
+from svc.store.tx import Row, Tx, from_json, sql, to_json
 from svc.store.users import get_user
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from svc.model import User
 
 
@@ -30,9 +27,9 @@ def add_key(key: Key, digest: str, limit: int) -> Tx[Key]:
         key.user_id,
         digest,
         key.prefix,
-        json.dumps(key.scopes),
-        _dump(key.allow_accounts),
-        _dump(key.allow_ips),
+        to_json(key.scopes),
+        to_json(key.allow_accounts),
+        to_json(key.allow_ips),
         key.created_at,
         key.last_used,
     )
@@ -70,17 +67,13 @@ def _key(row: Row) -> Key:
         id=row["id"],
         user_id=row["user_id"],
         prefix=row["prefix"],
-        scopes=tuple(json.loads(row["scopes"])),
-        allow_accounts=_load(row["allow_accounts"]),
-        allow_ips=_load(row["allow_ips"]),
+        scopes=tuple(from_json(row["scopes"])),
+        allow_accounts=_tuple(row["allow_accounts"]),
+        allow_ips=_tuple(row["allow_ips"]),
         created_at=row["created_at"],
         last_used=row["last_used"],
     )
 
 
-def _dump(values: Sequence[str] | None) -> str | None:
-    return None if values is None else json.dumps(values)
-
-
-def _load(text: Any) -> tuple[str, ...] | None:
-    return None if text is None else tuple(json.loads(text))
+def _tuple(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(from_json(text))

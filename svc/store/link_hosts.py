@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from svc.errors import Invalid
@@ -10,11 +9,11 @@ from svc.model import LinkHost, RouteState
 from svc.store.links import links_to
 from svc.store.locks import lock_account
 from svc.store.targets import path_segments, used_codes
-from svc.store.tx import Row, Tx, sql
+from svc.store.tx import Row, Tx, note_from_json, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
-    from svc.model import JsonObject
+    from svc.errors import ErrorNote
 
 # Links that a refusal names: enough to find the pattern, few enough to read.
 _LINKS_NAMED = 10
@@ -57,7 +56,7 @@ def _check_host(account_id: str, host: str) -> Tx[None]:
 
 
 def set_link_host_route(
-    account_id: str, host: str, zone_id: str, state: RouteState, route_id: str | None, error: JsonObject | None
+    account_id: str, host: str, zone_id: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
     """How the making of the link host's route ended; one that was replaced meanwhile stays deleted."""
     yield sql(
@@ -68,7 +67,7 @@ def set_link_host_route(
         zone_id,
         state,
         route_id,
-        None if error is None else json.dumps(error),
+        to_json(error),
     )
 
 
@@ -90,6 +89,6 @@ def link_host_of(row: Row) -> LinkHost:
         zone_id=row["zone_id"],
         state=row["state"],
         route_id=row["route_id"],
-        error=json.loads(row["error"]) if row["error"] else None,
+        error=note_from_json(row["error"]),
         version=row["version"],
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from svc.errors import Conflict, Forbidden, Invalid, ServiceError
 from svc.model import Link, Rule
 from svc.store.locks import lock_user
 from svc.store.targets import listing, path_segments, used_codes
-from svc.store.tx import Row, Tx, many, placeholders, sql
+from svc.store.tx import Row, Tx, from_json, many, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def _refusal(link: Link, link_host: str, hidden: Collection[str], taken: Collect
 
 
 def _row(link: Link) -> tuple[Parameter, ...]:
-    rules = json.dumps([rule.fields() for rule in link.rules])
+    rules = to_json([rule.fields() for rule in link.rules])
     return (
         link.id,
         link.account_id,
@@ -152,7 +151,7 @@ def _link(row: Row) -> Link:
         user_id=row["user_id"],
         code=row["code"],
         url=row["url"],
-        rules=tuple(Rule.of(fields) for fields in json.loads(row["rules"])),
+        rules=tuple(Rule.of(fields) for fields in from_json(row["rules"])),
         state=row["state"],
         version=row["version"],
         created_at=row["created_at"],

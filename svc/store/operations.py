@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, EdgeUnknown
 from svc.model import Operation
-from svc.store.tx import Row, Tx, sql
+from svc.store.tx import Row, Tx, note_from_json, sql, to_json
 
 if TYPE_CHECKING:
-    from svc.model import JsonObject, OperationKind
+    from svc.errors import ErrorNote
+    from svc.model import OperationKind
 
 # The step in which an install only waits for the worker's first word.
 SELFCHECK = "selfcheck"
@@ -123,12 +123,12 @@ def confirm(operation_id: str, account_id: str, now: int) -> Tx[None]:
     )
 
 
-def fail(operation_id: str, error: JsonObject, now: int) -> Tx[None]:
+def fail(operation_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """The operation has failed."""
     yield sql(
         "update operations set state = 'failed', error = $2, updated_at = $3 where id = $1",
         operation_id,
-        json.dumps(error),
+        to_json(error),
         now,
     )
 
@@ -141,7 +141,7 @@ def _operation(row: Row) -> Operation:
         kind=row["kind"],
         state=row["state"],
         step=row["step"],
-        error=json.loads(row["error"]) if row["error"] else None,
+        error=note_from_json(row["error"]),
         attempts=row["attempts"],
         token_asked_at=row["token_asked_at"],
         token_id=row["token_id"],

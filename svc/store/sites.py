@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,13 +11,13 @@ from svc.ids import new_site_path
 from svc.model import Retiring, RouteState, Site
 from svc.store.locks import lock_user
 from svc.store.targets import first_segment, listing, used_codes
-from svc.store.tx import Row, Tx, placeholders, sql
+from svc.store.tx import Row, Tx, from_json, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import JsonObject
+    from svc.errors import ErrorNote
 
 
 def add_site(site: Site, limit: int) -> Tx[Site]:
@@ -49,9 +48,9 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         added.state,
         added.path,
         added.script_name,
-        json.dumps(added.excluded_paths),
+        to_json(added.excluded_paths),
         added.route_id,
-        _dump(added.error),
+        to_json(added.error),
         added.version,
         added.created_at,
     )
@@ -112,7 +111,7 @@ def unrouted_sites(account_id: str) -> Tx[list[Site]]:
 
 
 def set_site_route(
-    site_id: str, zone_id: str, state: RouteState, route_id: str | None, error: JsonObject | None
+    site_id: str, zone_id: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
     """How the making of the site's route ended; one that was deleted meanwhile stays deleted, with its route noted."""
     yield sql(
@@ -122,7 +121,7 @@ def set_site_route(
         zone_id,
         state,
         route_id,
-        _dump(error),
+        to_json(error),
     )
 
 
@@ -150,14 +149,10 @@ def _site(row: Row, retiring: tuple[Retiring, ...]) -> Site:
         state=row["state"],
         path=row["path"],
         script_name=row["script_name"],
-        excluded_paths=tuple(json.loads(row["excluded_paths"])),
+        excluded_paths=tuple(from_json(row["excluded_paths"])),
         route_id=row["route_id"],
         retiring=retiring,
-        error=json.loads(row["error"]) if row["error"] else None,
+        error=note_from_json(row["error"]),
         version=row["version"],
         created_at=row["created_at"],
     )
-
-
-def _dump(value: JsonObject | None) -> str | None:
-    return None if value is None else json.dumps(value)

@@ -24,11 +24,14 @@ nothing returning`, `update … where state = … returning`): on PostgreSQL a r
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from svc.errors import CATALOGUE, ErrorNote
 
 if TYPE_CHECKING:
     from svc.store.changes import Changes
@@ -83,6 +86,34 @@ def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
 def placeholders(count: int, first: int = 1) -> str:
     """`count` parameters for a list: `$1, $2, $3`; an empty list is null, in which nothing is."""
     return ", ".join(f"${number}" for number in range(first, first + count)) or "null"
+
+
+def to_json(value: object) -> str | None:
+    """JSON as it is stored, a dataclass as an object with its fields in their order; null for None."""
+    return None if value is None else json.dumps(value, default=vars)
+
+
+def from_json(text: str | None) -> Any:
+    """The value of stored JSON; None for null."""
+    return None if text is None else json.loads(text)
+
+
+def from_json_as(shape: type[T], text: str | None) -> T | None:
+    """The dataclass `shape` of a stored JSON object, by the names of its fields; None for null.
+
+    Another version of the service may have written it: what it has more is ignored, what it lacks has its default.
+    """
+    if text is None:
+        return None
+    stored = json.loads(text)
+    known = {one.name: stored[one.name] for one in fields(shape) if one.name in stored}  # type: ignore[arg-type]
+    return shape(**known)
+
+
+def note_from_json(text: str | None) -> ErrorNote | None:
+    """A stored note; one whose code is known only to a newer version keeps its message, under `internal`."""
+    note = from_json_as(ErrorNote, text)
+    return note if note is None or note.code in CATALOGUE else replace(note, code="internal")
 
 
 @lru_cache(maxsize=1_000)

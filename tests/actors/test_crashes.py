@@ -14,7 +14,7 @@ from edge_worker.service import eventually
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.config import Config, TimingConfig
-from svc.errors import ServiceError, StoreUnavailable
+from svc.errors import ErrorNote, ServiceError, StoreUnavailable
 from svc.store import accounts, open_store
 from svc.store.tx import sql
 from tests.databases import postgres_config, sqlite_config
@@ -23,11 +23,10 @@ from tests.store.makers import an_account
 if TYPE_CHECKING:
     from svc.actors.supervisor import Supervisor
     from svc.clock import Clock
-    from svc.model import JsonObject
     from svc.store.tx import Store, Tx
 
 EDGE_ACCOUNT = "a" * 32
-NOTE: JsonObject = {"code": "internal", "message": "The service fails on this account; the operator's log has why."}
+NOTE = ErrorNote("internal", "The service fails on this account; the operator's log has why.")
 
 
 def context_on(store: Store, clock: Clock, crash_backoff_s: float = 0.01) -> Context:
@@ -77,7 +76,7 @@ async def test_an_account_shows_its_crashes_until_it_runs_well_again(store, cloc
 
 async def test_an_error_that_is_still_true_is_not_replaced(store, clock, expected_errors):
     expected_errors.allow("actor crashed")
-    other: JsonObject = {"code": "resource_drift", "message": "It was deleted outside."}
+    other = ErrorNote("resource_drift", "It was deleted outside.")
     account_id = await store.run(with_state("ready"))
     await store.run(accounts.move(account_id, ("ready",), "resource_drift", other))
     async with open_supervisor(context_on(store, clock, crash_backoff_s=3600)) as supervisor:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 import trio
 
-from svc.errors import Conflict
+from svc.errors import Conflict, ErrorNote
 from svc.ids import new_id
 from svc.model import WorkerPush
 from svc.store import accounts, link_hosts, operations
@@ -59,14 +59,14 @@ async def test_a_push_and_a_change_of_state_at_once_are_both_kept(store, pause, 
     await store.run(in_state(account_id, "ready"))
     both = [
         accounts.record_push(account_id, PUSH),
-        accounts.move(account_id, ("ready",), "permission_error", {"code": "permission_error", "message": "no"}),
+        accounts.move(account_id, ("ready",), "permission_error", ErrorNote("permission_error", "no")),
     ]
     async with trio.open_nursery() as nursery:
         for tx in both if push_first else both[::-1]:
             nursery.start_soon(store.run, slowly(tx, pause))
     account = await account_of(store, account_id)
     assert account.state == "permission_error"
-    assert account.error == {"code": "permission_error", "message": "no"}
+    assert account.error == ErrorNote("permission_error", "no")
     assert account.push == PUSH
 
 

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from svc.clock import day_of
-from svc.errors import Conflict, Forbidden, NotFound, ServiceError
+from svc.errors import Conflict, ErrorNote, Forbidden, NotFound, ServiceError
 from svc.model import Rule
 from svc.store import accounts, links, sites, totals
 from svc.store.tx import sql
@@ -20,7 +20,6 @@ from tests.store.makers import a_link, a_site, a_user, an_account, new_link, new
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import JsonObject
     from svc.store.tx import Store, Tx
 
 TODAY = day_of(START_MS)
@@ -199,7 +198,7 @@ async def test_an_account_that_is_not_there_is_not_found(store):
 async def test_sites_and_links_come_back_as_they_were_stored(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
-    error: JsonObject = {"code": "route_conflict", "message": "é \u2028 '\"", "details": {"n": 1}}
+    error = ErrorNote("route_conflict", "é \u2028 '\"", {"n": 1})
     site = await store.run(sites.add_site(replace(new_site(user_id, account_id), excluded_paths=(), error=error), 9))
     assert await store.read(sites.get_site(user_id, site.id)) == site
     rules = (
@@ -263,7 +262,7 @@ async def test_a_route_is_noted_and_a_deleted_site_stays_deleted(store):
     user_id = await store.read(owner_of(account_id))
     made, held, gone = [await store.run(a_site(account_id, f"{name}.example.com")) for name in ("a", "b", "c")]
     await store.run(_delete("sites", gone, account_id))
-    conflict: JsonObject = {"code": "route_conflict", "message": "held"}
+    conflict = ErrorNote("route_conflict", "held")
     await store.run(sites.set_site_route(made, "z2", "active", "r1", None))
     await store.run(sites.set_site_route(held, "z2", "route_conflict", None, conflict))
     await store.run(sites.set_site_route(gone, "z2", "active", "r3", None))

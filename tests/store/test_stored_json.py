@@ -1,0 +1,95 @@
+"""JSON in the store is read by the names of its fields, whichever version of the service wrote it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from svc.errors import ErrorNote
+from svc.model import Rule, WorkerPush
+from svc.store import accounts, links, operations, sites
+from svc.store.tx import sql
+from tests.clock import START_MS
+from tests.store.makers import a_link, a_site, an_account, owner_of
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+OLDER = {"code": "resource_drift", "message": "It was changed outside."}
+NOTE = ErrorNote("resource_drift", "It was changed outside.", {"status": 404})
+
+
+def with_text(table: str, row_id: str, column: str, stored: object) -> Tx[None]:
+    yield sql(f"update {table} set {column} = $2 where id = $1", row_id, json.dumps(stored))
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        ({"at": START_MS, "bundle": "b"}, WorkerPush(START_MS, "b", None, 0, None, {}, "")),
+        (
+            {"at": START_MS, "bundle": "b", "schema": 3, "queue": 2, "error": "e", "dropped": {"busy": 1},
+             "install": "op", "region": "weur"},
+            WorkerPush(START_MS, "b", 3, 2, "e", {"busy": 1}, "op"),
+        ),
+    ],
+    ids=["older", "newer"],
+)  # fmt: skip
+async def test_a_push_of_another_version_is_read(store, stored, read):
+    account_id = await store.run(an_account())
+    await store.run(with_text("accounts", account_id, "push", stored))
+    assert accounts.present(await store.read(accounts.account_by_id(account_id))).push == read
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        (OLDER, replace(NOTE, details=None)),
+        ({**OLDER, "details": {"status": 404}, "seen_at": 1}, NOTE),
+        # Its code is none of this version's: shown under one that is, so that a client can rely on the list.
+        ({**OLDER, "code": "of_a_newer_version"}, replace(NOTE, code="internal", details=None)),
+    ],
+    ids=["older", "newer", "newer code"],
+)
+async def test_a_note_of_another_version_is_read(store, stored, read):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    site_id = await store.run(a_site(account_id))
+    operation = await store.read(operations.running(account_id))
+    for table, row_id in (("accounts", account_id), ("operations", operation.id), ("sites", site_id)):
+        await store.run(with_text(table, row_id, "error", stored))
+    await store.run(with_host_error(account_id, stored))
+    account = accounts.present(await store.read(accounts.account_by_id(account_id)))
+    operation = await store.read(operations.running(account_id))
+    site = await store.read(sites.get_site(user_id, site_id))
+    host = account.link_host
+    assert [account.error, host and host.error, operation.error, site.error] == [read] * 4
+
+
+def with_host_error(account_id: str, stored: object) -> Tx[None]:
+    yield sql("update link_hosts set error = $2 where account_id = $1", account_id, json.dumps(stored))
+
+
+async def test_rules_of_another_version_are_read(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    link_id = await store.run(a_link(account_id))
+    url = "https://shop.example.com/app"
+    await store.run(
+        with_text("links", link_id, "rules", [{"url": url}, {"url": url, "devices": ["mobile"], "hours": 1}])
+    )
+    link = await store.read(links.get_link(user_id, link_id))
+    assert link.rules == (Rule(url), Rule(url, devices=("mobile",)))
+
+
+async def test_what_was_kept_is_read_as_it_was(store):
+    account_id = await store.run(an_account())
+    note = ErrorNote("cloudflare_error", "é \u2028 '\"", {"status": 500, "tokens": ["a", "b"]})
+    assert await store.run(accounts.move(account_id, ("pending",), "connected", note))
+    push = WorkerPush(START_MS, "b" * 64, 3, 7, "push: no answer", {"budget": 2}, "op_x")
+    await store.run(accounts.record_push(account_id, push))
+    account = accounts.present(await store.read(accounts.account_by_id(account_id)))
+    assert (account.error, account.push) == (note, push)
