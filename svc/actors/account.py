@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 import outcome
 import trio
 
-from svc.actors import connect, health, install, link_host, links, routes, sites, sync, zones
+from svc.actors import health, link_host, links, operations, routes, sites, sync, zones
 from svc.actors.mailbox import Ask, Mailbox
+from svc.actors.operations import bootstrap, connect
 from svc.errors import ServiceError, Stopping
 from svc.store import accounts
 
@@ -35,8 +36,8 @@ R = TypeVar("R")
 # Everything that an account does by itself, in this order.
 DUTIES: tuple[Duty, ...] = (
     connect.expire_when_due,
-    connect.forget_bootstrap_when_due,
-    install.resume_when_due,
+    bootstrap.forget_when_due,
+    operations.resume_when_due,
     routes.make_when_due,
     sync.sync_when_due,
     health.note_silence,
@@ -82,14 +83,14 @@ class AccountActor:
         return await ask.answer()
 
     async def connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
-        """Connect this edge account for a user; see `actors.connect`."""
+        """Connect this edge account for a user; see `operations.connect`."""
         return await self.ask(
             lambda: connect.connect(self._context, self.edge_account_id, user_id, bootstrap_token, commit)
         )
 
     async def install(self, account_id: str, commit: Commit[Account, R]) -> R:
-        """Install or reinstall the worker; the work itself goes on after the answer."""
-        return await self.ask(lambda: install.begin(self._context, account_id, commit))
+        """Install or reinstall the worker; the work itself follows the answer."""
+        return await self.ask(lambda: operations.begin(self._context, "install", account_id, commit))
 
     async def put_link_host(self, account_id: str, host: str, commit: Commit[LinkHost, R]) -> R:
         """Set the account's link host; its route is made right after the answer."""

@@ -179,7 +179,7 @@ def set_synced(account_id: str, version: int) -> Tx[None]:
 
 
 def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
-    """What the worker said of itself; it ends a silence, and its self-check when it is the upload that we wait for."""
+    """The worker's report of itself; it ends a silence, and the self-check of the upload that it comes from."""
     rows = yield sql(
         "update accounts set push = $2, heard_at = $3,"
         " state = case when state = 'no_connection' then 'ready' else state end where id = $1"

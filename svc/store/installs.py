@@ -30,7 +30,7 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     if busy is not None:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
-    yield from accounts.unwarn(account_id, "not_confirmed")  # what it was said of is about to be replaced
+    yield from accounts.unwarn(account_id, "not_confirmed")  # the worker that it is about is replaced
     yield sql("update accounts set state = 'installing', error = null where id = $1", account_id)
     return accounts.present((yield from accounts.account_by_id(account_id)))
 
@@ -40,14 +40,13 @@ def installing(account_id: str) -> Tx[None]:
     yield sql("update accounts set state = 'installing', error = null where id = $1 and state = 'pending'", account_id)
 
 
-def begin_upload(operation: Operation, key_digest: str, now: int) -> Tx[None]:
+def begin_upload(operation: Operation, key_digest: str) -> Tx[None]:
     """An upload with the worker key of this digest is about to be sent.
 
     Whatever becomes of it, its pushes are accepted, and the script that it may leave is known as ours.
     """
     yield from worker_keys.add_worker_key(operation.account_id, key_digest)
     yield from operations.count_uploads(operation.id, 1)
-    yield from operations.set_step(operation.id, "script", now)
 
 
 def uploaded(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import OperationKind
 
-# The step in which an install only waits for the worker's first word.
+# The step in which an operation only waits for the worker's first push.
 SELFCHECK = "selfcheck"
 
 

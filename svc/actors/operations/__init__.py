@@ -1,0 +1,46 @@
+"""Operations: the long pieces of work on an edge account, one at a time, each of them a row.
+
+There are two families. A *recorded* operation (an install) runs from its row alone: whoever asks for it gets an answer
+when the row is there, `run` does the work, and a process killed anywhere continues it at its next start. An *asked*
+operation (a connect) needs a secret that lives only in the call, so that nothing can continue it; its row says only
+what has to be cleaned up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeVar
+
+from svc.actors.operations import install, run
+from svc.ids import new_id
+from svc.store import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from svc.actors.context import Commit, Context
+    from svc.actors.duty import Timers
+    from svc.actors.operations.run import Work
+    from svc.model import Account, OperationKind
+
+R = TypeVar("R")
+
+# The recorded operations. A kind that is not here cannot be begun; a row of one was written by another version of the
+# service, which knows what to do with it.
+WORK: Mapping[OperationKind, Work] = {"install": install.WORK}
+
+
+async def begin(context: Context, kind: OperationKind, account_id: str, commit: Commit[Account, R]) -> R:
+    """Record that an operation is to run, and answer; the duty below does the work.
+
+    Raises NotFound; Conflict account_not_ready, operation_in_progress; KeyError: no recorded operation is of this kind.
+    """
+    return await context.store.run(commit(WORK[kind].begin(account_id, new_id("op"), context.clock())))
+
+
+async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """Continue the account's recorded operation."""
+    operation = await context.store.read(operations.running(account.id))
+    if operation is None or operation.kind not in WORK:
+        return math.inf
+    return await run.resume(context, WORK[operation.kind], operation, timers)

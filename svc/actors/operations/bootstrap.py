@@ -1,0 +1,180 @@
+"""The use of a bootstrap token: it is checked, makes a working token, and deletes what must not stay, itself last.
+
+A working token is named before it is made (`svc-<operation id>`), and the operation's row says so until that token is
+known to be gone or is the account's own: so each token that may be alive has a name that the service can tell.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.clock import DAY_MS
+from svc.edge import d1, routes, tokens, workers, zones
+from svc.edge.client import LATE_MS
+from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError
+from svc.ids import new_id
+from svc.store import accounts, connects, operations
+from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
+
+if TYPE_CHECKING:
+    from svc.actors.context import Context
+    from svc.actors.duty import Timers
+    from svc.edge.client import Access
+    from svc.edge.tokens import NewToken, TokenStatus
+    from svc.model import Account, Operation
+
+log = logging.getLogger(__name__)
+
+_TOKENS_WRITE = "Account API Tokens Write"
+# A new token may be refused until the platform knows it everywhere: mostly seconds, a minute in field reports.
+SETTLING_S = 60.0
+# The part of it that fits into the request (edge.connect_s); the install after it is more patient.
+_SETTLING_IN_REQUEST_S = 15.0
+
+
+def token_name(operation_id: str) -> str:
+    """The name of the working token that an operation makes."""
+    return f"svc-{operation_id}"
+
+
+async def check(bootstrap: Access) -> tuple[TokenStatus, str]:
+    """The bootstrap token's status at the platform, and the account's name.
+
+    Raises ServiceError invalid_bootstrap (unknown, expired, of another account), bootstrap_permission_error;
+    EdgeUnavailable.
+    """
+    try:
+        own = await tokens.verify(bootstrap)
+    except EdgeRefused as error:
+        raise ServiceError("invalid_bootstrap", details=error.details) from None
+    if own.status != "active":
+        raise ServiceError("invalid_bootstrap", f"The bootstrap token is {own.status}.")
+    missing = []
+    name = ""
+    try:
+        name = await zones.account_name(bootstrap)
+    except EdgeRefused:
+        missing.append("Account Settings Read")
+    try:
+        await tokens.list_all(bootstrap)
+    except EdgeRefused:
+        missing.append(_TOKENS_WRITE)
+    if missing:
+        raise ServiceError("bootstrap_permission_error", details={"missing": missing})
+    return own, name
+
+
+async def mint(
+    context: Context, bootstrap: Access, account: Account, operation: Operation
+) -> tuple[Operation, NewToken]:
+    """A working token with exactly the rights needed, checked; and the operation whose name it has.
+
+    Raises ServiceError bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed,
+    orphan_not_deleted; EdgeUnavailable.
+    """
+    await delete_lost(context, bootstrap, account)
+    try:
+        policies = tokens.policies_for(account.edge_account_id, await tokens.permission_groups(bootstrap))
+        try:
+            token = await _create(context, bootstrap, operation, policies)
+        except EdgeUnknown:
+            operation = await context.store.run(operations.replace_running(operation, new_id("op"), context.clock()))
+            await delete_lost(context, bootstrap, account)
+            token = await _create(context, bootstrap, operation, policies)
+    except EdgeRefused as error:
+        if error.code == "permission_error":  # it may read tokens, but not write them
+            raise ServiceError("bootstrap_permission_error", details={"missing": [_TOKENS_WRITE]}) from None
+        raise ServiceError("token_check_failed", error.message, error.details) from None
+    if not tokens.same_rights(policies, token.policies):
+        raise ServiceError("token_rights_mismatch")
+    try:
+        await _probe(context.edge.access(account.edge_account_id, token.value.get_secret_value(), account.user_id))
+    except EdgeRefused as error:
+        raise ServiceError("token_check_failed", details=error.details) from None
+    return operation, token
+
+
+async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
+    """Delete the tokens that earlier operations of this account have left: by their ids, else by their names.
+
+    One that is not there may still come, if it was asked for lately. Raises ServiceError orphan_not_deleted,
+    EdgeUnavailable.
+    """
+    lost = await context.store.read(operations.with_open_token(account.id))
+    if not lost:
+        return
+    try:
+        listed = await tokens.list_all(bootstrap)
+        for operation in lost:
+            ids = {token.id for token in listed if token.name == token_name(operation.id)}
+            if operation.token_id is not None:
+                ids.add(operation.token_id)
+            for token_id in ids:
+                await tokens.delete(bootstrap, token_id)
+            if ids or operation.token_asked_at is None or context.clock() - operation.token_asked_at > LATE_MS:
+                await context.store.run(operations.token_settled(operation.id))
+    except EdgeRefused as error:
+        raise ServiceError("orphan_not_deleted", details=error.details) from None
+
+
+async def delete(context: Context, bootstrap: Access, bootstrap_id: str, account: Account) -> None:
+    """Make the last calls with the bootstrap token: it deletes what came late of lost tries, then itself.
+
+    After that nothing can come any more. What fails stays as a warning, which was written with the working token.
+    """
+    try:
+        await delete_lost(context, bootstrap, account)
+    except ServiceError as error:
+        log.warning("lost tokens not deleted", extra={"account": account.id, "code": error.code})
+    else:
+        await context.store.run(accounts.unwarn(account.id, "orphan_not_deleted"))
+    try:
+        await tokens.delete(bootstrap, bootstrap_id)
+    except (EdgeRefused, EdgeUnavailable) as error:
+        if error.code != "revoked":  # the code for a token that is gone: an earlier try's answer was lost
+            log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
+            return
+    await context.store.run(connects.bootstrap_gone(account.id))
+
+
+async def forget_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """End the warning of a bootstrap token that could not be deleted with the token's own time."""
+    del timers
+    if account.bootstrap_expires_at is None:
+        return math.inf
+    left_s = (account.bootstrap_expires_at - context.clock()) / 1000
+    if left_s > 0:
+        return trio.current_time() + left_s
+    await context.store.run(connects.bootstrap_gone(account.id))
+    return math.inf
+
+
+async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
+    """Ask for the token, once, under the operation's name. Raises EdgeRefused; EdgeUnknown: it may have been made."""
+    now = context.clock()
+    expires_at = now // 1000 * 1000 + context.config.timing.token_days * DAY_MS
+    await context.store.run(operations.token_asked(operation.id, now))
+    try:
+        token = await tokens.create(bootstrap, token_name(operation.id), policies, expires_at)
+    except EdgeUnknown:
+        raise
+    except (EdgeRefused, EdgeUnavailable):  # nothing was made
+        await context.store.run(operations.token_settled(operation.id))
+        raise
+    await context.store.run(operations.token_made(operation.id, token.id))
+    return token
+
+
+async def _probe(working: Access) -> None:
+    """Use every right of the working token once. Raises EdgeRefused when one does not work."""
+    settled = working.settling(_SETTLING_IN_REQUEST_S)
+    await tokens.verify(settled)
+    await workers.get_script(settled, SCRIPT_NAME)
+    await d1.find(settled, DATABASE_NAME)
+    found, _ = await zones.list_zones(settled, limit=1)
+    if found:  # rights on zones cannot be tried on an account without any
+        await routes.list_routes(settled, found[0].id)

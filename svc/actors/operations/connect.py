@@ -1,0 +1,174 @@
+"""Connecting an edge account: a one-day bootstrap token in, a narrow working token out.
+
+The bootstrap token lives only in the call. At whatever moment the process dies, a call is refused or an answer is lost,
+each token that may be alive has a name that the service can tell (see `bootstrap`).
+
+    accepted ──► pending (row) ──► token made ──► token stored, install begun ──► lost tries' tokens deleted,
+                    │                                                             then the bootstrap token itself
+                    │ transient failure: stays pending; the same request continues, under a new name
+                    │ refused for good: no record, or bootstrap_lost where a token may be alive
+                    │ an hour, or the process died: bootstrap_lost; error names the tokens
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+import trio
+
+from svc.actors.operations import bootstrap
+from svc.clock import DAY_MS
+from svc.errors import EdgeUnavailable, ServiceError, StoreUnavailable
+from svc.ids import new_id
+from svc.store import connects, operations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic import SecretStr
+
+    from svc.actors.context import Commit, Context
+    from svc.actors.duty import Timers
+    from svc.edge.client import Access
+    from svc.edge.tokens import NewToken, TokenStatus
+    from svc.model import Account, JsonObject, Operation
+
+R = TypeVar("R")
+
+log = logging.getLogger(__name__)
+
+# A step of an operation whose process is alive and waits for the user's next try; any other step of a connect that
+# is found at a start was cut short by the process's death.
+WAITING = "waiting"
+
+
+async def connect(
+    context: Context, edge_account_id: str, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]
+) -> R:
+    """Connect `edge_account_id` for a user and begin the install.
+
+    Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
+    service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
+    token_check_failed, orphan_not_deleted; EdgeUnavailable (the account stays `pending`: ask again). A refusal that
+    leaves tokens which may be alive names them in `details.revoke_tokens`.
+    """
+    await context.store.read(connects.may_connect(user_id, edge_account_id, context.config.limits))
+    access = context.edge.access(edge_account_id, bootstrap_token.get_secret_value(), user_id)
+    try:
+        with trio.fail_after(context.config.edge.connect_s):
+            own, name = await bootstrap.check(access)
+            account, operation = await context.store.run(
+                connects.begin_connect(
+                    account_id=new_id("acc"),
+                    operation_id=new_id("op"),
+                    user_id=user_id,
+                    edge_account_id=edge_account_id,
+                    name=name,
+                    limits=context.config.limits,
+                    now=context.clock(),
+                )
+            )
+            operation, token = await _working_token(context, access, account, operation)
+    except (EdgeUnavailable, trio.TooSlowError) as error:
+        await context.store.run(connects.leave_pending(edge_account_id, WAITING, context.clock()))
+        if isinstance(error, EdgeUnavailable):
+            raise
+        raise EdgeUnavailable("The edge platform took too long; repeat the request to go on.") from None
+    connected = await _finish(context, account, operation, token, own, commit)
+    # What it does not come to stays as a warning: the account is connected, and its answer is stored.
+    with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
+        await bootstrap.delete(context, access, own.id, account)
+    return connected
+
+
+async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """End a connect that was cut short, or waited for its user too long, as `bootstrap_lost`."""
+    del timers
+    if account.state != "pending" or account.sealed_token is not None:
+        return math.inf
+    operation = await context.store.read(operations.latest(account.id))
+    if operation is None:
+        raise AssertionError("a pending account has no operation")
+    ends_at = account.created_at + int(context.config.timing.pending_ttl_s * 1000)
+    if operation.step == WAITING and context.clock() < ends_at:
+        return trio.current_time() + (ends_at - context.clock()) / 1000
+    lost = await context.store.read(operations.with_open_token(account.id))
+    await _lose(context, account, lost or [operation])
+    return math.inf
+
+
+async def _working_token(
+    context: Context, access: Access, account: Account, operation: Operation
+) -> tuple[Operation, NewToken]:
+    """A working token, or the refusal that ends the connect for good, once what it left is dealt with."""
+    try:
+        return await bootstrap.mint(context, access, account, operation)
+    except (EdgeUnavailable, StoreUnavailable):
+        raise  # no refusal: the same request may go on
+    except ServiceError as refusal:
+        raise await _give_up(context, access, account, refusal) from None
+
+
+async def _give_up(context: Context, access: Access, account: Account, refusal: ServiceError) -> ServiceError:
+    """End a connect for good: no record of it stays, unless a token may be alive that only the record names.
+
+    Returns the refusal, which then names the tokens, too.
+    """
+    if refusal.code != "orphan_not_deleted":
+        try:
+            await bootstrap.delete_lost(context, access, account)
+        except ServiceError as error:
+            log.warning("token not deleted", extra={"account": account.id, "code": error.code})
+    lost = await context.store.read(operations.with_open_token(account.id))
+    if not lost:
+        await context.store.run(connects.drop_connect(account.id))
+        return refusal
+    await _lose(context, account, lost)
+    return ServiceError(refusal.code, refusal.message, {**(refusal.details or {}), **_to_revoke(lost)})
+
+
+async def _lose(context: Context, account: Account, lost: Sequence[Operation]) -> None:
+    error = ServiceError(
+        "bootstrap_lost",
+        "The connect was cut short. Revoke the named tokens at the edge platform, if they are there; connect again.",
+        _to_revoke(lost),
+    )
+    await context.store.run(connects.lose_bootstrap(account.id, error.note(), context.clock()))
+
+
+def _to_revoke(lost: Sequence[Operation]) -> JsonObject:
+    """The names of the tokens that may be alive; the newest also by itself."""
+    names = [bootstrap.token_name(operation.id) for operation in lost]
+    return {"revoke_token": names[-1], "revoke_tokens": names}
+
+
+async def _finish(
+    context: Context,
+    account: Account,
+    operation: Operation,
+    token: NewToken,
+    own: TokenStatus,
+    commit: Commit[Account, R],
+) -> R:
+    """Store the working token, begin the install, and keep the answer, all at once."""
+    lost = await context.store.read(operations.with_open_token(account.id))
+    sealed = context.vault.seal(token.value.get_secret_value(), account.id)
+    return await context.store.run(
+        commit(
+            connects.finish_connect(
+                account_id=account.id,
+                operation_id=operation.id,
+                install_operation_id=new_id("op"),
+                token_id=token.id,
+                token_name=token.name,
+                token_expires_at=token.expires_at,
+                sealed_token=sealed,
+                bootstrap_expires_at=own.expires_at or context.clock() + DAY_MS,
+                revoke_tokens=[bootstrap.token_name(other.id) for other in lost if other.id != operation.id],
+                now=context.clock(),
+            )
+        )
+    )

@@ -1,0 +1,160 @@
+"""Installing the worker: database, script, cron. Each step can be repeated; its effect is looked up, not assumed.
+
+    database and its tables ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by the worker's first push
+
+Nothing that the service did not make is touched: a script is ours by its tag, a database because it was recorded that
+there was none before. What is asked of the platform is recorded before it is asked, and its outcome right after: an
+install that failed anywhere can be begun again, and finds what the one before it left.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from svc.actors.operations.bootstrap import SETTLING_S
+from svc.actors.operations.run import Work
+from svc.actors.script import INSTALL_BINDING, is_as_uploaded, ownership_tag
+from svc.edge import d1, workers
+from svc.edge.client import LATE_MS
+from svc.errors import EdgeRefused, EdgeUnknown
+from svc.ids import digest, new_secret
+from svc.store import accounts, installs
+from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
+
+if TYPE_CHECKING:
+    from svc.actors.context import Context
+    from svc.actors.operations.run import Job
+    from svc.edge.client import Access
+    from svc.edge.d1 import Database
+    from svc.model import Account, Operation
+
+# A database of the worker's name that was made about when we asked for one, and there was none before: ours. The clocks
+# may differ by this much.
+_CLOCK_SKEW_MS = 300_000
+
+
+async def _make_database(job: Job) -> None:
+    context, account, access = job.context, job.account, _access(job)
+    await context.store.run(installs.installing(account.id))
+    await _check_script(context, access, account)  # before anything is made that a foreign script would make useless
+    database_id = await _database(context, access, account)
+    # The worker's tables. Every statement can be repeated.
+    await d1.query(access, database_id, [(statement, []) for statement in context.bundle.schema_statements])
+
+
+async def _upload_script(job: Job) -> None:
+    """Upload the worker with a new key of its own."""
+    context, account, operation, access = job.context, job.account, job.operation, _access(job)
+    if account.database_id is None:
+        raise AssertionError("a worker is to be uploaded before its database is made")
+    await _check_script(context, access, account)
+    worker_key = new_secret("svcw_")
+    await context.store.run(installs.begin_upload(operation, digest(worker_key)))
+    uploaded = await workers.upload(
+        access,
+        SCRIPT_NAME,
+        module=context.bundle.module,
+        main_module=context.bundle.main_module,
+        compatibility_date=context.bundle.compatibility_date,
+        compatibility_flags=list(context.bundle.compatibility_flags),
+        bindings=_bindings(context, account, operation, account.database_id, worker_key),
+        tags=[ownership_tag(account.id)],
+    )
+    now = context.clock()
+    await context.store.run(
+        installs.uploaded(
+            operation,
+            bundle=context.bundle.sha256,
+            schema=context.bundle.schema,
+            script_etag=uploaded.etag,
+            key_digest=digest(worker_key),
+            keys_until=now + int(context.config.timing.previous_key_s * 1000),
+            now=now,
+        )
+    )
+
+
+async def _set_cron(job: Job) -> None:
+    access = _access(job)
+    await workers.set_schedules(access, SCRIPT_NAME, [job.context.bundle.cron])
+    await workers.disable_subdomain(access, SCRIPT_NAME)
+
+
+def _access(job: Job) -> Access:
+    """The account with its working token, which may have been made a moment ago."""
+    return job.context.access(job.account).settling(SETTLING_S)
+
+
+async def _database(context: Context, access: Access, account: Account) -> str:
+    """The id of the account's database, made when there is none. Raises EdgeRefused name_taken."""
+    if account.database_id is not None:
+        if await d1.get(access, account.database_id) is not None:
+            return account.database_id
+        await context.store.run(accounts.forget_database(account.id))
+    found = await d1.find(access, DATABASE_NAME)
+    sought_at = account.database_sought_at
+    if found is None:
+        # Recorded before it is made: a database of this name that is found later is then the one made here.
+        sought_at = context.clock()
+        await context.store.run(accounts.seek_database(account.id, sought_at))
+        found = await _create_database(access)
+    elif sought_at is None or not sought_at - _CLOCK_SKEW_MS <= found.created_at <= sought_at + LATE_MS:
+        raise EdgeRefused("name_taken", f"The account has a database {DATABASE_NAME} that the service did not make.")
+    await context.store.run(accounts.set_database(account.id, found.id))
+    return found.id
+
+
+async def _create_database(access: Access) -> Database:
+    """Make the database; one of its name that is suddenly there is that of a try whose answer was lost."""
+    try:
+        return await d1.create(access, DATABASE_NAME)
+    except (EdgeUnknown, EdgeRefused) as error:
+        if isinstance(error, EdgeRefused) and error.code != "name_taken":
+            raise
+        found = await d1.find(access, DATABASE_NAME)
+        if found is None:
+            raise
+        return found
+
+
+async def _check_script(context: Context, access: Access, account: Account) -> None:
+    """Raises EdgeRefused: name_taken, another's script has our name; resource_drift, ours was changed outside."""
+    script = await workers.get_script(access, SCRIPT_NAME)
+    if script is None:
+        return
+    if ownership_tag(account.id) not in script.tags:
+        raise EdgeRefused("name_taken", f"The account has a worker {SCRIPT_NAME} that the service did not make.")
+    if not await is_as_uploaded(context, access, account, script):
+        raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
+
+
+def _bindings(
+    context: Context, account: Account, operation: Operation, database_id: str, worker_key: str
+) -> list[workers.Binding]:
+    return [
+        workers.database_binding("DB", database_id),
+        workers.text_binding("PUSH_URL", context.push_url),
+        workers.secret_binding("WORKER_KEY", worker_key),
+        workers.text_binding("BUNDLE", context.bundle.sha256),
+        workers.text_binding(INSTALL_BINDING, operation.id),
+        workers.text_binding("PUSH_MINUTE", str(push_minute(account.edge_account_id))),
+    ]
+
+
+def push_minute(edge_account_id: str) -> int:
+    """The minute of the hour at which an account's worker pushes: spread, so that not all come at once.
+
+    From 3 on, so that the last events of the hour before have been written and folded; to 52, so that a failed push
+    has time for another try within the hour.
+    """
+    return 3 + zlib.crc32(edge_account_id.encode()) % 50
+
+
+WORK = Work(
+    begin=installs.begin_install,
+    steps=(("database", _make_database), ("script", _upload_script), ("cron", _set_cron)),
+    done=installs.installed,
+    failed=installs.fail_install,
+    unconfirmed=installs.end_selfcheck,
+)

@@ -1,0 +1,160 @@
+"""Recorded operations of every kind work, wait and fail in one way; kinds of the test's own, in the real store."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+import trio
+
+from svc.actors import operations as recorded
+from svc.actors.context import Context
+from svc.actors.duty import Timers
+from svc.actors.operations import install, run
+from svc.actors.operations.run import Work
+from svc.config import Config
+from svc.edge.answers import DailyLimit
+from svc.errors import EdgeRefused, EdgeUnavailable, ErrorNote, StoreUnavailable
+from svc.store import accounts, operations
+from svc.store.tx import sql
+from tests.clock import START_MS
+from tests.store.makers import an_account
+
+if TYPE_CHECKING:
+    from svc.actors.operations.run import Job
+    from svc.model import Operation
+    from svc.store.tx import Tx
+
+NONE = cast("Any", None)
+
+
+@pytest.fixture
+def context(store, clock):
+    """Of a service whose operations here do not reach the platform."""
+    return Context(store=store, edge=NONE, vault=NONE, config=Config(), clock=clock, bundle=NONE, push_url="")
+
+
+@pytest.fixture
+async def operation(store):
+    """One that runs, on an account of its own."""
+    return await store.read(operations.running(await store.run(an_account(link_host=False))))
+
+
+def failed(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
+    return operations.fail(operation.id, error, now)
+
+
+def finished(operation: Operation, now: int) -> Tx[None]:
+    return operations.finish(operation.id, now)
+
+
+def work_of(*steps, done=finished):
+    return Work(begin=NONE, steps=steps, done=done, failed=failed)
+
+
+async def fail(job: Job) -> None:
+    raise EdgeUnavailable("HTTP 500", remote_status=500)
+
+
+async def test_each_step_is_shown_and_begins_with_the_rows_as_they_are(store, context, operation):
+    seen = []
+
+    async def make(job):
+        shown = await store.read(operations.running(job.account.id))
+        seen.append((shown.step, job.operation.step, job.account.database_id))
+        await store.run(accounts.set_database(job.account.id, "db1"))
+
+    await run.resume(context, work_of(("one", make), ("two", make)), operation, Timers(0))
+    assert seen == [("one", "one", None), ("two", "two", "db1")]
+    assert (await store.read(operations.latest(operation.account_id))).state == "done"
+
+
+async def test_transient_failures_are_waited_for_and_counted_until_the_operation_has_failed(store, context, operation):
+    done = []
+
+    async def first(job):
+        done.append(job.operation.attempts)
+
+    timers = Timers(0)
+    for attempt in range(1, run.ATTEMPTS):
+        before = trio.current_time()
+        again_at = await run.resume(context, work_of(("one", first), ("two", fail)), operation, timers)
+        assert again_at - before == pytest.approx(2**attempt, abs=1)
+        operation = await store.read(operations.running(operation.account_id))
+        assert (operation.attempts, operation.step) == (attempt, "two")
+        assert await run.resume(context, work_of(("one", first)), operation, timers) == again_at  # not before its time
+        timers.operation_at = 0
+    await run.resume(context, work_of(("one", first), ("two", fail)), operation, timers)
+    ended = await store.read(operations.latest(operation.account_id))
+    assert (ended.state, ended.error) == ("failed", ErrorNote("cloudflare_error", "The edge platform failed: HTTP 500"))
+    assert done == list(range(run.ATTEMPTS))  # every attempt begins with the first step
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (EdgeRefused("name_taken", "The account has a worker of this name.", remote_status=409), "name_taken"),
+        (DailyLimit("write", remote_status=400, remote_code=7429), "cloudflare_error"),
+    ],
+)
+async def test_what_no_repeat_can_mend_ends_the_operation_at_once(store, context, operation, error, code):
+    async def meet(job):
+        raise error
+
+    await run.resume(context, work_of(("one", meet)), operation, Timers(0))
+    ended = await store.read(operations.latest(operation.account_id))
+    assert (ended.state, ended.error) == ("failed", ErrorNote(code, error.message, error.details))
+
+
+async def test_a_store_that_fails_is_no_fault_of_the_operation(store, context, operation):
+    async def meet(job):
+        raise StoreUnavailable
+
+    with pytest.raises(StoreUnavailable):
+        await run.resume(context, work_of(("one", meet)), operation, Timers(0))
+    still = await store.read(operations.running(operation.account_id))
+    assert (still.id, still.attempts) == (operation.id, 0)
+
+
+async def test_an_ending_may_remove_the_accounts_record_and_the_operation_is_still_told_of(store, context, operation):
+    def gone(operation: Operation, now: int) -> Tx[None]:
+        yield from operations.finish(operation.id, now)
+        yield sql("delete from accounts where id = $1", operation.account_id)
+
+    async def leave(job):
+        pass
+
+    await run.resume(context, work_of(("routes", leave), ("token", leave), done=gone), operation, Timers(0))
+    assert await store.read(accounts.account_by_id(operation.account_id)) is None
+    ended = await store.read(operations.latest(operation.account_id))
+    assert (ended.id, ended.state, ended.step) == (operation.id, "done", "token")
+
+
+@pytest.mark.parametrize("kind", ["connect", "renew", "update", "disconnect"])
+async def test_a_kind_that_has_no_work_cannot_be_begun_and_its_row_is_left_alone(store, context, operation, kind):
+    with pytest.raises(KeyError, match=kind):
+        await recorded.begin(context, kind, operation.account_id, lambda effect: effect)
+    await store.run(of_kind(operation.id, kind))
+    account = accounts.present(await store.read(accounts.account_by_id(operation.account_id)))
+    assert await recorded.resume_when_due(context, account, Timers(0)) == math.inf
+    assert await store.read(operations.running(account.id)) == replace(operation, kind=kind)
+
+
+def of_kind(operation_id: str, kind: str) -> Tx[None]:
+    yield sql("update operations set kind = $2 where id = $1", operation_id, kind)
+
+
+@pytest.mark.rule("A11")
+async def test_an_install_that_waits_for_its_worker_is_looked_at_when_its_window_is_over(store, context, operation):
+    await store.run(operations.set_step(operation.id, operations.SELFCHECK, START_MS))
+    waiting = await store.read(operations.running(operation.account_id))
+    window_s = context.config.timing.selfcheck_window_s
+    due = await run.resume(context, install.WORK, waiting, Timers(0))
+    assert due - trio.current_time() == pytest.approx(window_s, abs=1)
+    context.clock.advance_s(window_s)
+    assert await run.resume(context, install.WORK, waiting, Timers(0)) == math.inf
+    account = accounts.present(await store.read(accounts.account_by_id(operation.account_id)))
+    ended = await store.read(operations.latest(operation.account_id))
+    assert (account.warnings, ended.state, ended.error.code) == (("not_confirmed",), "failed", "self_check_timeout")
