@@ -11,7 +11,8 @@ from svc.errors import ServiceError
 if TYPE_CHECKING:
     from svc.clock import Clock
     from svc.config import Config
-    from svc.edge.client import Access, Edge
+    from svc.edge.access import Access
+    from svc.edge.client import Edge
     from svc.model import Account
     from svc.store.tx import Store, Tx
     from svc.vault import Vault

@@ -19,7 +19,7 @@ from svc.worker.bundle import SCRIPT_NAME
 if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.actors.duty import Timers
-    from svc.edge.client import Access
+    from svc.edge.access import Access
     from svc.edge.routes import Route
     from svc.edge.zones import Zone
     from svc.model import Account, RouteState

@@ -10,7 +10,7 @@ from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
     from svc.actors.context import Context
-    from svc.edge.client import Access
+    from svc.edge.access import Access
     from svc.edge.workers import Script
     from svc.model import Account
 

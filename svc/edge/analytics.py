@@ -1,4 +1,7 @@
-"""What an account used of its daily limits (platform docs: GraphQL analytics): estimates, for advice only."""
+"""What an account used of its daily limits (platform docs: GraphQL analytics): estimates, for advice only.
+
+Every function raises EdgeRefused, EdgeUnavailable.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from svc.clock import day_number, day_text
 from svc.edge.answers import Shape
 
 if TYPE_CHECKING:
-    from svc.edge.client import Access
+    from svc.edge.access import Access
 
-# One row a day and dataset, were it not for the datasets' own wish to split; the platform allows up to 10,000.
+# Normally one row a day; the datasets may split a day into several. The platform allows up to 10,000.
 _ROWS = 1_000
 
 _QUERY = f"""query Usage($account: String!, $database: String!, $first: Date!, $last: Date!) {{
@@ -79,18 +82,18 @@ class _Data(Shape):
     viewer: _Viewer
 
 
-async def usage(at: Access, database_id: str, first_day: int, last_day: int) -> list[DayUsage]:
+async def usage(access: Access, database_id: str, first_day: int, last_day: int) -> list[DayUsage]:
     """The use of each day from first to last, both included, day numbers; at most 31 days back (D1 datasets).
 
     Raises EdgeRefused (the token may not read it, or one dataset failed: no number is guessed), EdgeUnavailable.
     """
     variables = {
-        "account": at.edge_account_id,
+        "account": access.edge_account_id,
         "database": database_id,
         "first": day_text(first_day),
         "last": day_text(last_day),
     }
-    data = await at.ask(_Data, _QUERY, dict(variables))
+    data = await access.graphql(_Data, _QUERY, dict(variables))
     days = range(first_day, last_day + 1)
     requests, read, written = dict.fromkeys(days, 0), dict.fromkeys(days, 0), dict.fromkeys(days, 0)
     sizes: dict[int, int] = {}

@@ -1,9 +1,9 @@
-"""What an answer of the edge platform means: its envelope, and what kind of failure it is. Pure."""
+"""What an answer of the edge platform means: its envelope, or a failure, and when to try again after it. Pure."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -12,21 +12,29 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringCo
 from svc.clock import epoch_ms
 from svc.errors import Code, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
-# May the call be repeated? never: it would be refused again · always: nothing was done · repeatable: it may have been
-# done, so only a call that does no harm twice · credential: nothing was done; a few times before it is believed, and
-# for longer while the token is new.
+# May a call that failed be repeated? never: it would be refused again · always: nothing was done · repeatable: it may
+# have been done, so only a call that does no harm twice · credential: nothing was done; a few times before the refusal
+# is believed, and for longer while the token is new.
 Repeat = Literal["never", "always", "repeatable", "credential"]
 
 MESSAGE_CHARS = 500  # of the platform's text, kept in an error
 
+LONGEST_WAIT_S = 4.0
+LONGEST_SETTLING_WAIT_S = 15.0
+# A refused credential is asked about again this often before it is believed: the platform refuses good tokens now and
+# then (10000 and 7403 in its users' reports), and our users would be told that theirs is broken.
+CREDENTIAL_REPEATS = 3
+# The platform blocks a token for five minutes once it went over its limit; only a short block is waited out here.
+LONGEST_THROTTLE_S = 5.0
+
 # platform docs: Workers error codes; the codes 7502 and 7404 are those that wrangler maps for D1.
 _REFUSALS: dict[int, Code] = {7502: "name_taken", 10040: "name_taken", 10020: "route_conflict", 10072: "cron_limit"}
-# HTTP 403: a dead token and a missing right alike. 7403 is D1's own word for it; both also come for no reason at all.
+# HTTP 403: a dead token and a missing right alike. 7403 is D1's own code for it; both also come for no reason at all.
 _AUTHENTICATION = frozenset({10000, 7403})
 _DEAD_TOKEN = frozenset({1000, 9109})
 _CONCURRENT_CHANGE = 10035  # platform docs: wait and retry
-# Texts of failures that pass, whatever status they come with (platform docs: D1 "debug", Workers 10021).
-_PASSING = (
+# Texts of transient failures, whatever status they come with (platform docs: D1 "debug", Workers 10021).
+_TRANSIENT_TEXTS = (
     "failed to generate",
     "D1 DB is overloaded",
     "Network connection lost",
@@ -107,42 +115,87 @@ class _Graph(Shape):
 
 
 @dataclass(frozen=True)
+class HttpAnswer:
+    """An answer as it came: `retry_after` is that header, if there was one."""
+
+    status: int
+    body: bytes
+    retry_after: str | None = None
+
+
+@dataclass(frozen=True)
 class Failed:
-    """A call that did not work, and whether it may be repeated."""
+    """A call that did not work, and whether it may be repeated. `wait_s`: how long the platform asked to wait."""
 
     error: EdgeError
     repeat: Repeat
-    wait_s: float | None = None  # as the platform asked
+    wait_s: float | None = None
 
 
-def read(
-    status: int, body: bytes, retry_after: str | None, *, repeatable: bool, secret: str = "", graph: bool = False
-) -> Envelope | Failed:
+@dataclass(frozen=True)
+class Retry:
+    """Decides whether a call that failed is tried again, and when; counts the tries of one call.
+
+    `most`: tries again after failures. `first_wait_s`: before the first of them; each further one doubles it.
+    `failures`, `refusals`: tries so far that failed, and those whose credential was refused.
+    """
+
+    most: int
+    first_wait_s: float
+    failures: int = 0
+    refusals: int = 0
+
+    def counted(self, failed: Failed) -> Retry:
+        """The same after one more try, which failed."""
+        if failed.repeat == "credential":
+            return replace(self, refusals=self.refusals + 1)
+        return replace(self, failures=self.failures + 1)
+
+    def wait_s(self, failed: Failed, *, repeatable: bool, settling_s: float, jitter: float) -> float | None:
+        """Seconds until the next try, or None: stop, and believe the failure.
+
+        `repeatable`: sending the call twice does the same as once. `settling_s`: how much longer the token may be
+        refused because it is new; 0 or less: no longer. `jitter`: the part to take of a wait that the platform did not
+        ask for, so that calls that failed together do not come back together.
+        """
+        if failed.repeat == "credential":
+            wait_s = min(self.first_wait_s * 2.0**self.refusals, LONGEST_SETTLING_WAIT_S)
+            return wait_s if self.refusals < CREDENTIAL_REPEATS or wait_s <= settling_s else None
+        may_repeat = failed.repeat == "always" or (failed.repeat == "repeatable" and repeatable)
+        if not may_repeat or self.failures >= self.most:
+            return None
+        if failed.wait_s is not None:
+            return failed.wait_s if failed.wait_s <= LONGEST_THROTTLE_S else None
+        return min(self.first_wait_s * 2.0**self.failures, LONGEST_WAIT_S) * jitter
+
+
+def read(answer: HttpAnswer, *, repeatable: bool, secret: str = "", graphql: bool = False) -> Envelope | Failed:
     """The envelope of a good answer, or what is wrong with it.
 
-    `repeatable`: the call may be sent twice; of any other, a failure without a clear word is EdgeUnknown.
-    `secret`: cut out of what the platform says, should it quote it. `graph`: a GraphQL answer.
+    `repeatable`: the call may be sent twice; of any other, a failure that leaves its outcome open is EdgeUnknown.
+    `secret`: cut out of the platform's text, should it quote it. `graphql`: an answer without the v4 envelope.
     """
+    status = answer.status
     try:
-        envelope = _unwrapped(body) if graph and status < 300 else Envelope.model_validate_json(body)
+        envelope = _unwrapped(answer.body) if graphql and status < 300 else Envelope.model_validate_json(answer.body)
     except ValidationError:  # an HTML page of a proxy on the way, an empty body, half a body
         envelope = None
-    wait_s = seconds(retry_after)
-    said = _said(envelope, secret)
-    if status == _HTTP_THROTTLED:  # platform docs: the status says it, no numeric code does
+    wait_s = seconds(answer.retry_after)
+    first = _first_error(envelope, secret)
+    if status == _HTTP_THROTTLED:  # platform docs: the status tells, no numeric code does
         waits = None if wait_s is None else round(wait_s)
         return Failed(
             EdgeUnavailable(
                 "The edge platform throttles this token.",
                 remote_status=status,
-                remote_code=said.code,
+                remote_code=first.code,
                 retry_after_s=waits,
             ),
             "always",
             wait_s,
         )
     if status >= _HTTP_FAILED or status == _HTTP_TIMEOUT:
-        return _unclear("The edge platform failed", status, said, wait_s, repeatable=repeatable)
+        return _unclear("The edge platform failed", status, first, wait_s, repeatable=repeatable)
     if envelope is None:
         if status < 300:  # a good status: something may have been done
             return _unclear("The edge platform's answer cannot be read", status, _Error(), None, repeatable=repeatable)
@@ -152,7 +205,7 @@ def read(
         )
     if status < 300 and envelope.success:
         return envelope
-    return _refusal(status, said, repeatable=repeatable)
+    return _refusal(status, first, repeatable=repeatable)
 
 
 def no_answer(what: str, *, sent: bool, repeatable: bool) -> Failed:
@@ -192,7 +245,7 @@ def _unwrapped(body: bytes) -> Envelope:
     return Envelope(success=not answer.errors and answer.data is not None, errors=answer.errors, result=answer.data)
 
 
-def _said(envelope: Envelope | None, secret: str) -> _Error:
+def _first_error(envelope: Envelope | None, secret: str) -> _Error:
     if not envelope or not envelope.errors:
         return _Error()
     first = envelope.errors[0]
@@ -200,30 +253,30 @@ def _said(envelope: Envelope | None, secret: str) -> _Error:
     return _Error(code=first.code, message=text[:MESSAGE_CHARS])
 
 
-def _unclear(what: str, status: int, said: _Error, wait_s: float | None, *, repeatable: bool) -> Failed:
+def _unclear(what: str, status: int, first: _Error, wait_s: float | None, *, repeatable: bool) -> Failed:
     kind = EdgeUnavailable if repeatable else EdgeUnknown
-    text = f"{what}: {said.message}" if said.message else f"{what}."
+    text = f"{what}: {first.message}" if first.message else f"{what}."
     waits = None if wait_s is None else round(wait_s)
-    error = kind(text, remote_status=status, remote_code=said.code, retry_after_s=waits)
+    error = kind(text, remote_status=status, remote_code=first.code, retry_after_s=waits)
     return Failed(error, "repeatable", wait_s)
 
 
-def _refusal(status: int, said: _Error, *, repeatable: bool) -> Failed:
-    text = said.message or f"The edge platform refused with status {status}."
-    if _DAILY_LIMIT in said.message:
-        rows: Literal["read", "write"] = "write" if f"{_DAILY_LIMIT}write" in said.message else "read"
-        return Failed(DailyLimit(rows, remote_status=status, remote_code=said.code), "never")
-    if said.code == _CONCURRENT_CHANGE:
-        return Failed(EdgeUnavailable(text, remote_status=status, remote_code=said.code), "always")
-    if any(passing in said.message for passing in _PASSING):
-        return _unclear("The edge platform failed", status, said, None, repeatable=repeatable)
-    code: Code = _REFUSALS.get(said.code, "cloudflare_error")
+def _refusal(status: int, first: _Error, *, repeatable: bool) -> Failed:
+    message = first.message or f"The edge platform refused with status {status}."
+    if _DAILY_LIMIT in first.message:
+        rows: Literal["read", "write"] = "write" if f"{_DAILY_LIMIT}write" in first.message else "read"
+        return Failed(DailyLimit(rows, remote_status=status, remote_code=first.code), "never")
+    if first.code == _CONCURRENT_CHANGE:
+        return Failed(EdgeUnavailable(message, remote_status=status, remote_code=first.code), "always")
+    if any(text in first.message for text in _TRANSIENT_TEXTS):
+        return _unclear("The edge platform failed", status, first, None, repeatable=repeatable)
+    code: Code = _REFUSALS.get(first.code, "cloudflare_error")
     repeat: Repeat = "never"
-    if status == _HTTP_UNAUTHORIZED or said.code in _DEAD_TOKEN:
+    if status == _HTTP_UNAUTHORIZED or first.code in _DEAD_TOKEN:
         code, repeat = "revoked", "credential"
-    elif status == _HTTP_FORBIDDEN and said.code in _AUTHENTICATION:
+    elif status == _HTTP_FORBIDDEN and first.code in _AUTHENTICATION:
         code, repeat = "permission_error", "credential"
-    return Failed(EdgeRefused(code, text, remote_status=status, remote_code=said.code), repeat)
+    return Failed(EdgeRefused(code, message, remote_status=status, remote_code=first.code), repeat)
 
 
 def compact(value: object) -> bytes:

@@ -1,4 +1,7 @@
-"""D1 databases over REST: for set-up, configuration and report reads; the worker's own traffic uses its binding."""
+"""D1 databases over REST: for set-up, configuration and report reads; the worker's own traffic uses its binding.
+
+Every function raises EdgeRefused, EdgeUnavailable; those that are never repeated also EdgeUnknown.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from svc.edge.answers import Id, Moment, Shape
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from svc.edge.client import Access
+    from svc.edge.access import Access
 
 Parameter = str | int | None
 
 
 @dataclass(frozen=True)
 class Database:
-    """A database of the account."""
+    """A database of the account; `created_at` is epoch ms."""
 
     id: str
     name: str
@@ -26,12 +29,12 @@ class Database:
 
 @dataclass(frozen=True)
 class StatementResult:
-    """What one statement answered, and what it cost of the account's daily rows."""
+    """What one statement answered, what it cost of the account's daily rows, and how large the database is after it."""
 
     rows: list[Mapping[str, Any]]
     rows_read: int
     rows_written: int
-    size_after: int
+    size_after_bytes: int
 
 
 class _Database(Shape):
@@ -51,40 +54,40 @@ class _Result(Shape):
     meta: _Meta = _Meta()
 
 
-def _path(at: Access) -> str:
-    return f"{at.account_path}/d1/database"
+def _path(access: Access) -> str:
+    return f"{access.account_path}/d1/database"
 
 
-async def find(at: Access, name: str) -> Database | None:
+async def find(access: Access, name: str) -> Database | None:
     """The database of exactly that name (the platform's `name` is a search)."""
-    for found in await at.collect(_Database, _path(at), {"name": name}):
+    for found in await access.collect(_Database, _path(access), {"name": name}):
         if found.name == name:
             return Database(found.uuid, found.name, found.created_at)
     return None
 
 
-async def get(at: Access, database_id: str) -> Database | None:
-    """One database."""
-    found = await at.find(_Database, f"{_path(at)}/{database_id}")
+async def get(access: Access, database_id: str) -> Database | None:
+    """The database of that id; None: it is gone."""
+    found = await access.find(_Database, f"{_path(access)}/{database_id}")
     return None if found is None else Database(found.uuid, found.name, found.created_at)
 
 
-async def create(at: Access, name: str) -> Database:
-    """Make a database. Never repeated; raises EdgeRefused name_taken, EdgeUnknown."""
-    made = await at.call(_Database, "POST", _path(at), body={"name": name}, repeatable=False)
+async def create(access: Access, name: str) -> Database:
+    """Make a database. Never repeated. Raises EdgeRefused name_taken where there is one of that name."""
+    made = await access.call(_Database, "POST", _path(access), body={"name": name}, repeatable=False)
     return Database(made.uuid, made.name, made.created_at)
 
 
 async def query(
-    at: Access, database_id: str, statements: Sequence[tuple[str, Sequence[Parameter]]]
+    access: Access, database_id: str, statements: Sequence[tuple[str, Sequence[Parameter]]]
 ) -> list[StatementResult]:
     """Run statements as one batch, which is one transaction. Each must do no harm when it is run twice.
 
-    Parameters arrive as text: CAST in the statement where the type matters. Raises EdgeError; DailyLimit.
+    Parameters arrive as text: CAST in the statement where the type matters. Also raises DailyLimit, an EdgeUnavailable.
     """
     batch = [{"sql": sql, "params": list(parameters)} for sql, parameters in statements]
-    found = await at.call(
-        list[_Result], "POST", f"{_path(at)}/{database_id}/query", body={"batch": batch}, repeatable=True
+    found = await access.call(
+        list[_Result], "POST", f"{_path(access)}/{database_id}/query", body={"batch": batch}, repeatable=True
     )
     return [
         StatementResult(list(one.results), one.meta.rows_read, one.meta.rows_written, one.meta.size_after)
@@ -92,6 +95,6 @@ async def query(
     ]
 
 
-async def delete(at: Access, database_id: str) -> bool:
+async def delete(access: Access, database_id: str) -> bool:
     """Delete a database and all that is in it. False: it was gone."""
-    return await at.delete(f"{_path(at)}/{database_id}")
+    return await access.delete(f"{_path(access)}/{database_id}")

@@ -1,4 +1,7 @@
-"""Account-owned API tokens, and the rights of the working token (platform docs: account tokens, permission groups)."""
+"""Account-owned API tokens, and the rights of the working token (platform docs: account tokens, permission groups).
+
+Every coroutine raises EdgeRefused, EdgeUnavailable; one that is never repeated also EdgeUnknown.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from svc.errors import ServiceError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.edge.client import Access
+    from svc.edge.access import Access
 
 _ACCOUNT = "com.cloudflare.api.account"
 _ZONE = "com.cloudflare.api.account.zone"
@@ -46,10 +49,10 @@ WORKING_RIGHTS = (
 
 @dataclass(frozen=True)
 class TokenStatus:
-    """What the platform says of the token that asks."""
+    """The platform's view of the token that asks; `status` is active, disabled or expired, `expires_at` epoch ms."""
 
     id: str
-    status: str  # active, disabled, expired
+    status: str
     expires_at: int | None
 
 
@@ -73,7 +76,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Token:
-    """A token of the account; its value is never listed."""
+    """A token of the account, with the same fields; its value is never listed."""
 
     id: str
     name: str
@@ -122,19 +125,19 @@ class _NewToken(_Token):
     policies: tuple[_Policy, ...] = ()
 
 
-async def verify(at: Access) -> TokenStatus:
-    """What the platform says of the token of `at`. (The path under /user refuses account-owned tokens.)"""
-    found = await at.get(_Status, f"{at.account_path}/tokens/verify")
+async def verify(access: Access) -> TokenStatus:
+    """The platform's view of the asking token itself. (The path under /user refuses account-owned tokens.)"""
+    found = await access.get(_Status, f"{access.account_path}/tokens/verify")
     return TokenStatus(found.id, found.status, found.expires_on)
 
 
-async def permission_groups(at: Access) -> list[PermissionGroup]:
+async def permission_groups(access: Access) -> list[PermissionGroup]:
     """The platform's rights. One page of 1,000 holds them all today; one that is not in it is asked for by name."""
-    path = f"{at.account_path}/tokens/permission_groups"
-    found = await at.collect(_Group, path, {"per_page": 1_000})
+    path = f"{access.account_path}/tokens/permission_groups"
+    found = await access.collect(_Group, path, {"per_page": 1_000})
     for right in WORKING_RIGHTS:
         if not any(right.fits(group.name, group.scopes) for group in found):
-            found += await at.collect(_Group, path, {"per_page": 1_000, "name": right.name})
+            found += await access.collect(_Group, path, {"per_page": 1_000, "name": right.name})
     return [PermissionGroup(group.id, group.name, group.scopes) for group in found]
 
 
@@ -174,8 +177,8 @@ def same_rights(asked: Sequence[Policy], got: Sequence[Policy]) -> bool:
     return rights(asked) == rights(got)
 
 
-async def create(at: Access, name: str, policies: Sequence[Policy], expires_at: int) -> NewToken:
-    """Make a token. Never repeated: EdgeUnknown says that it may have been made."""
+async def create(access: Access, name: str, policies: Sequence[Policy], expires_at: int) -> NewToken:
+    """Make a token that ends at `expires_at` (epoch ms). Never repeated: after EdgeUnknown it may have been made."""
     body = {
         "name": name,
         "policies": [
@@ -189,7 +192,7 @@ async def create(at: Access, name: str, policies: Sequence[Policy], expires_at: 
         # Whole seconds: finer times are not documented.
         "expires_on": datetime.fromtimestamp(expires_at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    made = await at.call(_NewToken, "POST", f"{at.account_path}/tokens", body=body, repeatable=False)
+    made = await access.call(_NewToken, "POST", f"{access.account_path}/tokens", body=body, repeatable=False)
     got = tuple(
         Policy(policy.effect, frozenset(group.id for group in policy.permission_groups), _flat(policy.resources))
         for policy in made.policies
@@ -197,21 +200,15 @@ async def create(at: Access, name: str, policies: Sequence[Policy], expires_at: 
     return NewToken(made.id, made.name, made.value, got, made.expires_on)
 
 
-async def list_all(at: Access) -> list[Token]:
+async def list_all(access: Access) -> list[Token]:
     """Every token of the account that the asking one may see."""
-    found = await at.collect(_Token, f"{at.account_path}/tokens", {"include_expired": "true"})
+    found = await access.collect(_Token, f"{access.account_path}/tokens", {"include_expired": "true"})
     return [Token(token.id, token.name, token.status, token.expires_on) for token in found]
 
 
-async def get(at: Access, token_id: str) -> Token | None:
-    """One token."""
-    found = await at.find(_Token, f"{at.account_path}/tokens/{token_id}")
-    return None if found is None else Token(found.id, found.name, found.status, found.expires_on)
-
-
-async def delete(at: Access, token_id: str) -> bool:
+async def delete(access: Access, token_id: str) -> bool:
     """Delete a token, also the asking one itself. False: it was gone."""
-    return await at.delete(f"{at.account_path}/tokens/{token_id}")
+    return await access.delete(f"{access.account_path}/tokens/{token_id}")
 
 
 def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:

@@ -1,4 +1,7 @@
-"""Scripts: upload, tags, cron, deletion (platform docs: multipart upload metadata, cron triggers)."""
+"""Scripts: upload, tags, cron, deletion (platform docs: multipart upload metadata, cron triggers).
+
+Every function raises EdgeRefused, EdgeUnavailable.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from svc.edge.answers import Shape, compact
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.edge.client import Access
+    from svc.edge.access import Access
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,18 @@ class Binding:
     def wire(self) -> dict[str, str]:
         """The platform's form."""
         return {"type": self.type, "name": self.name, **dict(self.holds)}
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What a script is made of: one ES module, named `main_module`, and what it finds around it."""
+
+    module: bytes = field(repr=False)
+    main_module: str
+    compatibility_date: str
+    compatibility_flags: tuple[str, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,75 +89,60 @@ def secret_binding(name: str, text: str) -> Binding:
     return Binding("secret_text", name, (("text", text),))
 
 
-def _path(at: Access, name: str) -> str:
-    return f"{at.account_path}/workers/scripts/{name}"
+def _path(access: Access, name: str) -> str:
+    return f"{access.account_path}/workers/scripts/{name}"
 
 
-async def get_script(at: Access, name: str) -> Script | None:
+async def get_script(access: Access, name: str) -> Script | None:
     """The script of that name. The list is the one place that tells etag and tags without the code."""
-    for script in await at.get(list[_Script], f"{at.account_path}/workers/scripts"):
+    for script in await access.get(list[_Script], f"{access.account_path}/workers/scripts"):
         if script.id == name:
             return Script(script.id, script.etag, script.tags or ())
     return None
 
 
-async def text_bindings(at: Access, name: str) -> dict[str, str]:
+async def text_bindings(access: Access, name: str) -> dict[str, str]:
     """The plain texts that the script finds in its `env`, by name; none for a script that is not there."""
-    found = await at.find(_Settings, f"{_path(at, name)}/settings")
+    found = await access.find(_Settings, f"{_path(access, name)}/settings")
     return {one.name: one.text for one in found.bindings if one.type == "plain_text"} if found else {}
 
 
-async def upload(
-    at: Access,
-    name: str,
-    *,
-    module: bytes,
-    main_module: str,
-    compatibility_date: str,
-    compatibility_flags: Sequence[str],
-    bindings: Sequence[Binding],
-    tags: Sequence[str],
-) -> Script:
-    """Upload and deploy a script of one ES module; the same again gives the same."""
+async def upload(access: Access, name: str, content: Upload) -> Script:
+    """Upload and deploy a script; the same again gives the same."""
     metadata = {
-        "main_module": main_module,
-        "compatibility_date": compatibility_date,
-        "compatibility_flags": list(compatibility_flags),
-        "bindings": [binding.wire() for binding in bindings],
-        "tags": list(tags),
+        "main_module": content.main_module,
+        "compatibility_date": content.compatibility_date,
+        "compatibility_flags": list(content.compatibility_flags),
+        "bindings": [binding.wire() for binding in content.bindings],
+        "tags": list(content.tags),
         "observability": {"enabled": False},
     }
-    made = await at.call(
+    made = await access.call(
         _Script,
         "PUT",
-        _path(at, name),
+        _path(access, name),
         query={"excludeScript": "true", "bindings_inherit": "strict"},
         files={
             "metadata": (None, compact(metadata), "application/json"),
-            main_module: (main_module, module, "application/javascript+module"),
+            content.main_module: (content.main_module, content.module, "application/javascript+module"),
         },
         repeatable=True,
     )
-    return Script(made.id, made.etag, tuple(tags))
+    return Script(made.id, made.etag, content.tags)
 
 
-async def set_schedules(at: Access, name: str, crons: Sequence[str]) -> None:
+async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None:
     """Replace the script's cron triggers. Raises EdgeRefused cron_limit: the account has no slot left."""
     body = [{"cron": cron} for cron in crons]
-    await at.call(_Schedules, "PUT", f"{_path(at, name)}/schedules", body=body, repeatable=True)
+    await access.call(_Schedules, "PUT", f"{_path(access, name)}/schedules", body=body, repeatable=True)
 
 
-async def schedules(at: Access, name: str) -> list[str]:
-    """The script's cron triggers."""
-    return [item.cron for item in (await at.get(_Schedules, f"{_path(at, name)}/schedules")).schedules]
-
-
-async def disable_subdomain(at: Access, name: str) -> None:
+async def disable_subdomain(access: Access, name: str) -> None:
     """Turn off the workers.dev address; whether an upload leaves it on is not documented."""
     body = {"enabled": False, "previews_enabled": False}
-    await at.call(Shape, "POST", f"{_path(at, name)}/subdomain", body=body, repeatable=True)
+    await access.call(Shape, "POST", f"{_path(access, name)}/subdomain", body=body, repeatable=True)
 
 
-async def delete_script(at: Access, name: str) -> bool:
+async def delete_script(access: Access, name: str) -> bool:
     """Delete the script, its cron with it. False: it was gone."""
-    return await at.delete(_path(at, name))
+    return await access.delete(_path(access, name))

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from edge_worker.emulator.process import Customer, Emulator
-    from svc.edge.client import Access, Edge
+    from svc.edge.access import Access
+    from svc.edge.client import Edge
 
 # The API's calls on an account, or on the platform's zones: method and path, in the order in which they came.
 Calls = list[tuple[str, str]]
@@ -66,7 +67,7 @@ async def working_token(emulator: Emulator, customer: Customer) -> str:
 
 
 @pytest.fixture
-def at(edge: Edge, customer: Customer, working_token: str) -> Access:
+def access(edge: Edge, customer: Customer, working_token: str) -> Access:
     """The account with a working token."""
     return edge.access(customer.account_id, working_token)
 

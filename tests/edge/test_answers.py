@@ -9,7 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from svc.edge.answers import DailyLimit, Envelope, Failed, Moment, no_answer, read, seconds
+from svc.edge.answers import (
+    CREDENTIAL_REPEATS,
+    LONGEST_SETTLING_WAIT_S,
+    LONGEST_THROTTLE_S,
+    LONGEST_WAIT_S,
+    DailyLimit,
+    Envelope,
+    Failed,
+    HttpAnswer,
+    Moment,
+    Repeat,
+    Retry,
+    no_answer,
+    read,
+    seconds,
+)
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 
@@ -36,7 +51,7 @@ def refusal(code: int, message: str = "no") -> bytes:
     ],
 )
 def test_a_refusal_has_the_services_own_code(status: int, edge_code: int, code: str, repeat: str) -> None:
-    failed = read(status, refusal(edge_code), None, repeatable=True)
+    failed = read(HttpAnswer(status, refusal(edge_code)), repeatable=True)
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, EdgeRefused)
     assert (failed.error.code, failed.repeat) == (code, repeat)
@@ -46,8 +61,8 @@ def test_a_refusal_has_the_services_own_code(status: int, edge_code: int, code: 
 @pytest.mark.parametrize("status", [408, 500, 502, 504, 522])
 @pytest.mark.parametrize("body", [refusal(10013), b"<html>bad gateway</html>", b""])
 def test_after_a_failure_a_change_may_have_happened(status: int, body: bytes) -> None:
-    sure = read(status, body, None, repeatable=True)
-    unsure = read(status, body, None, repeatable=False)
+    sure = read(HttpAnswer(status, body), repeatable=True)
+    unsure = read(HttpAnswer(status, body), repeatable=False)
     assert isinstance(sure, Failed)
     assert isinstance(unsure, Failed)
     assert type(sure.error) is EdgeUnavailable
@@ -56,21 +71,21 @@ def test_after_a_failure_a_change_may_have_happened(status: int, body: bytes) ->
 
 
 def test_a_good_status_with_a_page_says_nothing_about_a_change() -> None:
-    failed = read(200, b"<html>", None, repeatable=False)
+    failed = read(HttpAnswer(200, b"<html>"), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnknown
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404])
 def test_a_page_of_somebody_else_never_says_that_the_token_is_dead(status: int) -> None:
-    failed = read(status, b"<html>who are you?</html>", None, repeatable=False)
+    failed = read(HttpAnswer(status, b"<html>who are you?</html>"), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert failed.repeat == "always"
 
 
 def test_throttling_is_known_by_the_status_alone() -> None:
-    failed = read(429, refusal(10000), "7", repeatable=False)
+    failed = read(HttpAnswer(429, refusal(10000), "7"), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert (failed.repeat, failed.wait_s, failed.error.retry_after_s) == ("always", 7.0, 7)
@@ -79,22 +94,22 @@ def test_throttling_is_known_by_the_status_alone() -> None:
 @pytest.mark.parametrize("rows", ["read", "write"])
 def test_the_daily_limit_is_known_by_its_text(rows: str) -> None:
     text = f"Your account has exceeded D1's free tier daily row {rows} limit. Upgrade to a paid plan or wait."
-    failed = read(400, refusal(7500, text), None, repeatable=True)
+    failed = read(HttpAnswer(400, refusal(7500, text)), repeatable=True)
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, DailyLimit)
     assert (failed.error.rows, failed.repeat) == (rows, "never")
 
 
 def test_a_concurrent_change_did_nothing_and_can_be_repeated() -> None:
-    failed = read(409, refusal(10035), None, repeatable=False)
+    failed = read(HttpAnswer(409, refusal(10035)), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert failed.repeat == "always"
 
 
 @pytest.mark.parametrize("text", ["D1 DB is overloaded. Too many requests queued.", "binding DB failed to generate"])
-def test_some_refusals_pass(text: str) -> None:
-    failed = read(400, refusal(10021, text), None, repeatable=True)
+def test_some_refusals_are_transient(text: str) -> None:
+    failed = read(HttpAnswer(400, refusal(10021, text)), repeatable=True)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert failed.repeat == "repeatable"
@@ -117,7 +132,7 @@ def test_what_was_never_sent_was_not_done() -> None:
 def test_any_answer_is_either_good_or_a_known_failure(
     status: int, body: bytes, retry_after: str | None, repeatable: bool
 ) -> None:
-    answer = read(status, body, retry_after, repeatable=repeatable)
+    answer = read(HttpAnswer(status, body, retry_after), repeatable=repeatable)
     assert isinstance(answer, (Envelope, Failed))
     if isinstance(answer, Failed) and isinstance(answer.error, EdgeUnknown):
         assert not repeatable
@@ -126,7 +141,7 @@ def test_any_answer_is_either_good_or_a_known_failure(
 @given(st.text(min_size=40, max_size=60, alphabet="abcdefXYZ0123456789_-"), st.integers(400, 599))
 def test_a_token_that_the_platform_quotes_is_cut_out(secret: str, status: int) -> None:
     body = refusal(6003, f"Invalid header: Bearer {secret}, you see")
-    failed = read(status, body, None, repeatable=True, secret=secret)
+    failed = read(HttpAnswer(status, body), repeatable=True, secret=secret)
     assert isinstance(failed, Failed)
     assert secret not in f"{failed!r} {failed.error} {failed.error.body()}"
 
@@ -146,3 +161,63 @@ def test_times_need_their_zone() -> None:
     for wrong in ("2026-11-21T04:00:00", "soon", 5, None):
         with pytest.raises(ValidationError):
             moment.validate_python(wrong)
+
+
+def failed(repeat: Repeat, wait_s: float | None = None) -> Failed:
+    return Failed(EdgeUnavailable("no"), repeat, wait_s)
+
+
+def waits(retry: Retry, failure: Failed, *, repeatable: bool = True, settling_s: float = 0) -> list[float]:
+    """The waits between the tries of a call that fails in this way every time."""
+    found: list[float] = []
+    while (wait_s := retry.wait_s(failure, repeatable=repeatable, settling_s=settling_s, jitter=1)) is not None:
+        found.append(wait_s)
+        settling_s -= wait_s
+        retry = retry.counted(failure)
+        assert len(found) < 100
+    return found
+
+
+@pytest.mark.parametrize(
+    ("repeat", "repeatable", "tries"),
+    [
+        ("always", True, 3),
+        ("always", False, 3),
+        ("repeatable", True, 3),
+        ("repeatable", False, 0),
+        ("never", True, 0),
+        ("never", False, 0),
+        ("credential", True, CREDENTIAL_REPEATS),
+        ("credential", False, CREDENTIAL_REPEATS),
+    ],
+)
+def test_what_failed_and_whether_it_can_be_repeated_decide_about_another_try(
+    repeat: Repeat, repeatable: bool, tries: int
+) -> None:
+    assert len(waits(Retry(3, 0.25), failed(repeat), repeatable=repeatable)) == tries
+    assert len(waits(Retry(0, 0.25), failed(repeat), repeatable=repeatable)) == (tries if repeat == "credential" else 0)
+
+
+def test_waits_double_up_to_their_limit_and_are_spread() -> None:
+    assert waits(Retry(6, 0.25), failed("always")) == [0.25, 0.5, 1, 2, LONGEST_WAIT_S, LONGEST_WAIT_S]
+    assert Retry(6, 0.25).wait_s(failed("always"), repeatable=True, settling_s=0, jitter=0.5) == 0.125
+
+
+def test_the_platforms_own_wait_is_kept_exactly_or_not_at_all() -> None:
+    assert waits(Retry(2, 0.25), failed("always", LONGEST_THROTTLE_S)) == [LONGEST_THROTTLE_S] * 2
+    assert Retry(2, 0.25).wait_s(failed("always", 1), repeatable=True, settling_s=0, jitter=0.5) == 1
+    assert waits(Retry(2, 0.25), failed("always", LONGEST_THROTTLE_S + 1)) == []
+
+
+def test_a_new_token_is_tried_for_as_long_as_it_settles() -> None:
+    tried = waits(Retry(3, 0.25), failed("credential"), settling_s=60)
+    assert tried == [0.25, 0.5, 1, 2, 4, 8, LONGEST_SETTLING_WAIT_S, LONGEST_SETTLING_WAIT_S]
+    assert sum(tried) <= 60 < sum(tried) + LONGEST_SETTLING_WAIT_S
+
+
+def test_failures_and_refusals_of_one_call_are_counted_apart() -> None:
+    retry = Retry(1, 0.25).counted(failed("credential")).counted(failed("credential"))
+    assert retry.wait_s(failed("always"), repeatable=True, settling_s=0, jitter=1) == 0.25
+    retry = retry.counted(failed("always"))
+    assert retry.wait_s(failed("always"), repeatable=True, settling_s=0, jitter=1) is None
+    assert retry.wait_s(failed("credential"), repeatable=True, settling_s=0, jitter=1) == 1

@@ -13,14 +13,17 @@ import trio.testing
 
 from svc.config import EdgeConfig
 from svc.edge import d1, routes, tokens, workers, zones
-from svc.edge.client import LONGEST_THROTTLE_S, open_edge
+from svc.edge.access import Exchange
+from svc.edge.answers import LONGEST_THROTTLE_S
+from svc.edge.client import open_edge
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from edge_worker.emulator.process import Customer, Emulator
-    from svc.edge.client import Access, Edge
+    from svc.edge.access import Access
+    from svc.edge.client import Edge
 
     Calls = Callable[[], Awaitable[list[tuple[str, str]]]]
 
@@ -28,30 +31,32 @@ LOST = ["drop_before", "drop_after", "html"]
 
 
 @pytest.mark.parametrize("kind", ["drop_before", "drop_after", "html", "throttle"])
-async def test_a_read_is_repeated(at: Access, emulator: Emulator, calls: Calls, kind: str) -> None:
-    await emulator.fault(kind, f"{at.account_path}/workers/*", times=2)
-    assert await workers.get_script(at, "svc-edge") is None
+async def test_a_read_is_repeated(access: Access, emulator: Emulator, calls: Calls, kind: str) -> None:
+    await emulator.fault(kind, f"{access.account_path}/workers/*", times=2)
+    assert await workers.get_script(access, "svc-edge") is None
     assert len(await calls()) == 3
 
 
 @pytest.mark.parametrize("kind", LOST)
-async def test_a_read_is_given_up_after_its_retries(at: Access, emulator: Emulator, calls: Calls, kind: str) -> None:
-    await emulator.fault(kind, f"{at.account_path}/workers/*", times=None)
+async def test_a_read_is_given_up_after_its_retries(
+    access: Access, emulator: Emulator, calls: Calls, kind: str
+) -> None:
+    await emulator.fault(kind, f"{access.account_path}/workers/*", times=None)
     with pytest.raises(EdgeUnavailable) as caught:
-        await workers.get_script(at, "svc-edge")
+        await workers.get_script(access, "svc-edge")
     assert type(caught.value) is EdgeUnavailable
     assert len(await calls()) == 4
 
 
 @pytest.mark.parametrize(("kind", "made"), [("drop_before", 0), ("drop_after", 1), ("html", 0)])
 async def test_a_create_without_an_answer_is_not_repeated(
-    at: Access, emulator: Emulator, calls: Calls, kind: str, made: int
+    access: Access, emulator: Emulator, calls: Calls, kind: str, made: int
 ) -> None:
-    await emulator.fault(kind, f"{at.account_path}/d1/database", method="POST")
+    await emulator.fault(kind, f"{access.account_path}/d1/database", method="POST")
     with pytest.raises(EdgeUnknown):
-        await d1.create(at, "svc-edge")
-    assert await calls() == [("POST", f"{at.account_path}/d1/database")]
-    assert (await d1.find(at, "svc-edge") is not None) == bool(made)
+        await d1.create(access, "svc-edge")
+    assert await calls() == [("POST", f"{access.account_path}/d1/database")]
+    assert (await d1.find(access, "svc-edge") is not None) == bool(made)
 
 
 @pytest.mark.rule("A4")
@@ -71,61 +76,61 @@ async def test_a_token_whose_answer_was_lost_can_be_found_and_deleted(
 
 
 async def test_a_route_whose_answer_was_lost_can_be_found(
-    at: Access, emulator: Emulator, customer: Customer, zone: str
+    access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     zone_id = customer.zones[zone]
-    await upload(at)
+    await upload(access)
     await emulator.fault("drop_after", f"/zones/{zone_id}/workers/routes", method="POST")
     with pytest.raises(EdgeUnknown):
-        await routes.create(at, zone_id, f"{zone}/x*", "svc-edge")
-    assert [(route.pattern, route.script) for route in await routes.list_routes(at, zone_id)] == [
+        await routes.create(access, zone_id, f"{zone}/x*", "svc-edge")
+    assert [(route.pattern, route.script) for route in await routes.list_routes(access, zone_id)] == [
         (f"{zone}/x*", "svc-edge")
     ]
 
 
-async def test_a_deletion_whose_answer_was_lost_is_repeated(at: Access, emulator: Emulator, calls: Calls) -> None:
-    database = await d1.create(at, "svc-edge")
+async def test_a_deletion_whose_answer_was_lost_is_repeated(access: Access, emulator: Emulator, calls: Calls) -> None:
+    database = await d1.create(access, "svc-edge")
     await emulator.forget_requests()
-    await emulator.fault("drop_after", f"{at.account_path}/d1/*", method="DELETE")
-    assert await d1.delete(at, database.id) is False  # the second try found it gone
+    await emulator.fault("drop_after", f"{access.account_path}/d1/*", method="DELETE")
+    assert await d1.delete(access, database.id) is False  # the second try found it gone
     assert len(await calls()) == 2
-    assert await d1.get(at, database.id) is None
+    assert await d1.get(access, database.id) is None
 
 
 @pytest.mark.parametrize("kind", LOST)
-async def test_an_upload_and_its_cron_are_repeated(at: Access, emulator: Emulator, kind: str) -> None:
-    await emulator.fault(kind, f"{at.account_path}/workers/scripts/svc-edge", method="PUT")
-    await emulator.fault(kind, f"{at.account_path}/workers/scripts/svc-edge/schedules", method="PUT")
-    uploaded = await upload(at)
-    await workers.set_schedules(at, "svc-edge", ["* * * * *"])
-    found = await workers.get_script(at, "svc-edge")
+async def test_an_upload_and_its_cron_are_repeated(access: Access, emulator: Emulator, kind: str) -> None:
+    await emulator.fault(kind, f"{access.account_path}/workers/scripts/svc-edge", method="PUT")
+    await emulator.fault(kind, f"{access.account_path}/workers/scripts/svc-edge/schedules", method="PUT")
+    uploaded = await upload(access)
+    await workers.set_schedules(access, "svc-edge", ["* * * * *"])
+    found = await workers.get_script(access, "svc-edge")
     assert found is not None
     assert found.etag == uploaded.etag
-    assert await workers.schedules(at, "svc-edge") == ["* * * * *"]
+    assert await schedules(access) == ["* * * * *"]
 
 
 async def test_a_throttled_create_is_repeated_once_its_wait_is_over(
-    at: Access, emulator: Emulator, calls: Calls
+    access: Access, emulator: Emulator, calls: Calls
 ) -> None:
-    await emulator.fault("throttle", f"{at.account_path}/d1/*", method="POST", delay_s=1)
+    await emulator.fault("throttle", f"{access.account_path}/d1/*", method="POST", delay_s=1)
     began = time.monotonic()
-    await d1.create(at, "svc-edge")
+    await d1.create(access, "svc-edge")
     assert time.monotonic() - began >= 1
     assert len(await calls()) == 2
 
 
-async def test_a_long_throttling_is_passed_on_at_once(at: Access, emulator: Emulator, calls: Calls) -> None:
-    await emulator.fault("throttle", f"{at.account_path}/*", delay_s=300)
+async def test_a_long_throttling_is_passed_on_at_once(access: Access, emulator: Emulator, calls: Calls) -> None:
+    await emulator.fault("throttle", f"{access.account_path}/*", delay_s=300)
     with trio.fail_after(LONGEST_THROTTLE_S), pytest.raises(EdgeUnavailable) as caught:
-        await workers.get_script(at, "svc-edge")
+        await workers.get_script(access, "svc-edge")
     assert (caught.value.retry_after_s, caught.value.remote_status) == (300, 429)
     assert len(await calls()) == 1
 
 
-async def test_a_refusal_is_not_repeated(at: Access, emulator: Emulator, calls: Calls) -> None:
-    await emulator.fault("refuse", f"{at.account_path}/workers/*", status=400, code=10021)
+async def test_a_refusal_is_not_repeated(access: Access, emulator: Emulator, calls: Calls) -> None:
+    await emulator.fault("refuse", f"{access.account_path}/workers/*", status=400, code=10021)
     with pytest.raises(EdgeRefused) as caught:
-        await workers.get_script(at, "svc-edge")
+        await workers.get_script(access, "svc-edge")
     assert (caught.value.code, caught.value.remote_code) == ("cloudflare_error", 10021)
     assert len(await calls()) == 1
 
@@ -133,13 +138,13 @@ async def test_a_refusal_is_not_repeated(at: Access, emulator: Emulator, calls: 
 async def test_a_slow_answer_ends_the_try(emulator: Emulator, customer: Customer, working_token: str) -> None:
     config = EdgeConfig(api_base_url=emulator.api, timeout_s=0.3, retries=1)
     async with open_edge(config, first_wait_s=0.01) as edge:
-        at = edge.access(customer.account_id, working_token)
-        await emulator.fault("slow", f"{at.account_path}/*", times=3, delay_s=3)
+        access = edge.access(customer.account_id, working_token)
+        await emulator.fault("slow", f"{access.account_path}/*", times=3, delay_s=3)
         with pytest.raises(EdgeUnavailable) as caught:
-            await workers.get_script(at, "svc-edge")
+            await workers.get_script(access, "svc-edge")
         assert type(caught.value) is EdgeUnavailable
         with pytest.raises(EdgeUnknown):
-            await d1.create(at, "svc-edge")
+            await d1.create(access, "svc-edge")
 
 
 async def test_a_platform_that_is_not_there_did_nothing(unused_port: int) -> None:
@@ -172,11 +177,11 @@ async def test_a_dead_token_is_revoked_not_a_permission_error(
     edge: Edge, emulator: Emulator, customer: Customer, bootstrap: Access
 ) -> None:
     token_id, value = await emulator.create_token(customer.account_id, rights=["Workers Scripts Write"])
-    at = edge.access(customer.account_id, value)
-    assert await workers.get_script(at, "svc-edge") is None
+    access = edge.access(customer.account_id, value)
+    assert await workers.get_script(access, "svc-edge") is None
     assert await tokens.delete(bootstrap, token_id)
     with pytest.raises(EdgeRefused) as caught:
-        await workers.get_script(at, "svc-edge")
+        await workers.get_script(access, "svc-edge")
     assert caught.value.code == "revoked"
 
 
@@ -192,22 +197,22 @@ async def test_a_refusal_that_cannot_be_judged_accuses_nobody(
     edge: Edge, emulator: Emulator, customer: Customer
 ) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
-    at = edge.access(customer.account_id, value)
-    await emulator.fault("html", f"{at.account_path}/tokens/verify", times=None)
+    access = edge.access(customer.account_id, value)
+    await emulator.fault("html", f"{access.account_path}/tokens/verify", times=None)
     with pytest.raises(EdgeUnavailable):
-        await workers.get_script(at, "svc-edge")
+        await workers.get_script(access, "svc-edge")
 
 
 @pytest.mark.rule("A20")
 @pytest.mark.parametrize(("status", "code"), [(403, 10000), (403, 7403), (401, 1000), (403, 9109)])
 async def test_a_stray_refusal_of_the_token_is_asked_about_again_before_it_is_believed(
-    at: Access, emulator: Emulator, calls: Calls, status: int, code: int
+    access: Access, emulator: Emulator, calls: Calls, status: int, code: int
 ) -> None:
-    await emulator.fault("refuse", f"{at.account_path}/workers/*", times=2, status=status, code=code)
-    assert await workers.get_script(at, "svc-edge") is None
+    await emulator.fault("refuse", f"{access.account_path}/workers/*", times=2, status=status, code=code)
+    assert await workers.get_script(access, "svc-edge") is None
     assert len(await calls()) == 3
-    await emulator.fault("refuse", f"{at.account_path}/d1/*", method="POST", status=status, code=code)
-    assert (await d1.create(at, "svc-edge")).name == "svc-edge"
+    await emulator.fault("refuse", f"{access.account_path}/d1/*", method="POST", status=status, code=code)
+    assert (await d1.create(access, "svc-edge")).name == "svc-edge"
 
 
 @pytest.mark.rule("A20")
@@ -215,10 +220,10 @@ async def test_a_stray_refusal_of_the_tokens_own_check_does_not_make_it_revoked(
     edge: Edge, emulator: Emulator, customer: Customer
 ) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
-    at = edge.access(customer.account_id, value)
-    await emulator.fault("refuse", f"{at.account_path}/tokens/verify", status=401, code=1000)
+    access = edge.access(customer.account_id, value)
+    await emulator.fault("refuse", f"{access.account_path}/tokens/verify", status=401, code=1000)
     with pytest.raises(EdgeRefused) as caught:
-        await workers.get_script(at, "svc-edge")
+        await workers.get_script(access, "svc-edge")
     assert caught.value.code == "permission_error"
 
 
@@ -245,11 +250,11 @@ async def test_a_new_token_is_waited_for_while_it_settles(
 ) -> None:
     rights = ["Workers Scripts Write", "D1 Write"]
     _, value = await emulator.create_token(customer.account_id, rights=rights, delay_ms=1500)
-    at = edge.access(customer.account_id, value)
+    access = edge.access(customer.account_id, value)
     with pytest.raises(EdgeRefused):
-        await workers.get_script(at, "svc-edge")
+        await workers.get_script(access, "svc-edge")
     await emulator.forget_requests()
-    settling = at.settling(20)
+    settling = access.settling(20)
     assert (await tokens.verify(settling)).status == "active"
     assert await d1.find(settling, "svc-edge") is None
     assert len(await calls()) > 2
@@ -280,7 +285,8 @@ async def test_no_token_shows_anywhere(
     made = await tokens.create(bootstrap, "svc-op_1", policies, 1_900_000_000_000)
     value = made.value.get_secret_value()
     binding = workers.secret_binding("WORKER_KEY", "svcw_key")
-    shown = [repr(bootstrap), repr(made), repr(binding), str(vars(bootstrap))]
+    exchange = Exchange("POST", "/x", body={"key": value}, files={"f": (None, secret.encode(), "text/plain")})
+    shown = [repr(exchange), repr(bootstrap), repr(made), repr(binding), str(vars(bootstrap))]
     quoting = f"Invalid format for Authorization header: {secret}"
     path = f"{bootstrap.account_path}/*"
     refused = emulator.fault("refuse", path, status=400, code=6003, message=quoting)
@@ -314,14 +320,14 @@ async def test_a_storm_of_cancels_leaks_no_place(emulator: Emulator, customer: C
     dice = random.Random(2026)
     config = EdgeConfig(api_base_url=emulator.api, timeout_s=5, concurrency=4, retries=0)
     async with open_edge(config, first_wait_s=0.01) as edge:
-        at = edge.access(customer.account_id, working_token)
+        access = edge.access(customer.account_id, working_token)
         cancelled = 0
 
         async def impatient() -> None:
             nonlocal cancelled
             for _ in range(150):
                 with trio.move_on_after(dice.uniform(0, 0.003)) as scope:
-                    await zones.account_name(at)
+                    await zones.account_name(access)
                 cancelled += scope.cancelled_caught
 
         async with trio.open_nursery() as nursery:
@@ -331,7 +337,7 @@ async def test_a_storm_of_cancels_leaks_no_place(emulator: Emulator, customer: C
 
         async def patient() -> None:
             for _ in range(5):
-                assert await zones.account_name(at) == "Customer"
+                assert await zones.account_name(access) == "Customer"
 
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
@@ -339,15 +345,16 @@ async def test_a_storm_of_cancels_leaks_no_place(emulator: Emulator, customer: C
                     nursery.start_soon(patient)
 
 
-async def upload(at: Access) -> workers.Script:
+async def upload(access: Access) -> workers.Script:
     """The smallest worker."""
-    return await workers.upload(
-        at,
-        "svc-edge",
-        module=b"export default { fetch() { return new Response('hello'); } };",
-        main_module="svc-edge.js",
-        compatibility_date="2026-04-01",
-        compatibility_flags=[],
-        bindings=[],
-        tags=["svc-account:acc_1"],
+    module = b"export default { fetch() { return new Response('hello'); } };"
+    content = workers.Upload(module, "svc-edge.js", "2026-04-01", tags=("svc-account:acc_1",))
+    return await workers.upload(access, "svc-edge", content)
+
+
+async def schedules(access: Access) -> list[str]:
+    """The cron triggers of the smallest worker."""
+    found = await access.get(
+        dict[str, list[dict[str, str]]], f"{access.account_path}/workers/scripts/svc-edge/schedules"
     )
+    return [each["cron"] for each in found["schedules"]]

@@ -17,7 +17,7 @@ from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from svc.edge.client import Access
+    from svc.edge.access import Access
 
 TOKEN = "t" * 40
 HUGE = b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n"
@@ -69,49 +69,49 @@ ACTIVE = {"id": "tok1", "status": "active"}
 
 async def test_cookies_are_not_carried_from_one_call_to_the_next() -> None:
     cookie = "set-cookie: __cf_bm=one-account; path=/\r\n"
-    async with rude([answer(ACTIVE, headers=cookie), answer(ACTIVE)]) as (at, asked):
-        await tokens.verify(at)
-        await tokens.verify(at)
+    async with rude([answer(ACTIVE, headers=cookie), answer(ACTIVE)]) as (access, asked):
+        await tokens.verify(access)
+        await tokens.verify(access)
     assert [head.lower().count("\r\ncookie:") for head in asked] == [0, 0]
 
 
 async def test_a_redirect_is_not_followed() -> None:
     elsewhere = answer(None, status="302 Found", headers="location: http://127.0.0.1:1/steal\r\n")
-    async with rude([elsewhere], retries=0) as (at, asked):
+    async with rude([elsewhere], retries=0) as (access, asked):
         with pytest.raises((EdgeUnavailable, EdgeRefused)):
-            await tokens.verify(at)
+            await tokens.verify(access)
     assert len(asked) == 1
 
 
 async def test_an_endless_answer_is_cut_off() -> None:
-    async with rude([HUGE], timeout_s=60) as (at, _):
+    async with rude([HUGE], timeout_s=60) as (access, _):
         with pytest.raises(EdgeRefused, match="too large"):
-            await d1.query(at, "db1", [("select 1", [])])
+            await d1.query(access, "db1", [("select 1", [])])
 
 
 @pytest.mark.parametrize(
     "half", [b'HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{"success":', b"\r\n\r\n", b"junk\r\n\r\n"]
 )
 async def test_half_an_answer_to_a_create_leaves_it_unknown(half: bytes) -> None:
-    async with rude([half]) as (at, asked):
+    async with rude([half]) as (access, asked):
         with pytest.raises(EdgeUnknown):
-            await d1.create(at, "svc-edge")
+            await d1.create(access, "svc-edge")
     assert len(asked) == 1
 
 
 async def test_an_answer_of_another_shape_names_the_place_and_not_the_value() -> None:
     odd = answer({"id": "tok1", "name": "svc-op_1", "value": ["cfat_secret"], "policies": []})
-    async with rude([odd]) as (at, _):
+    async with rude([odd]) as (access, _):
         with pytest.raises(EdgeUnknown, match="at value") as caught:
-            await tokens.create(at, "svc-op_1", [], 1_900_000_000_000)
+            await tokens.create(access, "svc-op_1", [], 1_900_000_000_000)
     assert "cfat_secret" not in repr(caught.value) + str(caught.value.__context__)
 
 
 async def test_an_id_that_would_change_the_path_is_not_believed() -> None:
     odd = answer([{"uuid": "../../tokens", "name": "svc-edge", "created_at": "2026-11-21T04:00:00Z"}])
-    async with rude([odd], retries=0) as (at, _):
+    async with rude([odd], retries=0) as (access, _):
         with pytest.raises(EdgeUnavailable, match=r"at 0\.uuid"):
-            await d1.find(at, "svc-edge")
+            await d1.find(access, "svc-edge")
 
 
 def page(number: int, names: str, total: int) -> bytes:
@@ -123,28 +123,28 @@ def page(number: int, names: str, total: int) -> bytes:
 async def test_a_list_that_shifts_between_its_pages_is_read_again() -> None:
     first_pass = [page(1, "ab", 4), page(2, "bc", 4)]  # a zone was added in front: one is seen twice, one not at all
     second_pass = [page(1, "ba", 4), page(2, "cd", 4)]
-    async with rude([*first_pass, *second_pass]) as (at, _):
-        listed, _ = await zones.list_zones(at)
+    async with rude([*first_pass, *second_pass]) as (access, _):
+        listed, _ = await zones.list_zones(access)
     assert [zone.name for zone in listed] == ["a", "b", "c", "d"]
 
 
 async def test_a_list_that_is_shorter_than_it_says_ends() -> None:
     once = [page(1, "ab", 9), page(2, "c", 9), page(3, "", 9)]
-    async with rude([*once, *once]) as (at, asked):
-        listed, _ = await zones.list_zones(at)
+    async with rude([*once, *once]) as (access, asked):
+        listed, _ = await zones.list_zones(access)
     assert [zone.name for zone in listed] == ["a", "b", "c"]
     assert len(asked) == 6
 
 
 async def test_a_list_without_page_data_is_one_page() -> None:
     groups = [{"id": right.name.replace(" ", "_"), "name": right.name, "scopes": [right.scope]} for right in RIGHTS]
-    async with rude([answer(groups)]) as (at, asked):
-        assert len(await tokens.permission_groups(at)) == len(groups)
+    async with rude([answer(groups)]) as (access, asked):
+        assert len(await tokens.permission_groups(access)) == len(groups)
     assert len(asked) == 1
 
 
 async def test_a_right_that_the_first_page_lacks_is_asked_for_by_name() -> None:
     groups = [{"id": right.name.replace(" ", "_"), "name": right.name, "scopes": [right.scope]} for right in RIGHTS]
-    async with rude([answer(groups[1:]), answer(groups[:1])]) as (at, asked):
-        assert len(tokens.policies_for("a" * 32, await tokens.permission_groups(at))) == 2
+    async with rude([answer(groups[1:]), answer(groups[:1])]) as (access, asked):
+        assert len(tokens.policies_for("a" * 32, await tokens.permission_groups(access))) == 2
     assert "name=Workers+Scripts+Write" in asked[1] or "name=Workers%20Scripts%20Write" in asked[1]

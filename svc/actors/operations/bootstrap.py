@@ -14,7 +14,7 @@ import trio
 
 from svc.clock import DAY_MS
 from svc.edge import d1, routes, tokens, workers, zones
-from svc.edge.client import LATE_MS
+from svc.edge.access import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError
 from svc.ids import new_id
 from svc.store import accounts, connects, operations
@@ -23,7 +23,7 @@ from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.actors.duty import Timers
-    from svc.edge.client import Access
+    from svc.edge.access import Access
     from svc.edge.tokens import NewToken, TokenStatus
     from svc.model import Account, Operation
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Timers
-    from svc.edge.client import Access
+    from svc.edge.access import Access
     from svc.edge.tokens import NewToken, TokenStatus
     from svc.model import Account, JsonObject, Operation
 

@@ -16,7 +16,7 @@ from svc.actors.operations.bootstrap import SETTLING_S
 from svc.actors.operations.run import Work
 from svc.actors.script import INSTALL_BINDING, is_as_uploaded, ownership_tag
 from svc.edge import d1, workers
-from svc.edge.client import LATE_MS
+from svc.edge.access import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnknown
 from svc.ids import digest, new_secret
 from svc.store import accounts, installs
@@ -25,7 +25,7 @@ from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.actors.operations.run import Job
-    from svc.edge.client import Access
+    from svc.edge.access import Access
     from svc.edge.d1 import Database
     from svc.model import Account, Operation
 
@@ -51,16 +51,8 @@ async def _upload_script(job: Job) -> None:
     await _check_script(context, access, account)
     worker_key = new_secret("svcw_")
     await context.store.run(installs.begin_upload(operation, digest(worker_key)))
-    uploaded = await workers.upload(
-        access,
-        SCRIPT_NAME,
-        module=context.bundle.module,
-        main_module=context.bundle.main_module,
-        compatibility_date=context.bundle.compatibility_date,
-        compatibility_flags=list(context.bundle.compatibility_flags),
-        bindings=_bindings(context, account, operation, account.database_id, worker_key),
-        tags=[ownership_tag(account.id)],
-    )
+    content = _content(context, account, operation, account.database_id, worker_key)
+    uploaded = await workers.upload(access, SCRIPT_NAME, content)
     now = context.clock()
     await context.store.run(
         installs.uploaded(
@@ -129,17 +121,24 @@ async def _check_script(context: Context, access: Access, account: Account) -> N
         raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
 
 
-def _bindings(
+def _content(
     context: Context, account: Account, operation: Operation, database_id: str, worker_key: str
-) -> list[workers.Binding]:
-    return [
-        workers.database_binding("DB", database_id),
-        workers.text_binding("PUSH_URL", context.push_url),
-        workers.secret_binding("WORKER_KEY", worker_key),
-        workers.text_binding("BUNDLE", context.bundle.sha256),
-        workers.text_binding(INSTALL_BINDING, operation.id),
-        workers.text_binding("PUSH_MINUTE", str(push_minute(account.edge_account_id))),
-    ]
+) -> workers.Upload:
+    return workers.Upload(
+        module=context.bundle.module,
+        main_module=context.bundle.main_module,
+        compatibility_date=context.bundle.compatibility_date,
+        compatibility_flags=context.bundle.compatibility_flags,
+        bindings=(
+            workers.database_binding("DB", database_id),
+            workers.text_binding("PUSH_URL", context.push_url),
+            workers.secret_binding("WORKER_KEY", worker_key),
+            workers.text_binding("BUNDLE", context.bundle.sha256),
+            workers.text_binding(INSTALL_BINDING, operation.id),
+            workers.text_binding("PUSH_MINUTE", str(push_minute(account.edge_account_id))),
+        ),
+        tags=(ownership_tag(account.id),),
+    )
 
 
 def push_minute(edge_account_id: str) -> int:
