@@ -8,10 +8,10 @@
       Busy, Stopping                  try again
       StoreUnavailable                the service's own store failed: try again
       EdgeError                       the edge platform
-        EdgeRefused                   it said no and will say no again
+        EdgeRefused                   it refused and will refuse again
         EdgeUnavailable               it failed or was not reached: nothing was done, or it can be repeated
         EdgeUnknown                   no answer: the change may have happened; look it up before repeating
-      Unreadable                      a sealed token cannot be opened
+      CannotUnseal                    a sealed token cannot be opened
 
 Anything that is not a ServiceError is a bug: it is logged with its traceback and answered as `internal`.
 """
@@ -379,7 +379,7 @@ class EdgeUnknown(EdgeUnavailable):
     """A change was sent and no answer came: it may have happened. Look it up before repeating it."""
 
 
-class Unreadable(ServiceError):
+class CannotUnseal(ServiceError):
     """A sealed token cannot be opened with any key of the key file."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from svc.config import ConfigError
-from svc.errors import Unreadable
+from svc.errors import CannotUnseal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,20 +43,20 @@ class Vault:
         return nonce + self._ciphers[0].encrypt(nonce, secret.encode(), owner_id.encode())
 
     def open(self, sealed: bytes, owner_id: str) -> str:
-        """The secret of `sealed`. Raises Unreadable: another key, another owner, or damaged."""
+        """The secret of `sealed`. Raises CannotUnseal: another key, another owner, or damaged."""
         nonce, box = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         for cipher in self._ciphers:
             try:
                 return cipher.decrypt(nonce, box, owner_id.encode()).decode()
             except (InvalidTag, ValueError):
                 continue
-        raise Unreadable
+        raise CannotUnseal
 
     def opens(self, sealed: bytes, owner_id: str) -> bool:
         """Whether `open` would give the secret."""
         try:
             self.open(sealed, owner_id)
-        except Unreadable:
+        except CannotUnseal:
             return False
         return True
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from svc.config import ConfigError, VaultConfig
-from svc.errors import Unreadable
+from svc.errors import CannotUnseal
 from svc.vault import Vault, open_vault
 
 OWNER = "acc_a"
@@ -37,7 +37,7 @@ def test_another_account_cannot_open_it(tmp_path):
     vault = opened(tmp_path / "key")
     sealed = vault.seal("cfat_secret", OWNER)
     for owner, box in [("acc_b", sealed), (OWNER, sealed[:-1] + b"x"), (OWNER, b""), (OWNER, sealed[:13])]:
-        with pytest.raises(Unreadable):
+        with pytest.raises(CannotUnseal):
             vault.open(box, owner)
 
 
@@ -51,7 +51,7 @@ def test_a_rotated_key_still_opens_what_the_old_one_sealed(tmp_path):
     again = rotated.seal("cfat_secret", OWNER)
     path.write_text(new)
     assert opened(path).open(again, OWNER) == "cfat_secret"
-    with pytest.raises(Unreadable):
+    with pytest.raises(CannotUnseal):
         opened(path).open(sealed, OWNER)
 
 

@@ -11,7 +11,7 @@ import trio
 
 from svc.actors.script import is_as_uploaded
 from svc.edge import d1, tokens, workers
-from svc.errors import EdgeRefused, EdgeUnavailable, ServiceError, Unreadable
+from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.model import SERVING
 from svc.store import accounts
 from svc.worker.bundle import SCRIPT_NAME
@@ -48,7 +48,7 @@ async def refusals_noted(context: Context, account: Account) -> AsyncIterator[No
     """Around calls that a request makes with the working token: what they are refused, the account shows as well."""
     try:
         yield
-    except (EdgeRefused, Unreadable) as error:
+    except (EdgeRefused, CannotUnseal) as error:
         await note_refusal(context, account, error)
         raise
 
@@ -100,6 +100,6 @@ async def _trouble(context: Context, account: Account) -> ServiceError | None:
             return EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
         if account.database_id is None or await d1.get(access, account.database_id) is None:
             return EdgeRefused("resource_drift", "The worker's database was deleted outside the service.")
-    except (EdgeRefused, Unreadable) as error:
+    except (EdgeRefused, CannotUnseal) as error:
         return error
     return None

@@ -37,7 +37,7 @@ class LiveReads:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._allowed = SlidingLimit(context.config.limits.report_reads_per_minute)  # for each user
+        self._limit = SlidingLimit(context.config.limits.report_reads_per_minute)  # by user
         self._kept: OrderedDict[TargetDays, Live] = OrderedDict()
 
     async def read(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
@@ -48,7 +48,7 @@ class LiveReads:
             return kept
         if account.state not in SERVING or account.database_id is None or account.sealed_token is None:
             return Unavailable("not_installed")
-        if not self._allowed.take(str(user_id), now).allowed:
+        if not self._limit.take(str(user_id), now).allowed:
             return Unavailable("rate_limited")
         try:
             with trio.fail_after(self._context.config.edge.report_read_s):

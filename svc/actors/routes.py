@@ -11,18 +11,20 @@ import trio
 
 from svc.actors import health
 from svc.edge import routes, zones
-from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
+from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
 from svc.model import SERVING
 from svc.store import link_hosts, sites
 from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from svc.actors.context import Context
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.routes import Route
     from svc.edge.zones import Zone
-    from svc.model import Account, RouteState
+    from svc.model import Account, LinkHost, RouteState, Site
 
 log = logging.getLogger(__name__)
 
@@ -43,38 +45,49 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
         return math.inf
     if trio.current_time() < timers.routes_at:
         return timers.routes_at
-    open_sites = await context.store.read(sites.unrouted_sites(account.id))
-    gone_hosts = await context.store.read(link_hosts.replaced_link_hosts(account.id))
+    replaced = await context.store.read(link_hosts.replaced_link_hosts(account.id))
     host = account.link_host if account.link_host and account.link_host.state != "active" else None
-    if not open_sites and not gone_hosts and host is None:
-        timers.routes_at = math.inf
-        return math.inf
-    again = False
-    try:
-        access = context.access(account)
-        for gone in gone_hosts:
-            await _remove(access, gone.host, gone.zone_id, gone.route_id)
-            await context.store.run(link_hosts.forget_link_host(account.id, gone.host))
-        if host is not None:
-            made = await _make(access, host.host, host.zone_id, link_pattern(host.host))
-            await context.store.run(
-                link_hosts.set_link_host_route(
-                    account.id, host.host, made.zone_id, made.state, made.route_id, made.error
-                )
-            )
-            again |= made.state != "active"
-        for site in open_sites:
-            made = await _make(access, site.host, site.zone_id, site_pattern(site.host, site.path))
-            await context.store.run(sites.set_site_route(site.id, made.zone_id, made.state, made.route_id, made.error))
-            again |= made.state != "active"
-    except EdgeUnavailable as error:
-        log.info("routes wait", extra={"account": account.id, "why": error.message})
-        again = True
-    except EdgeRefused as error:
-        await health.note_refusal(context, account, error)
-        again = True
-    timers.routes_at = trio.current_time() + context.config.timing.route_retry_s if again else math.inf
+    unrouted = await context.store.read(sites.unrouted_sites(account.id))
+    all_done = True
+    if replaced or host is not None or unrouted:
+        try:
+            access = context.access(account)
+            await _remove_replaced(context, access, account, replaced)
+            host_done = host is None or await _make_link_host(context, access, account, host)
+            all_done = await _make_sites(context, access, unrouted) and host_done
+        except EdgeUnavailable as error:
+            log.info("routes wait", extra={"account": account.id, "why": error.message})
+            all_done = False
+        except (EdgeRefused, CannotUnseal) as error:
+            await health.note_refusal(context, account, error)
+            all_done = False
+    timers.routes_at = math.inf if all_done else trio.current_time() + context.config.timing.route_retry_s
     return timers.routes_at
+
+
+async def _remove_replaced(context: Context, access: Access, account: Account, hosts: Sequence[LinkHost]) -> None:
+    for host in hosts:
+        await _remove(access, host.host, host.zone_id, host.route_id)
+        await context.store.run(link_hosts.forget_link_host(account.id, host.host))
+
+
+async def _make_link_host(context: Context, access: Access, account: Account, host: LinkHost) -> bool:
+    """Whether the link host's route is active now."""
+    made = await _make(access, host.host, host.zone_id, link_pattern(host.host))
+    await context.store.run(
+        link_hosts.set_link_host_route(account.id, host.host, made.zone_id, made.state, made.route_id, made.error)
+    )
+    return made.state == "active"
+
+
+async def _make_sites(context: Context, access: Access, unrouted: Sequence[Site]) -> bool:
+    """Whether the routes of these sites are all active now."""
+    all_active = True
+    for site in unrouted:
+        made = await _make(access, site.host, site.zone_id, site_pattern(site.host, site.path))
+        await context.store.run(sites.set_site_route(site.id, made.zone_id, made.state, made.route_id, made.error))
+        all_active = all_active and made.state == "active"
+    return all_active
 
 
 @dataclass(frozen=True)
@@ -144,7 +157,7 @@ async def _find(access: Access, zone_id: str, pattern: str) -> Route | None:
 async def _remove(access: Access, host: str, zone_id: str, route_id: str | None) -> None:
     """Delete a link host's route if it is still as we made it; one that was changed outside is left in place.
 
-    `route_id` None: the answer to its making was never heard, so it is found by its pattern.
+    `route_id` None: the answer to its making was lost, so it is found by its pattern.
     """
     try:
         listed = await routes.list_routes(access, zone_id)

@@ -16,7 +16,7 @@ from svc.actors import health
 from svc.clock import DAY_MS
 from svc.edge import d1
 from svc.edge.answers import DailyLimit
-from svc.errors import EdgeRefused, EdgeUnavailable
+from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable
 from svc.model import SERVING
 from svc.store import accounts, links, sites
 from svc.worker import config_rows
@@ -50,8 +50,8 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
         log.info("sync waits for midnight", extra={"account": account.id, "why": error.message})
         timers.sync_at = trio.current_time() + wait_s
         return timers.sync_at
-    except (EdgeRefused, EdgeUnavailable) as error:
-        if isinstance(error, EdgeRefused):
+    except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
+        if not isinstance(error, EdgeUnavailable):
             await health.note_refusal(context, account, error)
         wait_s = min(_LONGEST_WAIT_S, context.config.timing.sync_retry_s * 2**timers.sync_failures)
         log.info("sync waits", extra={"account": account.id, "why": error.message, "wait_s": wait_s})

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from edge_worker.service import eventually
 from svc.edge.tokens import WORKING_RIGHTS
 
 
@@ -85,6 +88,26 @@ async def test_a_key_file_that_was_lost_is_the_accounts_trouble(place, zone, num
         assert answer.body["error"]["details"]["reason"] == "credentials_unreadable"
         shown = await service.shown()
         assert (shown["state"], shown["error"]["code"]) == ("permission_error", "credentials_unreadable")
+
+
+@pytest.mark.rule("A20")
+@pytest.mark.parametrize("waiting", ["/zones/*/workers/routes", "*/d1/database/*/query"])
+async def test_work_that_waits_for_a_lost_key_file_is_the_accounts_trouble(place, zone, waiting):
+    async with place.running() as service:
+        account_id = await service.ready()
+        await service.emulator.fault("html", waiting, times=None)
+        answer = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        assert answer.status == 202, answer.raw
+    await service.emulator.clear_faults()
+    (place.folder / "vault.key").unlink()
+    async with place.running() as service:
+
+        async def shown() -> Any:
+            account = await service.shown()
+            return account if account["state"] != "ready" else None
+
+        account = await eventually(shown)
+    assert (account["state"], account["error"]["code"]) == ("permission_error", "credentials_unreadable")
 
 
 @pytest.mark.rule("R5", "A20")
