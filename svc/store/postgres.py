@@ -47,8 +47,8 @@ _MIGRATION_LOCK = 727_301
 # One service at a time serves a store; the lock's second half is the schema, of which a database has many.
 _SERVING_LOCK = 727_302
 # The connections of a service that was killed end a moment after it.
-_TAKE_TRIES = 10
-_TAKE_WAIT_S = 0.2
+_LOCK_TRIES = 10
+_LOCK_WAIT_S = 0.2
 # Waiting for a free connection, for a row that another transaction holds, for one statement.
 _ACQUIRE_S = 10.0
 _SETTINGS = {
@@ -86,7 +86,7 @@ class _Replaced(Exception):
     """Another service has taken the store since ours did."""
 
 
-class _Call:
+class _Crossing:
     """One crossing, seen from the loop's thread."""
 
     def __init__(self) -> None:
@@ -103,58 +103,58 @@ class _Call:
 class PostgresStore:
     """See `svc.store.tx.Store`. Open one with `open_postgres`."""
 
-    def __init__(self, crossing: Crossing, pool: asyncpg.Pool) -> None:
+    def __init__(self, loop_thread: LoopThread, pool: asyncpg.Pool) -> None:
         self.condition = Condition()
         self.changes = Changes()
-        self._crossing = crossing
+        self._loop_thread = loop_thread
         self._pool = pool
 
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction. Cancelled means that nothing of it was kept."""
         changes: set[str] = set()
         try:
-            return await self._cross(lambda call: self._write(tx, call, changes))
+            return await self._cross(lambda crossing: self._write(tx, crossing, changes))
         finally:  # a commit whose answer was lost has left its changes here, too: they may have been made
             self.changes.tell(changes)
 
     async def read(self, tx: Tx[T]) -> T:
         """Run a transaction that cannot write, on one snapshot."""
-        return await self._cross(lambda call: self._read(tx, call))
+        return await self._cross(lambda crossing: self._read(tx, crossing))
 
     async def peek(self, tx: Tx[T]) -> T:
         """Run statements that read, each by itself: three messages to the server less than `read`."""
-        return await self._cross(lambda call: self._peek(tx, call))
+        return await self._cross(lambda crossing: self._peek(tx, crossing))
 
-    async def _cross(self, work: Callable[[_Call], Coroutine[Any, Any, T]]) -> T:
+    async def _cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
         try:
-            return await self._crossing.cross(work)
+            return await self._loop_thread.cross(work)
         except _Replaced:
             self.condition.replaced.set()
             raise StoreUnavailable("Another service has taken over; try again.") from None
 
-    async def _write(self, tx: Tx[T], call: _Call, changes: set[str]) -> T:
-        call.writes = True
+    async def _write(self, tx: Tx[T], crossing: _Crossing, changes: set[str]) -> T:
+        crossing.writes = True
         named: set[str] = set()
-        async with self._connection(call) as connection, connection.transaction():
+        async with self._connection(crossing) as connection, connection.transaction():
             value = await _drive(connection, tx, named)
             # With several services on one database this is the place of pg_notify, which others hear at the commit.
-            call.committing = True
+            crossing.committing = True
             changes |= named
             return value
 
-    async def _read(self, tx: Tx[T], call: _Call) -> T:
+    async def _read(self, tx: Tx[T], crossing: _Crossing) -> T:
         async with (
-            self._connection(call) as connection,
+            self._connection(crossing) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
             return await _drive(connection, tx, set())  # it can change nothing
 
-    async def _peek(self, tx: Tx[T], call: _Call) -> T:
-        async with self._connection(call) as connection:
+    async def _peek(self, tx: Tx[T], crossing: _Crossing) -> T:
+        async with self._connection(crossing) as connection:
             return await _drive(connection, tx, set())  # it can change nothing
 
     @asynccontextmanager
-    async def _connection(self, call: _Call) -> AsyncIterator[Any]:
+    async def _connection(self, crossing: _Crossing) -> AsyncIterator[Any]:
         try:
             connection = await self._pool.acquire(timeout=_ACQUIRE_S)
         except TimeoutError as error:  # the watch finds out whether it is the server or too many transactions
@@ -166,7 +166,7 @@ class PostgresStore:
         except _LOST_TO_OTHERS as error:
             raise StoreUnavailable("Another change was in the way for too long; try again.", retry_after_s=1) from error
         except _DRIVER_ERRORS as error:
-            unavailable = _unavailable(error, call, lost=isinstance(error, TimeoutError) or _is_lost(connection))
+            unavailable = _unavailable(error, crossing, lost=isinstance(error, TimeoutError) or _is_lost(connection))
             if unavailable is None:
                 raise
             raise self._failed(unavailable, error) from error
@@ -180,13 +180,13 @@ class PostgresStore:
         return unavailable
 
 
-def _unavailable(error: Exception, call: _Call, *, lost: bool) -> StoreUnavailable | None:
+def _unavailable(error: Exception, crossing: _Crossing, *, lost: bool) -> StoreUnavailable | None:
     """What a failed transaction is told when the server failed; None: the error is the transaction's own."""
-    if call.committing and (lost or isinstance(error, asyncpg.OperatorInterventionError)):
+    if crossing.committing and (lost or isinstance(error, asyncpg.OperatorInterventionError)):
         return StoreUnavailable("The service's store went away while it kept this change; it may have been made.")
     if isinstance(error, asyncpg.DiskFullError):
         return StoreUnavailable("The disk of the service's store is full.")
-    if isinstance(error, asyncpg.ReadOnlySQLTransactionError) and call.writes:
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError) and crossing.writes:
         return StoreUnavailable("The service's store is read-only.")
     return StoreUnavailable() if lost or isinstance(error, _SERVER_FAILURES) else None
 
@@ -253,7 +253,7 @@ def _not_cancelled() -> None:
     raise RuntimeError("the transaction was cancelled, but not by its caller")
 
 
-class Crossing:
+class LoopThread:
     """An asyncio loop in a thread, and the way into it from Trio."""
 
     def __init__(self) -> None:
@@ -263,14 +263,14 @@ class Crossing:
         self._thread = threading.Thread(target=self._loop.run_forever, name="postgres loop", daemon=True)
         self._thread.start()
 
-    async def cross(self, work: Callable[[_Call], Coroutine[Any, Any, T]]) -> T:
+    async def cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
         """Run `work` on the loop and wait for it. A cancel here cancels it there, and waits until it has ended."""
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise trio.ClosedResourceError("the store is closed")
         waiter = trio.lowlevel.current_task()
         token = trio.lowlevel.current_trio_token()
-        call = _Call()
+        crossing = _Crossing()
         raise_cancel: Callable[[], Any] = _not_cancelled
 
         def wake(result: outcome.Maybe[T] | None) -> None:
@@ -284,14 +284,14 @@ class Crossing:
                 token.run_sync_soon(wake, result)
 
         def start() -> None:
-            task = call.task = self._loop.create_task(work(call))
+            task = crossing.task = self._loop.create_task(work(crossing))
             self._tasks.add(task)  # the loop itself keeps no task alive
             task.add_done_callback(done)
 
         def abort(raiser: Callable[[], Any]) -> trio.lowlevel.Abort:
             nonlocal raise_cancel
             raise_cancel = raiser
-            self._loop.call_soon_threadsafe(call.stop)
+            self._loop.call_soon_threadsafe(crossing.stop)
             return trio.lowlevel.Abort.FAILED
 
         self._loop.call_soon_threadsafe(start)
@@ -309,23 +309,23 @@ class Crossing:
 @asynccontextmanager
 async def open_postgres(url: str, pool_size: int, *, serving: bool = False) -> AsyncIterator[PostgresStore]:
     """The store in the database at `url`, migrated. Raises ConfigError: not reached, of a newer program, or served."""
-    crossing = Crossing()
+    loop_thread = LoopThread()
     try:
         try:
-            pool = await crossing.cross(lambda _: _open(url, pool_size, serving))
+            pool = await loop_thread.cross(lambda _: _open(url, pool_size, serving))
         except _Replaced:
             raise ConfigError(_SERVED) from None
         except (*_DRIVER_ERRORS, ValueError) as error:
             # The address is not shown: it may hold a password.
             raise ConfigError(f"The PostgreSQL store cannot be opened: {type(error).__name__}: {error}") from None
         try:
-            yield PostgresStore(crossing, pool)
+            yield PostgresStore(loop_thread, pool)
         finally:
             with trio.CancelScope(shield=True):  # bounded by _CLOSE_S
-                await crossing.cross(lambda _: _close(pool))
+                await loop_thread.cross(lambda _: _close(pool))
     finally:
         with trio.CancelScope(shield=True):  # the loop has nothing left to do
-            await trio.to_thread.run_sync(crossing.close)
+            await trio.to_thread.run_sync(loop_thread.close)
 
 
 _SERVED = "Another svc serve uses this PostgreSQL store; one service a store."
@@ -380,7 +380,7 @@ async def _prepare(url: str, serving: bool) -> int:
         async with connection.transaction():
             await connection.execute("select pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
             if serving:
-                await _take(connection)
+                await _lock(connection)
             await _migrate(connection)
             count = "update serving set epoch = epoch + 1 returning epoch" if serving else "select epoch from serving"
             return int(await connection.fetchval(count))
@@ -388,12 +388,12 @@ async def _prepare(url: str, serving: bool) -> int:
         await connection.close()
 
 
-async def _take(connection: asyncpg.Connection) -> None:
+async def _lock(connection: asyncpg.Connection) -> None:
     """Hold the store's lock alone until the end of the transaction. Raises ConfigError: another service holds it."""
-    for _ in range(_TAKE_TRIES):
+    for _ in range(_LOCK_TRIES):
         if await connection.fetchval("select pg_try_advisory_xact_lock($1, hashtext(current_schema()))", _SERVING_LOCK):
             return
-        await asyncio.sleep(_TAKE_WAIT_S)
+        await asyncio.sleep(_LOCK_WAIT_S)
     raise ConfigError(_SERVED)
 
 

@@ -67,12 +67,12 @@ _NAMES = tuple(str(number) for number in range(1, 1_101))  # as many as any list
 
 
 class _Job:
-    """One transaction on its way through a thread; either the thread or a cancel takes it, never both.
+    """One transaction on its way through a thread; either the thread or a cancel claims it, never both.
 
     The queues are unbounded, but each job has a task waiting for it, so their length is bounded by the callers.
     """
 
-    __slots__ = ("_taken", "changes", "result", "task", "token", "tx")
+    __slots__ = ("_claimed", "changes", "result", "task", "token", "tx")
 
     def __init__(self, tx: Tx[Any]) -> None:
         self.tx = tx
@@ -80,11 +80,11 @@ class _Job:
         self.token = trio.lowlevel.current_trio_token()
         self.task = trio.lowlevel.current_task()
         self.result: outcome.Outcome[Any] = outcome.Error(RuntimeError("the transaction was not run"))
-        self._taken = threading.Lock()
+        self._claimed = threading.Lock()
 
-    def take(self) -> bool:
-        """True for the first who asks."""
-        return self._taken.acquire(blocking=False)
+    def claim(self) -> bool:
+        """True for the first caller only."""
+        return self._claimed.acquire(blocking=False)
 
 
 # None ends one thread.
@@ -122,13 +122,13 @@ class SqliteStore:
         """Run a transaction on the writer. Cancelled before the writer took it, nothing is done; after that it is
         finished and its result returned."""
         job = _Job(tx)
-        value: T = await self._crossing(self._writes, job)
+        value: T = await self._cross(self._writes, job)
         self.changes.tell(job.changes)
         return value
 
     async def read(self, tx: Tx[T]) -> T:
         """Run a transaction on a connection that cannot write, on one snapshot."""
-        value: T = await self._crossing(self._reads, _Job(tx))
+        value: T = await self._cross(self._reads, _Job(tx))
         return value
 
     async def peek(self, tx: Tx[T]) -> T:
@@ -145,13 +145,13 @@ class SqliteStore:
             raise unavailable from error
         return value
 
-    async def _crossing(self, jobs: _Queue, job: _Job) -> Any:
+    async def _cross(self, jobs: _Queue, job: _Job) -> Any:
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise trio.ClosedResourceError("the store is closed")
 
         def abort(_: object) -> trio.lowlevel.Abort:
-            return trio.lowlevel.Abort.SUCCEEDED if job.take() else trio.lowlevel.Abort.FAILED
+            return trio.lowlevel.Abort.SUCCEEDED if job.claim() else trio.lowlevel.Abort.FAILED
 
         jobs.put(job)
         return await trio.lowlevel.wait_task_rescheduled(abort)
@@ -177,7 +177,7 @@ def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition) -
             if job is None:
                 ending = True
                 break
-            if job.take():
+            if job.claim():
                 group.append(job)
             if len(group) == _GROUP or jobs.empty():
                 break
@@ -247,7 +247,7 @@ def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
 
 def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition) -> None:
     while (job := jobs.get()) is not None:
-        if job.take():
+        if job.claim():
             job.result = outcome.capture(_snapshot, connection, job.tx)
             _note_failures([job], _READER_FAILURES, condition)
             _answer([job])
@@ -397,9 +397,9 @@ def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) 
 
     Raises ConfigError: a newer schema.
     """
-    if pending(known, _schema(connection)):
+    if pending(known, _schema_version(connection)):
         with _lone_writer(connection):  # so that two programs that start at once do it once
-            version = _schema(connection)
+            version = _schema_version(connection)
             steps = pending(known, version)
             if steps and version:
                 _copy(path, path.with_name(f"{path.name}.schema-{version}.backup"))
@@ -409,7 +409,7 @@ def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) 
                 connection.execute(f"pragma user_version = {step.number}")
 
 
-def _schema(connection: sqlite3.Connection) -> int:
+def _schema_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("pragma user_version").fetchone()[0])
 
 

@@ -11,7 +11,7 @@ import trio
 
 from svc.errors import StoreUnavailable
 from svc.store import open_store
-from svc.store.postgres import Crossing
+from svc.store.postgres import LoopThread
 from svc.store.tx import sql
 from tests.databases import POOL_SIZE, postgres_config
 from tests.store.table import count, ids, make_table, pair, put
@@ -231,18 +231,18 @@ async def test_a_snapshot_does_not_move_while_it_is_read(table):
 
 async def test_a_cancel_before_the_first_step_is_heard():
     """asyncio drops a task that is cancelled before it began without running any of its code."""
-    crossing = Crossing()
+    loop_thread = LoopThread()
     ran = []
 
-    async def work(_call):
+    async def work(_crossing):
         ran.append(True)
 
     try:
         for _ in range(200):
             with trio.CancelScope() as scope:
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(crossing.cross, work)
+                    nursery.start_soon(loop_thread.cross, work)
                     await trio.lowlevel.checkpoint()
                     scope.cancel()
     finally:
-        await trio.to_thread.run_sync(crossing.close)
+        await trio.to_thread.run_sync(loop_thread.close)
