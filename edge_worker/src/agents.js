@@ -110,7 +110,7 @@ export function readAgent(ua) {
 
 /** @typedef {{reason: import("./bots.js").Reason, device: Device, browser: string, os: string}} Agent */
 
-/** So many user agents are remembered: a few hundred make up nearly all visits, and a made-up one costs little. */
+/** How many user agents are cached: a few hundred make up nearly all visits, and an invented one costs little. */
 const MOST_KNOWN = 500;
 const KNOWN_CHARS = 1_024;
 
@@ -118,7 +118,7 @@ const KNOWN_CHARS = 1_024;
 const known = new Map();
 
 /**
- * All that a user agent tells, remembered: looking at one takes about as long as the rest of a request.
+ * Reason, device, browser and system of a user agent; cached, as finding them takes as long as the rest of a request.
  * @param {string} ua
  * @returns {Agent}
  */

@@ -3,7 +3,7 @@
 import { namedSource } from "./sources.js";
 import { clean } from "./text.js";
 
-/** A longer body is not of our snippet. */
+/** The snippet never sends a longer body. */
 export const BEACON_CHARS = 8_192;
 
 /** Most characters of a page's key. */

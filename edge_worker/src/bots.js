@@ -34,7 +34,7 @@ export function agentReason(ua) {
 
 /**
  * @param {{method: string, purpose: string, driven: boolean, byAgent: Reason}} request purpose: the purpose headers,
- *   joined; byAgent: what `agentReason` says
+ *   joined; byAgent: the result of `agentReason`
  * @returns {Reason} "" for a person
  */
 export function botReason({ method, purpose, driven, byAgent }) {

@@ -13,7 +13,7 @@ import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
 /** A row of this many characters is full: appending copies it. Under 2 MB with what isolates add meanwhile. */
 const ROW_CHARS = 64_000;
 
-/** So many events are written without waiting for the window's end: about 3 ms of CPU. */
+/** With this many events the buffer is written before the window ends: about 3 ms of CPU. */
 const FLUSH_EVENTS = 400;
 
 /** Events held while the database does not take them (about 4 MB); more are dropped. */
@@ -21,16 +21,16 @@ const MOST_HELD = 8_000;
 
 const RETRY_AFTER_MS = 300;
 
-/** A flush that failed is made again after these pauses; then the next event brings what is held. */
+/** Pauses before a failed flush is repeated; after the last one the next event triggers a flush. */
 const FLUSH_PAUSES_MS = [1 * SECOND_MS, 4 * SECOND_MS];
 
-/** A write without an answer for so long is taken for lost, and made again under its own name. */
+/** A write that has no answer after this long counts as lost, and is repeated under its own name. */
 const WRITE_LOST_MS = 15 * SECOND_MS;
 
-/** After the platform's daily limit was met, the next try comes so much later. */
+/** How long to wait for the next try once the platform's daily limit is reached. */
 const LIMITED_MS = MINUTE_MS;
 
-/** The window when only drops are to be written. */
+/** The level whose window is used when only drops are to be written. */
 const DROPS_LEVEL = 3;
 
 /**
@@ -105,7 +105,7 @@ async function flushAfter(buffer, me, sink, waitMs) {
 }
 
 /**
- * Flushes, and outlives a short disturbance of the database: perhaps no other event comes for a long time.
+ * Flushes, and repeats what fails in a short outage of the database: the next event may come a long time later.
  * @param {EventBuffer} buffer @param {Sink} sink
  */
 async function flushAll(buffer, sink) {
@@ -261,11 +261,11 @@ async function append(buffer, batch, db) {
         .prepare("select instr(writes, ?2) as held from event_log where id = ?1")
         .bind(batch.id, batch.name)
         .first("held");
-      // Sorted meanwhile: whether the first try was in it cannot be known, and nothing may count twice.
+      // The row was sorted meanwhile: whether the first try was in it is unknown, and nothing may count twice.
       if (held === null || held === 0) buffer.dropped.busy += batch.n;
       return;
     }
-    // Nothing of this batch is stored, its row was sorted already (this place's clock is slow): into a later one.
+    // Nothing of this batch is stored: its row was already sorted, as this machine's clock is slow. Use a later row.
     batch.tried = false;
     const sorted = await db.prepare("select value ->> 'sorted' as id from meta where key = 'state'").first("id");
     buffer.logId = Number(sorted) + 1;

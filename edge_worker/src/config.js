@@ -28,7 +28,7 @@ const FIRST_LINKS = 500;
 const MOST_LINKS = 5_000;
 const MOST_MISSING = 1_000;
 
-/** Reads of single links: so many at once, and so many a second on average; random codes get no further. */
+/** Most reads of single links, at once and per second on average: what bounds the reads that random codes can cause. */
 const READS_BURST = 20;
 const READS_PER_S = 2;
 

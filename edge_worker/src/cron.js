@@ -61,7 +61,7 @@ export async function tick(db, env, now) {
   try {
     if ((await sort(run)) && (await fold(run)) && (await close(run))) await noteLevel(run);
   } catch (error) {
-    // The push goes out all the same, and says so.
+    // The push is sent nevertheless, and reports it.
     failure = `cron: ${String(error)}`;
     console.error(failure);
     Object.assign(run, await begin(db, now));
@@ -136,8 +136,8 @@ async function sort(run) {
     dropped: addDrops(state.dropped, taken.drops),
   };
   const done = await advance(run, next, [
-    // A late write may have been appended since this was read: then all of it waits for the next run.
-    // The total length of the write names shows it.
+    // A write may have been appended since this was read, which the total length of the write names shows: then
+    // everything waits for the next run.
     failWhen(db, "(select coalesce(sum(length(writes)), 0) from event_log where id <= ?) <> ?", [last, taken.names]),
     ...sortStatements(db, last),
   ]);

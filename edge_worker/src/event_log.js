@@ -15,7 +15,7 @@ export const firstIdAt = (at) => Math.floor(at / MINUTE_MS) * SLOTS;
 /** @param {number} id @returns {number} epoch ms at which its minute begins */
 export const minuteOf = (id) => Math.floor(id / SLOTS) * MINUTE_MS;
 
-/** A name and a comma: the column `writes` grows by so many characters a write, and so counts the writes too. */
+/** Characters that a write adds to the column `writes`, a name and a comma: its length also counts the writes. */
 const WRITE_NAME_CHARS = 9;
 
 /** @returns {string} a random name for one write, for the column `writes` */
@@ -74,7 +74,7 @@ export function readLines(lines) {
   try {
     return JSON.parse(`[${lines.slice(0, -1).replaceAll("\n", ",")}]`);
   } catch {
-    // Only what something else has written to gets here: what is whole in it counts all the same.
+    // Only a row that something other than this worker has written to gets here; its complete lines still count.
     return lines
       .replace(/\n$/, "")
       .split("\n")

@@ -8,16 +8,16 @@ import { firstIdAt, readLines, writesIn } from "./event_log.js";
 import { addLines, dayKey, daysOf, emptySums } from "./fold.js";
 import { MINUTE_MS } from "./time.js";
 
-/** A page: about 2 ms of CPU in a new isolate … */
+/** Characters of a page: about 2 ms of CPU in a new isolate. */
 export const PAGE_CHARS = 64_000;
-/** … and what of it a run folds at the most: targets and days, and the size of what is stored of them already. */
+/** What of a page one run folds at the most: days of targets, and characters that are stored of these already. */
 const PAGE_DAYS = 60;
 const PAGE_STORED_CHARS = 60_000;
 
-/** So much is sorted at once, about 18,000 events: 0.1 s in the database, and 5 rows read an event. */
+/** Characters that are sorted at once, about 18,000 events: 0.1 s in the database, and 5 rows read an event. */
 const SORT_CHARS = 2_000_000;
 
-/** A row of the event log takes events during its minute; this much later its writes are done. */
+/** Grace after a row's minute, during which it takes events, before its writes count as done. */
 export const SETTLED_MS = MINUTE_MS;
 
 /**
@@ -93,7 +93,7 @@ const SORT =
   "select e.value as line, case when e.type = 'array' then e.value ->> 0 end as target, event_log.id as id, " +
   `e.key as i from event_log, json_each(${ARRAY}) e where event_log.id <= ?1 and json_valid(${ARRAY}))) group by page`;
 
-// Only what something else has written to: what is whole in it counts all the same.
+// Rows that something other than this worker has written to; their complete lines still count.
 const KEEP_BROKEN =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + row_number() over (order by id), lines from event_log ` +
   `where id <= ?1 and not json_valid(${ARRAY})`;

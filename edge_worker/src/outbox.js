@@ -12,7 +12,7 @@ const CLOSING_PARTS = 15;
 /** Report periods end 30 days back; a few more for the service's clock. */
 export const DAYS_KEPT = 35;
 
-/** A part that was not acknowledged for so long is given up. */
+/** How long a part waits for its acknowledgement before it is given up. */
 export const PARTS_KEPT_MS = 35 * DAY_MS;
 
 // ?1 id, ?2 made_at, ?3 day, ?4 date, ?5 as_of, ?6 final, ?7 hours (JSON), ?8 refused hours (JSON), ?9 last hour

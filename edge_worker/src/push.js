@@ -10,7 +10,7 @@ export const PUSH_CHARS = 240_000;
 const TIMEOUT_MS = 15 * SECOND_MS;
 const ERROR_CHARS = 200;
 
-/** With nothing to send the hourly push waits so long for the hour to be closed, then goes all the same. */
+/** How long an hourly push with nothing to send waits for the hour to be closed before it is sent empty. */
 export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
 
 /**

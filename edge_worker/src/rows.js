@@ -22,9 +22,9 @@ export function pagesOf(items) {
   return pages.map((page) => `[${page.join(",")}]`);
 }
 
-/** A list of hashes that would grow past this is made distinct … */
+/** A list of hashes that would grow beyond these characters is made distinct. */
 const LIST_CHARS = 1_500_000;
-/** … and takes no more past this (170,000 visitors an hour), so that it stays under the platform's 2 MB for a value. */
+/** Beyond these (170,000 visitors an hour) it takes no more: it stays under the platform's 2 MB for a value. */
 const MOST_LIST_CHARS = 1_900_000;
 
 // Lists are put together as text: looking into them would read a row for each hash, at every page of an hour. So a

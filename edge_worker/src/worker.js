@@ -181,7 +181,7 @@ function answer(request, env, ctx, url, now) {
     return new Response(null, { status: 404, headers: NO_STORE });
   }
   if (url.hostname === config.host) return answerLink(request, env, ctx, url);
-  // A new isolate that knows nothing: a link's visitor may come again; anything else belongs to the site.
+  // A new isolate without any configuration: a link's visitor is asked to retry; anything else goes to the site.
   if (config.readAt === 0 && CODE.test(url.pathname.slice(1))) {
     return new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
   }
@@ -199,7 +199,7 @@ export default {
   },
 
   async scheduled(event, env) {
-    // A late cron does the work of its own time; the clock is never behind it.
+    // Not as of a time before the scheduled one, which this machine's clock may be behind.
     await tick(env.DB, env, Math.max(Date.now(), event.scheduledTime));
   },
 };
