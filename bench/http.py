@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from bench.figures import Row
 from bench.load import load, request
 from bench.service import NOW, add_account, add_user
-from edge_worker.service import open_service
+from edge_worker.harness.service import open_service
 from svc.clock import DAY_MS, HOUR_MS, day_text
 from svc.config import StoreConfig
 from svc.ids import digest, new_id, new_secret
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from bench.load import Load
-    from edge_worker.service import Service
+    from edge_worker.harness.service import Service
 
 _TARGETS = 50
 _LINKS = 1_000

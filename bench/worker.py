@@ -15,15 +15,22 @@ import trio
 
 from bench.figures import Row
 from bench.runtime import BUNDLE, open_bare
-from edge_worker.node import node_command
-from edge_worker.test.field import CHROME, LINK_HOST, SITE_HOST, SITE_PATH, Field, open_field
+from edge_worker.harness.installed import (
+    CHROME,
+    LINK_HOST,
+    SITE_HOST,
+    SITE_PATH,
+    InstalledWorker,
+    open_installed_worker,
+)
+from edge_worker.tools.node import node_command
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bench.runtime import Bare
 
-CRON_CPU = Path(__file__).parents[1] / "edge_worker" / "cron_cpu.js"
+CRON_CPU = Path(__file__).parents[1] / "edge_worker/tools/cron_cpu.js"
 CONNECTIONS = 32
 REQUESTS = 6_000
 ROUNDS = 5
@@ -87,18 +94,18 @@ async def rows_written() -> AsyncIterator[Row]:
 
 async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
     """Rows written by the flushes of so many events, and by the crons that fold, close and push them."""
-    async with open_field(BUNDLE, requests=None, rows_read=None, rows_written=None) as field:
+    async with open_installed_worker(BUNDLE, requests=None, rows_read=None, rows_written=None) as worker:
         links = {f"link:code{n}": {"target": f"lnk_{n}", "url": "https://a.example/"} for n in range(TARGETS)}
-        await field.configure(links)
-        before = await _written(field)
-        await _at_rate(field, rate, seconds)
-        await field.emulator.settled()
-        flushed = await _written(field) - before
-        now = await field.clock(0)
+        await worker.configure(links)
+        before = await _written(worker)
+        await _at_rate(worker, rate, seconds)
+        await worker.emulator.settled()
+        flushed = await _written(worker) - before
+        now = await worker.clock(0)
         at = now - now % 3_600_000 + 3_600_000 + 4 * 60_000
-        await field.clock((at - now) / 1000)
-        await field.crons_until_quiet(at)
-        return flushed, await _written(field) - before - flushed
+        await worker.clock((at - now) / 1000)
+        await worker.crons_until_quiet(at)
+        return flushed, await _written(worker) - before - flushed
 
 
 async def cron_runs() -> AsyncIterator[Row]:
@@ -158,9 +165,9 @@ async def _kept(bare: Bare) -> int:
     return int((await bare.sql(f"select {lines} as n from event_log"))[0]["n"] or 0)
 
 
-async def _at_rate(field: Field, rate: int, seconds: int) -> None:
+async def _at_rate(worker: InstalledWorker, rate: int, seconds: int) -> None:
     """Clicks at a fixed rate over all links, from one connection for each 50 a second."""
-    port = int(field.emulator.edge.rsplit(":", 1)[1])
+    port = int(worker.emulator.edge.rsplit(":", 1)[1])
     connections = max(1, rate // 50)
     began = trio.current_time()
 
@@ -187,8 +194,8 @@ async def _exchange(stream: trio.SocketStream, request: bytes) -> None:
         raise AssertionError(f"the edge answered {answer!r}")
 
 
-async def _written(field: Field) -> int:
-    usage = (await field.emulator.state())["accounts"][field.customer.account_id]["usage"]
+async def _written(worker: InstalledWorker) -> int:
+    usage = (await worker.emulator.state())["accounts"][worker.customer.account_id]["usage"]
     return sum(day["rows_written"] for day in usage.values())
 
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from edge_worker.emulator.process import open_emulator
-from edge_worker.node import node_command
-from edge_worker.service import Service, eventually, open_service
-from edge_worker.traffic import DESKTOP_CHROME, Hit, Tally, clicks, views
+from edge_worker.harness.service import Service, eventually, open_service
+from edge_worker.harness.visitors import DESKTOP_CHROME, Hit, Tally, clicks, views
+from edge_worker.tools.node import node_command
 
 if TYPE_CHECKING:
     import httpx
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SITE_HOST = "shop.example"
 LINK_HOST = "go.shop.example"
-BROWSER = Path(__file__).parent / "browser.js"
+BROWSER = Path(__file__).parent / "tools/browser.js"
 PERIODS = ("today", "7d", "30d")
 BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
 _HOUR_S = 3_600

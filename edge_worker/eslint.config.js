@@ -34,7 +34,5 @@ export default [
     files: ["emulator/js/*.js"],
     languageOptions: { globals: { ...globals.serviceworker, __SETTINGS__: "readonly" } },
   },
-  { files: ["*.js", "test/**/*.js"], languageOptions: { globals: globals.node } },
-  // What it hands to page.evaluate runs in the page.
-  { files: ["browser.js"], languageOptions: { globals: { history: "readonly" } } },
+  { files: ["*.js", "tools/*.js", "test/*.js"], languageOptions: { globals: globals.node } },
 ];

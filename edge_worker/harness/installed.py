@@ -17,6 +17,7 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from edge_worker.emulator.process import Customer, Emulator, Visit, open_emulator
+from edge_worker.harness.visitors import DESKTOP_CHROME
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -28,9 +29,7 @@ RIGHTS = ("Workers Scripts Write", "D1 Write", "Workers Routes Write", "Account 
 SCRIPT = "svc-edge"
 SITE_HOST, LINK_HOST = "shop.example.com", "go.example.com"
 SITE_PATH = "/ab3/x9k"
-CHROME = (
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
-)
+CHROME = DESKTOP_CHROME.user_agent
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 LONGEST_RUN_OF_CRONS = 2_000
 
@@ -108,7 +107,7 @@ async def open_receiver() -> AsyncIterator[Receiver]:
         stop.set()
 
 
-class Field:
+class InstalledWorker:
     """One installed worker. Times are epoch ms of the platform's clock."""
 
     def __init__(self, emulator: Emulator, receiver: Receiver, customer: Customer, client: httpx.AsyncClient) -> None:
@@ -237,7 +236,7 @@ class Field:
 
 
 @asynccontextmanager
-async def open_field(bundle: Path, **limits: int | None) -> AsyncIterator[Field]:
+async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIterator[InstalledWorker]:
     """An emulator with one account, in which the worker is installed."""
     async with (
         open_receiver() as receiver,
@@ -247,7 +246,7 @@ async def open_field(bundle: Path, **limits: int | None) -> AsyncIterator[Field]
         _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)
         headers = {"authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(base_url=emulator.api, headers=headers, trust_env=False, timeout=60) as client:
-            field = Field(emulator, receiver, customer, client)
-            await field.start_clock()
-            await field.install(bundle)
-            yield field
+            worker = InstalledWorker(emulator, receiver, customer, client)
+            await worker.start_clock()
+            await worker.install(bundle)
+            yield worker

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { buildSnippet, buildWorker, schemaStatements, writeBundle } from "../build.js";
+import { buildSnippet, buildWorker, schemaStatements, writeBundle } from "../tools/build.js";
 import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
 // rule S2

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edge_worker.node import node_command
-
-from .field import Field, open_field
+from edge_worker.harness.installed import InstalledWorker, open_installed_worker
+from edge_worker.tools.node import node_command
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -22,12 +21,12 @@ EDGE_WORKER = Path(__file__).parents[1]
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The worker, built from what is in the tree now."""
     folder = tmp_path_factory.mktemp("bundle")
-    subprocess.run(node_command(EDGE_WORKER / "build.js", folder), check=True)
+    subprocess.run(node_command(EDGE_WORKER / "tools/build.js", folder), check=True)
     return folder
 
 
 @pytest.fixture
-async def field(bundle: Path) -> AsyncIterator[Field]:
+async def worker(bundle: Path) -> AsyncIterator[InstalledWorker]:
     """An emulated platform with the worker installed, and the service's end of its push."""
-    async with open_field(bundle) as made:
+    async with open_installed_worker(bundle) as made:
         yield made

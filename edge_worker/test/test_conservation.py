@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from .field import CHROME, DAY_MS, HOUR_MS, LINK_HOST, MINUTE_MS, SITE_HOST, SITE_PATH, VOCABULARY, Field, accepted
+from edge_worker.harness.installed import (
+    CHROME,
+    DAY_MS,
+    HOUR_MS,
+    LINK_HOST,
+    MINUTE_MS,
+    SITE_HOST,
+    SITE_PATH,
+    VOCABULARY,
+    InstalledWorker,
+    accepted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +67,7 @@ class Expected:
         }  # fmt: skip
 
 
-async def burst(field: Field, expected: Expected, chance: random.Random, events: int, at: int) -> None:
+async def burst(worker: InstalledWorker, expected: Expected, chance: random.Random, events: int, at: int) -> None:
     """So many events at once, over several connections to the edge, all within the hour of `at`."""
 
     def requests() -> Iterator[tuple[str, str, str, int, bool]]:
@@ -69,7 +80,7 @@ async def burst(field: Field, expected: Expected, chance: random.Random, events:
 
     todo = requests()
 
-    port = int(field.emulator.edge.rsplit(":", 1)[1])
+    port = int(worker.emulator.edge.rsplit(":", 1)[1])
 
     async def connection() -> None:
         # By hand, because a client library takes longer than the worker. These answers have no body.
@@ -92,24 +103,24 @@ async def burst(field: Field, expected: Expected, chance: random.Random, events:
     async with trio.open_nursery() as nursery:
         for _ in range(CONNECTIONS):
             nursery.start_soon(connection)
-    await field.emulator.settled()
+    await worker.emulator.settled()
 
 
 @pytest.mark.rule("W2")
 @pytest.mark.rule("W3")
 @pytest.mark.rule("W5")
 @pytest.mark.timeout(1_800)
-async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(field: Field) -> None:
+async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(worker: InstalledWorker) -> None:
     chance = random.Random(20261121)
     expected = Expected()
-    receiver = field.receiver
-    await field.configure(
+    receiver = worker.receiver
+    await worker.configure(
         {f"link:code{i}": {"target": f"lnk_{i}", "url": f"https://example.net/{i}"} for i in range(LINKS)}
     )
-    real = await field.clock(0)
+    real = await worker.clock(0)
     midnight = real - real % DAY_MS + DAY_MS
-    await field.clock((midnight - real) / 1000)
-    await field.cron(midnight)
+    await worker.clock((midnight - real) / 1000)
+    await worker.cron(midnight)
 
     def done_but_lost(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         receiver.apply(body)
@@ -123,15 +134,15 @@ async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(fie
     for day in range(DAYS):
         for hour in BURST_HOURS:
             at = midnight + day * DAY_MS + hour * HOUR_MS + 2 * MINUTE_MS
-            await field.clock((at - real) / 1000 - 30)
-            await burst(field, expected, chance, EVENTS // (DAYS * len(BURST_HOURS)), at)
+            await worker.clock((at - real) / 1000 - 30)
+            await burst(worker, expected, chance, EVENTS // (DAYS * len(BURST_HOURS)), at)
             receiver.answers += [done_but_lost, done_twice]
             next_at = at + HOUR_MS + 2 * MINUTE_MS
-            await field.clock((next_at - real) / 1000)
-            await field.crons_until_quiet(next_at)
+            await worker.clock((next_at - real) / 1000)
+            await worker.crons_until_quiet(next_at)
     at = midnight + DAYS * DAY_MS + 20 * MINUTE_MS
-    await field.clock((at - real) / 1000)
-    await field.crons_until_quiet(at)
+    await worker.clock((at - real) / 1000)
+    await worker.crons_until_quiet(at)
 
     assert sum(expected.views.values()) + sum(expected.bots.values()) == EVENTS // 9 * 9
     assert receiver.hours == expected.hours()
@@ -140,8 +151,8 @@ async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(fie
         key: len(people) for key, people in expected.day_people.items()
     }
     assert sum(counts[0] + counts[1] for counts in days.values()) == EVENTS // 9 * 9
-    assert (await field.state())["dropped"] == dict.fromkeys(VOCABULARY["drop_reasons"], 0)
-    account = (await field.emulator.state())["accounts"][field.customer.account_id]
+    assert (await worker.state())["dropped"] == dict.fromkeys(VOCABULARY["drop_reasons"], 0)
+    account = (await worker.emulator.state())["accounts"][worker.customer.account_id]
     assert max(usage["rows_written"] for usage in account["usage"].values()) < ROWS_A_DAY
     assert max(usage["rows_read"] for usage in account["usage"].values()) < ROWS_READ_A_DAY
     assert account["scripts"]["svc-edge"]["max_d1_queries"] <= 50

@@ -6,7 +6,16 @@ import json
 
 import pytest
 
-from .field import CHROME, DAY_MS, HOUR_MS, LINK_HOST, MINUTE_MS, SITE_HOST, SITE_PATH, Field
+from edge_worker.harness.installed import (
+    CHROME,
+    DAY_MS,
+    HOUR_MS,
+    LINK_HOST,
+    MINUTE_MS,
+    SITE_HOST,
+    SITE_PATH,
+    InstalledWorker,
+)
 
 IPHONE = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
@@ -20,29 +29,29 @@ def next_hour(now: int) -> int:
 
 
 @pytest.mark.rule("W1")
-async def test_the_first_cron_confirms_the_upload_with_nothing_to_send(field: Field) -> None:
-    await field.cron(await field.clock(0))
-    (push,) = field.receiver.pushes
+async def test_the_first_cron_confirms_the_upload_with_nothing_to_send(worker: InstalledWorker) -> None:
+    await worker.cron(await worker.clock(0))
+    (push,) = worker.receiver.pushes
     assert (push["install"], push["parts"], push["queue"], push["error"]) == ("install-1", [], 0, None)
 
 
 @pytest.mark.rule("W2")
 @pytest.mark.rule("W3")
-async def test_views_bots_and_visitors_reach_the_service_by_hour_and_day(field: Field) -> None:
-    now = await field.clock(0)
-    await field.cron(now)
+async def test_views_bots_and_visitors_reach_the_service_by_hour_and_day(worker: InstalledWorker) -> None:
+    now = await worker.clock(0)
+    await worker.cron(now)
     for page, ip in [("/", "192.0.2.1"), ("/a?x=1", "192.0.2.1"), ("/a", "2001:db8::2"), ("/admin/x", "192.0.2.9")]:
-        assert (await field.view(page, ip=ip)).status == 204
-    await field.view(ua="curl/8.5.0")
-    await field.emulator.settled()
-    at = await field.crons_until_quiet(next_hour(now))
+        assert (await worker.view(page, ip=ip)).status == 204
+    await worker.view(ua="curl/8.5.0")
+    await worker.emulator.settled()
+    at = await worker.crons_until_quiet(next_hour(now))
     hour, day = now - now % HOUR_MS, now - now % DAY_MS
-    assert field.receiver.hours == {("site_a", hour): (3, 1, 2)}
-    assert list(field.receiver.days.values()) == [(3, 1, 2)]
-    at = await field.crons_until_quiet(day + DAY_MS + 11 * MINUTE_MS)
-    assert list(field.receiver.days.values()) == [(3, 1, 2)]
-    assert len(field.receiver.finals) == 1
-    rows = await field.sql("select totals from day")
+    assert worker.receiver.hours == {("site_a", hour): (3, 1, 2)}
+    assert list(worker.receiver.days.values()) == [(3, 1, 2)]
+    at = await worker.crons_until_quiet(day + DAY_MS + 11 * MINUTE_MS)
+    assert list(worker.receiver.days.values()) == [(3, 1, 2)]
+    assert len(worker.receiver.finals) == 1
+    rows = await worker.sql("select totals from day")
     totals = json.loads(rows[0]["totals"])
     assert totals["visitors"] == 2
     assert totals["pages"] == {"/": 1, "/a": 2}
@@ -51,16 +60,16 @@ async def test_views_bots_and_visitors_reach_the_service_by_hour_and_day(field: 
 
 
 @pytest.mark.rule("L5")
-async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(field: Field) -> None:
+async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(worker: InstalledWorker) -> None:
     rules = [
         {"countries": ["FR", "BE"], "devices": ["mobile"], "url": "https://example.net/fr-mobile"},
         {"countries": ["FR"], "url": "https://example.net/fr"},
         {"devices": ["mobile"], "url": "https://example.net/mobile"},
     ]
-    await field.configure({"link:abc": {"target": "lnk_a", "url": "https://example.net/x?y=1#z", "rules": rules}})
+    await worker.configure({"link:abc": {"target": "lnk_a", "url": "https://example.net/x?y=1#z", "rules": rules}})
 
     async def target(ua: str, country: str, query: str = "") -> str:
-        visit = await field.click(f"abc{query}", ua=ua, cf={"country": country})
+        visit = await worker.click(f"abc{query}", ua=ua, cf={"country": country})
         assert visit.status == 302
         assert visit.headers["cache-control"] == "no-store"
         return visit.headers["location"]
@@ -71,13 +80,13 @@ async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(field: Fie
     assert await target(CHROME, "DE") == "https://example.net/x?y=1#z"
     assert await target(CHROME, "DE", "?q") == "https://example.net/x?y=1#z"
     assert await target("curl/8.5.0", "DE", "?q") == "https://example.net/x?y=1#z"
-    head = await field.click("abc", method="HEAD")
+    head = await worker.click("abc", method="HEAD")
     assert (head.status, head.headers["location"]) == (302, "https://example.net/x?y=1#z")
-    await field.click("abc", headers={"sec-purpose": "prefetch"})
-    await field.emulator.settled()
-    now = await field.clock(0)
-    await field.crons_until_quiet(next_hour(now))
-    totals = json.loads((await field.sql("select totals from day where target = 'lnk_a'"))[0]["totals"])
+    await worker.click("abc", headers={"sec-purpose": "prefetch"})
+    await worker.emulator.settled()
+    now = await worker.clock(0)
+    await worker.crons_until_quiet(next_hour(now))
+    totals = json.loads((await worker.sql("select totals from day where target = 'lnk_a'"))[0]["totals"])
     assert (totals["views"], sum(totals["bots"].values())) == (5, 3)
     assert totals["sources"] == {"": 4, "qr": 1}
     assert totals["bots"] == {"list": 1, "head": 1, "prefetch": 1}
@@ -85,12 +94,12 @@ async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(field: Fie
     assert totals["countries"] == {"FR": 2, "DE": 3}
 
 
-async def test_what_is_not_ours_goes_to_the_site_and_what_is_not_there_is_404(field: Field) -> None:
-    await field.emulator.add_page(SITE_HOST, f"{SITE_PATH}-shoes", "<p>shoes</p>")
-    assert "shoes" in (await field.emulator.visit(SITE_HOST, f"{SITE_PATH}-shoes")).body
+async def test_what_is_not_ours_goes_to_the_site_and_what_is_not_there_is_404(worker: InstalledWorker) -> None:
+    await worker.emulator.add_page(SITE_HOST, f"{SITE_PATH}-shoes", "<p>shoes</p>")
+    assert "shoes" in (await worker.emulator.visit(SITE_HOST, f"{SITE_PATH}-shoes")).body
     for host, path in [(LINK_HOST, "/nothing-here"), (LINK_HOST, "/"), (LINK_HOST, "/a/b"), (SITE_HOST, SITE_PATH)]:
-        assert (await field.emulator.visit(host, path)).status == 404
-    script = await field.emulator.visit(SITE_HOST, f"{SITE_PATH}/k3f.js")
+        assert (await worker.emulator.visit(host, path)).status == 404
+    script = await worker.emulator.visit(SITE_HOST, f"{SITE_PATH}/k3f.js")
     assert script.headers["content-type"].startswith("text/javascript")
     assert script.headers["cache-control"] == "public, max-age=86400"
     assert SITE_PATH in script.body
@@ -98,9 +107,9 @@ async def test_what_is_not_ours_goes_to_the_site_and_what_is_not_there_is_404(fi
 
 
 @pytest.mark.rule("W4")
-async def test_a_beacon_that_is_not_ours_is_dropped_as_invalid(field: Field) -> None:
-    bad = await field.emulator.visit(SITE_HOST, SITE_PATH, method="POST", body="hello", headers={"user-agent": CHROME})
-    foreign = await field.emulator.visit(
+async def test_a_beacon_that_is_not_ours_is_dropped_as_invalid(worker: InstalledWorker) -> None:
+    bad = await worker.emulator.visit(SITE_HOST, SITE_PATH, method="POST", body="hello", headers={"user-agent": CHROME})
+    foreign = await worker.emulator.visit(
         SITE_HOST,
         SITE_PATH,
         method="POST",
@@ -108,9 +117,9 @@ async def test_a_beacon_that_is_not_ours_is_dropped_as_invalid(field: Field) -> 
         headers={"user-agent": CHROME, "origin": "https://evil.example"},
     )
     assert (bad.status, foreign.status) == (204, 204)
-    await field.view()
-    await field.emulator.settled()
-    now = await field.clock(0)
-    await field.crons_until_quiet(next_hour(now))
-    assert (await field.state())["dropped"]["invalid"] == 2
-    assert list(field.receiver.days.values()) == [(1, 0, 1)]
+    await worker.view()
+    await worker.emulator.settled()
+    now = await worker.clock(0)
+    await worker.crons_until_quiet(next_hour(now))
+    assert (await worker.state())["dropped"]["invalid"] == 2
+    assert list(worker.receiver.days.values()) == [(1, 0, 1)]

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from edge_worker.node import node_command
-
-from .field import CHROME, SITE_HOST, SITE_PATH, Field
-from .test_count import next_hour
+from edge_worker.harness.installed import CHROME, SITE_HOST, SITE_PATH, InstalledWorker
+from edge_worker.test.test_count import next_hour
+from edge_worker.tools.node import node_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BROWSER = Path(__file__).parents[1] / "browser.js"
+BROWSER = Path(__file__).parents[1] / "tools/browser.js"
 BROWSER_LIMIT_S = 90
 AHEAD = json.dumps({"prerender": [{"source": "list", "urls": ["/two"], "eagerness": "immediate"}]})
 # A page that is prerendered tells so to the one that is shown, after its snippet has run.
@@ -25,10 +24,10 @@ NOTE = "if (document.prerendering) localStorage.prerendered = 1"
 SENT = f"performance.getEntriesByName('http://{SITE_HOST}{SITE_PATH}').length >= "
 
 
-async def drive(field: Field, steps: Sequence[dict[str, Any]], *, driven: bool = False) -> dict[str, Any]:
+async def drive(worker: InstalledWorker, steps: Sequence[dict[str, Any]], *, driven: bool = False) -> dict[str, Any]:
     """Lets a browser take the steps on the emulated edge."""
     order = {
-        "host_rules": f"MAP * 127.0.0.1:{field.emulator.edge.rsplit(':', 1)[1]}",
+        "host_rules": f"MAP * 127.0.0.1:{worker.emulator.edge.rsplit(':', 1)[1]}",
         "user_agent": CHROME, "driven": driven, "steps": steps,
     }  # fmt: skip
     with trio.fail_after(BROWSER_LIMIT_S):
@@ -38,35 +37,37 @@ async def drive(field: Field, steps: Sequence[dict[str, Any]], *, driven: bool =
 
 
 async def site(
-    field: Field, bundle: Path, policy: str = "script-src 'unsafe-inline' 'self'; connect-src 'self'"
+    worker: InstalledWorker, bundle: Path, policy: str = "script-src 'unsafe-inline' 'self'; connect-src 'self'"
 ) -> None:
     """The customer's pages, with the snippet inline, and with the script tag below /tag; /ahead prerenders /two."""
     code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)
     head = f'<!doctype html><title>shop</title><meta http-equiv="content-security-policy" content="{policy}">'
     page = f'{head}<script>{code}</script><a id="go" href="/two">go</a>'
     for path in ("/", "/two"):
-        await field.emulator.add_page(SITE_HOST, path, f"{page}<script>{NOTE}</script>")
-    await field.emulator.add_page(SITE_HOST, "/ahead", f'{page}<script type="speculationrules">{AHEAD}</script>')
-    await field.emulator.add_page(SITE_HOST, "/favicon.ico", "")  # a browser with a window asks for it
-    await field.emulator.add_page(SITE_HOST, "/tag", f'{head}<script src="{SITE_PATH}/k3f.js" defer></script>')
+        await worker.emulator.add_page(SITE_HOST, path, f"{page}<script>{NOTE}</script>")
+    await worker.emulator.add_page(SITE_HOST, "/ahead", f'{page}<script type="speculationrules">{AHEAD}</script>')
+    await worker.emulator.add_page(SITE_HOST, "/favicon.ico", "")  # a browser with a window asks for it
+    await worker.emulator.add_page(SITE_HOST, "/tag", f'{head}<script src="{SITE_PATH}/k3f.js" defer></script>')
 
 
-async def counted(field: Field) -> dict[str, Any]:
+async def counted(worker: InstalledWorker) -> dict[str, Any]:
     """The day's totals, with its visitors so far."""
-    await field.emulator.settled()
-    now = await field.clock(0)
-    await field.cron(next_hour(now))
-    rows = await field.sql("select totals from day")
-    visitors = await field.sql("select count(distinct list.value) as visitors from hour, json_each(hour.visitors) list")
+    await worker.emulator.settled()
+    now = await worker.clock(0)
+    await worker.cron(next_hour(now))
+    rows = await worker.sql("select totals from day")
+    visitors = await worker.sql(
+        "select count(distinct list.value) as visitors from hour, json_each(hour.visitors) list"
+    )
     return {**(json.loads(rows[0]["totals"]) if rows else {}), **visitors[0]}
 
 
 @pytest.mark.rule("S2")
 @pytest.mark.rule("W2")
-async def test_each_page_that_is_shown_is_one_view(field: Field, bundle: Path) -> None:
-    await site(field, bundle)
+async def test_each_page_that_is_shown_is_one_view(worker: InstalledWorker, bundle: Path) -> None:
+    await site(worker, bundle)
     answer = await drive(
-        field,
+        worker,
         [
             {"goto": f"http://{SITE_HOST}/?utm_source=News&token=secret"},
             {"push_state": "/a"},
@@ -82,7 +83,7 @@ async def test_each_page_that_is_shown_is_one_view(field: Field, bundle: Path) -
     )
     assert answer["steps"][-1] == ",0,0"
     assert answer["console"] == []
-    totals = await counted(field)
+    totals = await counted(worker)
     assert totals["pages"] == {"/": 1, "/a": 3, "/b": 1, "/two": 1, "/tag": 1}
     assert totals["sources"] == {"news": 1, "(internal)": 5, "": 1}
     assert (totals["views"], totals["bots"], totals["visitors"]) == (7, {}, 1)
@@ -90,17 +91,17 @@ async def test_each_page_that_is_shown_is_one_view(field: Field, bundle: Path) -
 
 
 @pytest.mark.rule("S2")
-async def test_a_prerendered_page_that_is_never_shown_is_no_view(field: Field, bundle: Path) -> None:
-    await site(field, bundle)
-    await drive(field, [{"goto": f"http://{SITE_HOST}/ahead"}, {"until": "localStorage.prerendered"}, {"idle": True}])
-    assert (await counted(field))["pages"] == {"/ahead": 1}
+async def test_a_prerendered_page_that_is_never_shown_is_no_view(worker: InstalledWorker, bundle: Path) -> None:
+    await site(worker, bundle)
+    await drive(worker, [{"goto": f"http://{SITE_HOST}/ahead"}, {"until": "localStorage.prerendered"}, {"idle": True}])
+    assert (await counted(worker))["pages"] == {"/ahead": 1}
 
 
 @pytest.mark.rule("S2")
-async def test_a_prerendered_page_is_one_view_when_it_is_shown(field: Field, bundle: Path) -> None:
-    await site(field, bundle)
+async def test_a_prerendered_page_is_one_view_when_it_is_shown(worker: InstalledWorker, bundle: Path) -> None:
+    await site(worker, bundle)
     answer = await drive(
-        field,
+        worker,
         [
             {"goto": f"http://{SITE_HOST}/ahead"},
             {"until": "localStorage.prerendered"},
@@ -110,14 +111,16 @@ async def test_a_prerendered_page_is_one_view_when_it_is_shown(field: Field, bun
         ],
     )
     assert answer["steps"][-1] is True, "the click loaded the page once more"
-    assert (await counted(field))["pages"] == {"/ahead": 1, "/two": 1}
+    assert (await counted(worker))["pages"] == {"/ahead": 1, "/two": 1}
 
 
 @pytest.mark.rule("S2")
-async def test_going_back_is_one_view_whether_the_page_is_kept_or_loaded_again(field: Field, bundle: Path) -> None:
-    await site(field, bundle)
+async def test_going_back_is_one_view_whether_the_page_is_kept_or_loaded_again(
+    worker: InstalledWorker, bundle: Path
+) -> None:
+    await site(worker, bundle)
     answer = await drive(
-        field,
+        worker,
         [
             {"goto": f"http://{SITE_HOST}/"},
             {"evaluate": "void addEventListener('pageshow', (event) => { self.kept = event.persisted })"},
@@ -129,15 +132,15 @@ async def test_going_back_is_one_view_whether_the_page_is_kept_or_loaded_again(f
     )
     # A headless browser without a window loads the page again; every other one keeps it.
     kept = answer["steps"][4]
-    totals = await counted(field)
+    totals = await counted(worker)
     assert totals["pages"] == {"/": 2, "/two": 1}
     assert totals["sources"] == ({"": 2, "(internal)": 1} if kept else {"": 3})
 
 
-async def test_without_the_navigation_api_every_page_still_counts(field: Field, bundle: Path) -> None:
-    await site(field, bundle)
+async def test_without_the_navigation_api_every_page_still_counts(worker: InstalledWorker, bundle: Path) -> None:
+    await site(worker, bundle)
     await drive(
-        field,
+        worker,
         [
             {"before_load": "Object.defineProperty(window, 'navigation', {value: undefined})"},
             {"goto": f"http://{SITE_HOST}/two"},
@@ -147,20 +150,20 @@ async def test_without_the_navigation_api_every_page_still_counts(field: Field, 
             {"until": f"{SENT}3"},
         ],
     )
-    assert (await counted(field))["pages"] == {"/two": 1, "/a": 1, "/b": 1}
+    assert (await counted(worker))["pages"] == {"/two": 1, "/a": 1, "/b": 1}
 
 
-async def test_a_browser_without_beacons_gets_no_error(field: Field, bundle: Path) -> None:
-    await site(field, bundle)
+async def test_a_browser_without_beacons_gets_no_error(worker: InstalledWorker, bundle: Path) -> None:
+    await site(worker, bundle)
     answer = await drive(
-        field,
+        worker,
         [{"before_load": "navigator.sendBeacon = undefined"}, {"goto": f"http://{SITE_HOST}/two"}, {"idle": True}],
     )
     assert answer["console"] == []
 
 
-async def test_a_driven_browser_is_a_bot_and_says_why(field: Field, bundle: Path) -> None:
-    await site(field, bundle)
-    await drive(field, [{"goto": f"http://{SITE_HOST}/two"}, {"idle": True}], driven=True)
-    totals = await counted(field)
+async def test_a_driven_browser_is_a_bot_and_says_why(worker: InstalledWorker, bundle: Path) -> None:
+    await site(worker, bundle)
+    await drive(worker, [{"goto": f"http://{SITE_HOST}/two"}, {"idle": True}], driven=True)
+    totals = await counted(worker)
     assert (totals["views"], totals["bots"]) == (0, {"webdriver": 1})

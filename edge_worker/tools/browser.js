@@ -1,5 +1,5 @@
 /**
- * Drives a real headless Chromium: `node browser.js`, with JSON on stdin and on stdout.
+ * Drives a real headless Chromium: `node tools/browser.js`, with JSON on stdin and on stdout.
  *
  * In:  {"host_rules": "MAP * 127.0.0.1:8787", "user_agent": "…", "driven": false, "steps": [
  *        {"goto": "http://shop.test/"}, {"push_state": "/a"}, {"replace_state": "/b"}, {"back": true},
@@ -45,7 +45,7 @@ async function findBrowser() {
  * @param {Record<string, any>} step
  * @returns {Promise<unknown>}
  */
-async function take(page, step) {
+async function runStep(page, step) {
   const [name, value] = Object.entries(step)[0] ?? [];
   switch (name) {
     case "goto":
@@ -58,9 +58,9 @@ async function take(page, step) {
       await page.goForward({ waitUntil: "load" });
       return null;
     case "push_state":
-      return page.evaluate((path) => history.pushState(null, "", path), value);
+      return page.evaluate((path) => /** @type {any} */ (globalThis).history.pushState(null, "", path), value);
     case "replace_state":
-      return page.evaluate((path) => history.replaceState(null, "", path), value);
+      return page.evaluate((path) => /** @type {any} */ (globalThis).history.replaceState(null, "", path), value);
     case "click":
       await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click(value)]);
       return null;
@@ -95,15 +95,15 @@ async function drive(order) {
     const page = await browser.newPage();
     page.setDefaultTimeout(STEP_MS);
     /** @type {string[]} */
-    const said = [];
+    const printed = [];
     /** @type {string[]} */
     const requests = [];
-    page.on("console", (message) => said.push(`${message.type()}: ${message.text()}`));
-    page.on("pageerror", (error) => said.push(`error: ${String(error)}`));
+    page.on("console", (message) => printed.push(`${message.type()}: ${message.text()}`));
+    page.on("pageerror", (error) => printed.push(`error: ${String(error)}`));
     page.on("request", (request) => requests.push(`${request.method()} ${request.url()}`));
     const steps = [];
-    for (const step of order.steps) steps.push(await take(page, step));
-    return { steps, console: said, requests };
+    for (const step of order.steps) steps.push(await runStep(page, step));
+    return { steps, console: printed, requests };
   } finally {
     await browser.close();
   }

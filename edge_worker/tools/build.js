@@ -1,6 +1,6 @@
 /**
- * Builds the worker: `node build.js FOLDER` writes svc-edge.js, snippet.js, vocabulary.json and manifest.json there.
- * The same input gives the same bytes on every machine.
+ * Builds the worker: `node tools/build.js FOLDER` writes svc-edge.js, snippet.js, vocabulary.json and manifest.json
+ * there. The same input gives the same bytes on every machine.
  */
 
 import { createHash } from "node:crypto";
@@ -10,14 +10,14 @@ import { fileURLToPath } from "node:url";
 
 import { build, transform } from "esbuild";
 
-import vocabulary from "./src/vocabulary.json" with { type: "json" };
+import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
-const here = dirname(fileURLToPath(import.meta.url));
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const TARGET = "es2022";
 
 /** @returns {Promise<string>} the snippet's code, with __PATH__ for the site's path */
 export async function buildSnippet() {
-  const source = readFileSync(join(here, "src/page/snippet.js"), "utf8");
+  const source = readFileSync(join(root, "src/page/snippet.js"), "utf8");
   const { code } = await transform(source, { minify: true, target: "es2020", legalComments: "none" });
   return code.trim().replace(/;$/, "");
 }
@@ -28,8 +28,8 @@ export async function buildSnippet() {
  */
 export async function buildWorker(snippet) {
   const { outputFiles } = await build({
-    entryPoints: [join(here, "src/worker.js")],
-    absWorkingDir: here,
+    entryPoints: [join(root, "src/worker.js")],
+    absWorkingDir: root,
     bundle: true,
     write: false,
     format: "esm",
@@ -44,7 +44,7 @@ export async function buildWorker(snippet) {
 
 /** @returns {string[]} the statements of src/schema.sql, in order; each ends there with ";" at the end of a line */
 export function schemaStatements() {
-  const text = readFileSync(join(here, "src/schema.sql"), "utf8").replace("__SCHEMA__", String(vocabulary.schema));
+  const text = readFileSync(join(root, "src/schema.sql"), "utf8").replace("__SCHEMA__", String(vocabulary.schema));
   return text
     .split(/;\s*(?:\n|$)/)
     .map((statement) => statement.trim())
@@ -67,14 +67,14 @@ export async function writeBundle(folder) {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "svc-edge.js"), worker);
   writeFileSync(join(folder, "snippet.js"), snippet);
-  writeFileSync(join(folder, "vocabulary.json"), readFileSync(join(here, "src/vocabulary.json")));
+  writeFileSync(join(folder, "vocabulary.json"), readFileSync(join(root, "src/vocabulary.json")));
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [, , folder] = process.argv;
   if (folder === undefined) {
-    console.error("usage: node build.js FOLDER");
+    console.error("usage: node tools/build.js FOLDER");
     process.exit(2);
   }
   await writeBundle(resolve(folder));

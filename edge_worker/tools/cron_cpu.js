@@ -1,5 +1,5 @@
 /**
- * What a cron run costs: `node cron_cpu.js WORK`, one of fold, close, push; prints the milliseconds it takes.
+ * What a cron run costs: `node tools/cron_cpu.js WORK`, one of fold, close, push; prints the milliseconds it takes.
  *
  * The worker's own code in an engine that has compiled nothing yet, on a real SQLite whose time is not counted, as the
  * database's is not on the platform. What the platform's client does to values, JSON both ways, is counted. Inside the
@@ -9,9 +9,9 @@
 import { DatabaseSync } from "node:sqlite";
 
 import { schemaStatements } from "./build.js";
-import { tick } from "./src/cron.js";
-import { encodeEvent, firstIdAt, newWriteName } from "./src/event_log.js";
-import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./src/time.js";
+import { tick } from "../src/cron.js";
+import { encodeEvent, firstIdAt, newWriteName } from "../src/event_log.js";
+import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "../src/time.js";
 
 const NOW = 20_000 * DAY_MS + 10 * HOUR_MS + 4 * MINUTE_MS;
 const ENV = { PUSH_URL: "http://service/push", WORKER_KEY: "key", BUNDLE: "b", INSTALL: "i", PUSH_MINUTE: "4" };

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from edge_worker.emulator.process import Customer, Emulator
-from edge_worker.service import eventually
+from edge_worker.harness.service import eventually
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock

@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from edge_worker.service import eventually
+from edge_worker.harness.service import eventually
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.config import Config, TimingConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edge_worker.service import eventually
+from edge_worker.harness.service import eventually
 
 ROUTES = "/zones/*/workers/routes"
 

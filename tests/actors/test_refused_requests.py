@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edge_worker.service import eventually
+from edge_worker.harness.service import eventually
 from svc.edge.tokens import WORKING_RIGHTS
 
 

@@ -19,7 +19,7 @@ import h2.config
 import h2.connection
 import trio
 
-from edge_worker.service import open_service
+from edge_worker.harness.service import open_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable

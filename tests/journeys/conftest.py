@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edge_worker.emulator.process import Customer, Emulator, open_emulator
-from edge_worker.service import Service, open_service
+from edge_worker.harness.service import Service, open_service
 from svc.config import StoreConfig
 
 ZONE = "shop.example"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edge_worker.service import open_service
+from edge_worker.harness.service import open_service
 from tests.journeys.conftest import settings_of
 
 

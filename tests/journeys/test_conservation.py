@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
-from edge_worker.service import open_service
-from edge_worker.traffic import DESKTOP_CHROME
+from edge_worker.harness.service import open_service
+from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.store import open_store, totals
 from tests.databases import sqlite_config
 from tests.journeys.conftest import connect, crons, settings_of

@@ -6,7 +6,7 @@ import httpx
 import pytest
 import trio
 
-from edge_worker.service import eventually, open_service
+from edge_worker.harness.service import eventually, open_service
 from tests.databases import sqlite_config
 from tests.journeys.conftest import settings_of
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from edge_worker.service import eventually
-from edge_worker.traffic import Tally, views
+from edge_worker.harness.service import eventually
+from edge_worker.harness.visitors import Tally, views
 
 HOUR_MS = 3_600_000
 LINK_HOST = "go.shop.example"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from edge_worker.service import open_service
-from edge_worker.traffic import DESKTOP_CHROME
+from edge_worker.harness.service import open_service
+from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.store import open_store, totals
 from tests.databases import sqlite_config
 from tests.journeys.conftest import ZONE, connect, crons, settings_of

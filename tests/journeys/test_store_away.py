@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from edge_worker.service import Service, eventually, open_service
+from edge_worker.harness.service import Service, eventually, open_service
 from tests.databases import postgres_config, sqlite_config
 from tests.journeys.conftest import connect, settings_of
 from tests.journeys.test_kill import met

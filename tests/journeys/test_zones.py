@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edge_worker.service import eventually, open_service
+from edge_worker.harness.service import eventually, open_service
 from tests.databases import sqlite_config
 from tests.journeys.conftest import connect, settings_of
 

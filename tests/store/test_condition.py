@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
-from edge_worker.service import eventually
+from edge_worker.harness.service import eventually
 from svc.config import ConfigError
 from svc.errors import StoreUnavailable
 from svc.store import open_store

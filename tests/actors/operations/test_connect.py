@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 import trio
 
-from edge_worker.service import eventually
+from edge_worker.harness.service import eventually
 from svc.clock import DAY_MS, system_clock
 from svc.store import open_store
 from svc.store.tx import sql
