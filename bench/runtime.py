@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import trio
 
-from edge_worker.emulator.capnp import OWN_DATE, databases_config, quote
-from edge_worker.emulator.workerd import Workerd, listening_socket, port_of
+from edge_worker.emulator.runtime.capnp import OWN_DATE, databases_config, quote
+from edge_worker.emulator.runtime.workerd import Workerd, listening_socket, port_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

@@ -28,7 +28,7 @@ from edge_worker.tools.node import node_command
 if TYPE_CHECKING:
     import httpx
 
-    from edge_worker.emulator.process import Emulator
+    from edge_worker.emulator.client import Emulator
 
 SITE_HOST = "shop.example"
 LINK_HOST = "go.shop.example"
@@ -45,7 +45,7 @@ PHONE = "https://shop.example/app"
 
 
 def step(text: str) -> None:
-    """One line of progress."""
+    """Print one line of progress."""
     print(f"  • {text}", flush=True)
 
 
@@ -90,7 +90,7 @@ class Journey:
         self.link_tally = Tally()
 
     async def run(self) -> list[str]:
-        """Everything, in order; returns what was not as sent."""
+        """Do everything, in order; return what was not as sent."""
         # The platform's clock begins two days ago, so that the reports have a past.
         await self._go_to(VISITS[0][0] + _HOUR_S)
         await self.connect()
@@ -111,7 +111,7 @@ class Journey:
         return await self.check_reports()
 
     async def connect(self) -> None:
-        """Sign-up, key, connect, install."""
+        """Sign up, make a key, connect, install."""
         zones = [{"name": SITE_HOST, "dns": [{"name": name, "type": "A", "proxied": True} for name in HOSTS]}]
         self.platform_account = await self.emulator.create_account(zones=zones)
         await self.service.sign_up("you@example.com", secrets.token_urlsafe(12))
@@ -142,7 +142,7 @@ class Journey:
         step("the worker confirmed itself on its first cron")
 
     async def add_site_and_link(self) -> None:
-        """A link host, a site, a link with rules."""
+        """Make a link host, a site, a link with rules."""
         call = self.service.call
         await call("PUT", f"/v1/accounts/{self.account_id}/link-host", {"host": LINK_HOST}, expect=202, key="demo-host")
         body: dict[str, Any] = {"account_id": self.account_id, "host": SITE_HOST, "excluded_paths": ["/admin"]}
@@ -159,7 +159,7 @@ class Journey:
             raise AssertionError(f"no QR code: {qr.status_code}")
 
     async def send_views(self, hits: list[Hit], ago_s: int) -> int:
-        """Page views as the snippet sends them."""
+        """Send page views as the snippet sends them."""
         for hit in hits:
             body = f"{hit.page}\n{hit.referrer}"
             answer = await self._send("POST", SITE_HOST, self.site["path"], hit, body)
@@ -169,7 +169,7 @@ class Journey:
         return len(hits)
 
     async def send_clicks(self, hits: list[Hit], ago_s: int) -> int:
-        """Clicks on the short link; each must lead where the rules say."""
+        """Click on the short link; each must lead where the rules say."""
         for hit in hits:
             path = "/hello?q" if hit.scanned else "/hello"
             method = (hit.bot.method if hit.bot else "") or "GET"
@@ -181,7 +181,7 @@ class Journey:
         return len(hits)
 
     async def browse(self, ago_s: int) -> int:
-        """Real page views: a Chromium opens pages that carry the snippet, and walks on without loading anew."""
+        """Send real page views: a Chromium opens pages that carry the snippet, and walks on without loading anew."""
         snippet = self.site["snippet"]
         policy = f"default-src 'none'; script-src '{snippet['csp_hash']}'; connect-src 'self'"
         head = f'<title>Shop</title><meta http-equiv="content-security-policy" content="{policy}">'
@@ -220,7 +220,7 @@ class Journey:
         return len(hits)
 
     async def check_reports(self) -> list[str]:
-        """Print both reports as tables; returns every number that is not what was sent."""
+        """Print both reports as tables; return every number that is not what was sent."""
         wrong: list[str] = []
         today = self.now_ms // (_DAY_S * 1000)
         for name, thing, tally in (("sites", self.site, self.site_tally), ("links", self.link, self.link_tally)):
@@ -246,7 +246,7 @@ class Journey:
         return self._base_ms(ago_s) + 1_000
 
     def _base_ms(self, ago_s: int) -> int:
-        """The platform's time at that stage: 20 minutes past the hour, so that no hour ends while visitors come."""
+        """Return the platform's time at that stage: 20 past the hour, so that no hour ends while visitors come."""
         then = self.now_ms - ago_s * 1000
         return then if ago_s == 0 else then // (_HOUR_S * 1000) * _HOUR_S * 1000 + 20 * 60_000
 
@@ -281,7 +281,7 @@ HOSTS = (SITE_HOST, LINK_HOST)
 
 
 def check(name: str, report: dict[str, Any], tally: Tally, first: int, today: int) -> list[str]:
-    """Every number of a report against the independent count: totals, series, each breakdown."""
+    """Compare every number of a report with the independent count: totals, series, each breakdown."""
     wrong = []
 
     def same(what: str, got: object, sent: object) -> None:
@@ -305,7 +305,7 @@ def check(name: str, report: dict[str, Any], tally: Tally, first: int, today: in
 
 
 def show_breakdowns(breakdowns: dict[str, list[dict[str, Any]]]) -> None:
-    """The tops, one line each."""
+    """Write the tops, one line each."""
     for dimension in BREAKDOWNS:
         shown = ", ".join(f"{entry['key'] or '(none)'} {entry['n']}" for entry in breakdowns[dimension])
         print(f"      {dimension:10} {shown}", flush=True)

@@ -31,7 +31,7 @@ export default [
   },
   {
     // The runtime has the worker's globals; capnp.py puts the last one in.
-    files: ["emulator/js/*.js"],
+    files: ["emulator/runtime/js/*.js"],
     languageOptions: { globals: { ...globals.serviceworker, __SETTINGS__: "readonly" } },
   },
   { files: ["*.js", "tools/*.js", "test/*.js"], languageOptions: { globals: globals.node } },

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from edge_worker.emulator.process import Emulator
+    from edge_worker.emulator.client import Emulator
     from svc.config import StoreConfig
     from svc.store.tx import Store
     from tests.databases import OwnPostgres

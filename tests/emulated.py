@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from edge_worker.emulator.process import Emulator
+from edge_worker.emulator.client import Emulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -1,10 +1,62 @@
 """An edge platform on one machine: its API, and the real runtime (workerd) running what was uploaded.
 
-state      what it holds: accounts, zones, tokens, scripts, databases      faults    refusals and losses on demand
-wire       envelope, errors, pages of the API                              runtime   the workerd processes
-rights     permission groups, and what a token may do                      server    all of it behind one port
-access     the door: which token asks, and may it                          crons     cron expressions
-tokens zones routes databases scripts script_settings uploads deploying analytics graphql     the API, by noun
-control customers     the tests' own hand on it                           process   starts it and speaks to it
-js/        what runs inside workerd: the edge (front), databases (d1), the module around each script (entry, clock)
+    python -m edge_worker.emulator [--api-port N] [--edge-port N] [--state DIR] [--run-crons]
+
+Once it answers, the first line of its output tells where its API, its edge and its control are.
+
+Goals. Nobody can test against the real platform in a test run, and a double that says yes to everything proves
+nothing. So this one runs what was uploaded, refuses what the platform refuses, loses what networks lose, and is rude
+wherever the platform may be: a client that works here has not relied on luck. It is kept honest by the platform's own
+tool (wrangler) and its official Python SDK, which work against it unchanged. Its sources are the platform's
+documentation; "platform docs" in a comment names the page.
+
+Rude by default, as far as that harms no right client:
+
+    what it does                                              default   knob
+    a new or rolled token is refused until it has spread       200 ms   --token-delay-ms, `token_delay_ms`
+    one answer of the API in so many is slow                   1 in 50  --slow-one-in, `slow_one_in` (0: none)
+    … by how much                                              150 ms   --slow-ms, `slow_ms`
+    lists come in another order whenever their set changes     always
+    lists come in small pages unless `per_page` asks for more  5 or 10
+    an upload leaves the workers.dev address open              always
+    a customer has the limits of the free plan                 free     `plan`, `limits` of the account
+
+The knobs in backquotes are control's: POST /_control/rudeness while it runs; the last one of POST /_control/accounts.
+Which answers are slow is drawn with a fixed seed. Tests that measure something else start it with both delays off.
+
+Rude on demand (POST /_control/faults): the n-th call that fits is refused, throttled, slowed, answered with a page of
+HTML, or its connection is closed before the call is carried out or after. The same for a worker's own fetches and for
+its statements to a database.
+
+It enforces the rights of a token at each call, with its status, times and addresses; conflicts of names and routes;
+and the limits that the runtime alone knows nothing of: requests, rows read and written a day, the size of a database,
+databases, scripts, crons and tokens of an account, routes of a zone, bindings and their texts, 50 statements an
+invocation, 100 parameters and 100 kB a statement, 2 MB a value, 400 statements that queue for a database. A script that
+does not start changes nothing. The clock can be moved, and days and daily limits move with it.
+
+Limits: what it does not do.
+
+- Places: there is one data centre and one isolate of a script, and an upload of any script starts new isolates of all.
+  What the platform spreads over the world within seconds or minutes is there at once: routes, configuration, crons,
+  deletions (tokens excepted, see above). Databases have no replicas; a jurisdiction or a location is kept and shown.
+- Cost: CPU time, memory, subrequests and sizes of requests and scripts have no limits, and the API has no rate limit
+  of its own (the fault `throttle` answers as if).
+- Networks: no TLS, no HTTP/2, no DNS: the edge goes by the Host header. Addresses at workers.dev can be opened and
+  closed, and answer nothing.
+- Products: no R2, Durable Objects, Queues, assets, service bindings, tails; KV is an empty list. Bindings are texts,
+  secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
+- The API: tokens of accounts only, so whatever asks for a user is refused. Databases have no export, import or time
+  travel. Analytics know four datasets, by day, exact and at once.
+- Crons: they fire by control; with --run-crons also by themselves, at the minute.
+
+It listens on the loopback only, and control asks for no rights. Every secret in it is made up, and is still kept out
+of logs and of the state that control shows.
+
+state crons faults     what it holds; when a cron is due; what is to fail
+runtime/               the workerd processes, their configuration, and what runs inside them beside the scripts (js/)
+platform               what all handlers share
+api/                   the platform's API: who may (access, rights), its form (wire), then a file for each noun
+control customers      the tests' own hand on it
+server                 all of it behind one port; the customers' own servers behind another
+client process         the side of those who use it: its control, and starting it
 """

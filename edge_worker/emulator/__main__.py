@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from .access import Platform
-from .control import fire_cron
-from .crons import Cron
-from .faults import Faults
-from .runtime import open_runtime
-from .server import Origin, make_app, serve_on
-from .state import load, save
-from .workerd import listening_socket, port_of
+from edge_worker.emulator.control import fire_cron
+from edge_worker.emulator.crons import Cron
+from edge_worker.emulator.faults import Faults
+from edge_worker.emulator.platform import Platform
+from edge_worker.emulator.runtime.runtime import open_runtime
+from edge_worker.emulator.runtime.workerd import listening_socket, port_of
+from edge_worker.emulator.server import Origin, make_app, serve_on
+from edge_worker.emulator.state import load, save
 
 if TYPE_CHECKING:
-    from .server import Pages
+    from edge_worker.emulator.server import Pages
 
 KEPT_LOG_LINES = 1000
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m edge_worker.emulator", description=__doc__)
     parser.add_argument("--api-port", type=int, default=0, help="port of the API and of control (0: a free one)")
     parser.add_argument("--edge-port", type=int, default=0, help="port of the edge (0: a free one)")
@@ -43,7 +43,7 @@ def arguments() -> argparse.Namespace:
 
 
 async def _run_crons(platform: Platform) -> None:
-    """Fires what is due at each full minute of the real clock, for the emulated minute that it is then."""
+    """Fire what is due at each full minute of the real clock, for the emulated minute that it is then."""
     async with trio.open_nursery() as nursery:
         while True:
             await trio.sleep(60 - time.time() % 60)
@@ -56,7 +56,7 @@ async def _run_crons(platform: Platform) -> None:
 
 
 async def main(options: argparse.Namespace, folder: Path) -> None:
-    """Runs the emulator with its files in ``folder`` until a signal ends it."""
+    """Run the emulator with its files in `folder` until a signal ends it."""
     world_file = folder / "world.json"
     world = load(world_file)
     api, edge, origin = listening_socket(options.api_port), listening_socket(options.edge_port), listening_socket()
@@ -64,7 +64,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
     logs: list[str] = []
     pages: Pages = {}
 
-    def say(line: str) -> None:
+    def log(line: str) -> None:
         logs.append(line)
         del logs[:-KEPT_LOG_LINES]
         sys.stderr.write(f"{line}\n")
@@ -83,7 +83,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
     # Before anything runs: whoever reads the ready line may end us at once, and the runtimes must end in order.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with (
-            open_runtime(world, folder, edge, now=now, say=say, **ports) as runtime,
+            open_runtime(world, folder, edge, now=now, log=log, **ports) as runtime,
             trio.open_nursery() as nursery,
         ):
             platform = Platform(
@@ -105,7 +105,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
 
 
 def run() -> None:
-    """The command."""
+    """Run the command."""
     options = arguments()
     # Each connection of a visitor is a file to workerd, and the usual soft limit of 1,024 is soon met by a benchmark.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

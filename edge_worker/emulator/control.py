@@ -9,11 +9,11 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quart import Blueprint, Response, current_app
 
-from .access import Platform, platform
-from .analytics import measure_storage
-from .faults import D1_KINDS, EGRESS_KINDS, Fault, shown
-from .state import Account, epoch_ms
-from .wire import ApiError, body_object, invalid
+from edge_worker.emulator.api.analytics import measure_storage
+from edge_worker.emulator.api.wire import ApiError, body_object, invalid
+from edge_worker.emulator.faults import D1_KINDS, EGRESS_KINDS, Fault, shown
+from edge_worker.emulator.platform import Platform, platform
+from edge_worker.emulator.state import Account, epoch_ms
 
 routes = Blueprint("control", __name__, url_prefix="/_control")
 edge_side = Blueprint("edge_side", __name__, url_prefix="/_emulator")
@@ -21,12 +21,12 @@ DAY_S = 86_400
 
 
 def as_json(body: Any, status: int = 200) -> Response:
-    """An answer of control: plain JSON."""
+    """Make an answer of control: plain JSON."""
     return Response(json.dumps(body), status=status, content_type="application/json")
 
 
 class Body(BaseModel):
-    """A body of control; what it does not know is refused."""
+    """A body of control; fields that it does not know are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,7 +35,7 @@ Kind = TypeVar("Kind", bound=Body)
 
 
 async def read(kind: type[Kind]) -> Kind:
-    """The request's body as that kind. Raises ApiError 400."""
+    """Read the request's body as that kind. Raises ApiError 400."""
     try:
         return kind.model_validate(await body_object())
     except ValidationError as error:
@@ -43,7 +43,7 @@ async def read(kind: type[Kind]) -> Kind:
 
 
 def account_of(account_id: str) -> Account:
-    """The account of that id. Raises ApiError 404."""
+    """Return the account of that id. Raises ApiError 404."""
     account = platform().world.accounts.get(account_id)
     if account is None:
         raise ApiError(404, 7003, "no such account")
@@ -51,7 +51,7 @@ def account_of(account_id: str) -> Account:
 
 
 class CronCall(Body):
-    """A cron to fire, now or as of ``at`` (epoch ms or ISO 8601); ``cron``: one of the script's, else its first."""
+    """A cron to fire, now or as of `at` (epoch ms or ISO 8601); `cron`: one of the script's, else its first."""
 
     account_id: str
     script: str
@@ -60,7 +60,7 @@ class CronCall(Body):
 
 
 async def fire_cron(here: Platform, account: Account, name: str, cron: str, at: int) -> dict[str, Any]:
-    """Runs scheduled() and notes the outcome among the state's ``cron_runs``."""
+    """Run scheduled() and note the outcome among the state's `cron_runs`."""
     outcome = await here.runtime.cron(account, account.scripts[name], cron, at)
     run = {"account_id": account.id, "script": name, "cron": cron, "at": at, **outcome}
     here.cron_runs.append(run)
@@ -70,6 +70,7 @@ async def fire_cron(here: Platform, account: Account, name: str, cron: str, at: 
 
 @routes.post("/cron")
 async def cron() -> Response:
+    """Fire a cron, and answer once its waitUntil work has settled."""
     call, here = await read(CronCall), platform()
     account = account_of(call.account_id)
     script = account.scripts.get(call.script)
@@ -92,6 +93,7 @@ class ClockCall(Body):
 
 @routes.post("/clock")
 async def clock() -> Response:
+    """Move the emulated clock, and with it days and daily limits."""
     call, here = await read(ClockCall), platform()
     await here.runtime.collect()
     here.world.offset_s = call.offset_s
@@ -101,6 +103,7 @@ async def clock() -> Response:
 
 @routes.post("/faults")
 async def add_fault() -> Response:
+    """Let the next calls that fit fail."""
     try:
         fault = Fault.model_validate(await body_object())
     except ValidationError as error:
@@ -113,11 +116,13 @@ async def add_fault() -> Response:
 
 @routes.get("/faults")
 async def list_faults() -> Response:
+    """List the faults that still wait for a call."""
     return as_json([fault.model_dump() for fault in platform().faults.waiting])
 
 
 @routes.delete("/faults")
 async def clear_faults() -> Response:
+    """Forget all faults."""
     platform().faults.clear()
     await _tell_of_faults(platform())
     return as_json({})
@@ -131,10 +136,10 @@ async def _tell_of_faults(here: Platform) -> None:
 
 @edge_side.post("/fault")
 async def fault_for_edge() -> Response:
-    """Asked by the edge before a worker's fetch, and before a D1 statement while a fault for those waits."""
+    """Tell the edge whether a worker's fetch, or a D1 statement while a fault for those waits, is to fail."""
     call, here = await body_object(), platform()
     kinds = EGRESS_KINDS if call["side"] == "egress" else D1_KINDS
-    fault = here.faults.take(kinds, call["method"], call["target"])
+    fault = here.faults.match(kinds, call["method"], call["target"])
     if call["side"] == "egress":
         here.note_egress({**call, "at": here.now(), "fault": fault.kind if fault else None})
     return as_json(shown(fault))
@@ -142,12 +147,13 @@ async def fault_for_edge() -> Response:
 
 @routes.get("/requests")
 async def requests() -> Response:
-    """The API's log, and the workers' own fetches."""
+    """Show the API's log, and the workers' own fetches."""
     return as_json({"requests": platform().requests, "egress": platform().egress})
 
 
 @routes.delete("/requests")
 async def forget_requests() -> Response:
+    """Empty both logs."""
     platform().requests.clear()
     platform().egress.clear()
     return as_json({})
@@ -155,7 +161,7 @@ async def forget_requests() -> Response:
 
 @routes.get("/state")
 async def state() -> Response:
-    """All that the platform holds, except secrets' and tokens' values and the modules' code."""
+    """Show all that the platform holds, except secrets' and tokens' values and the modules' code."""
     here = platform()
     await here.runtime.collect()
     for account in here.world.accounts.values():
@@ -192,8 +198,10 @@ async def state() -> Response:
 
 
 class UsageCall(Body):
-    """What an account used on a day (epoch day or date; default: today). It goes on counting from there, and the
-    limits of the present day count from it too."""
+    """What an account used on a day (epoch day or date; default: today).
+
+    It goes on counting from there, and the limits of the present day count from it too.
+    """
 
     account_id: str
     day: int | str | None = None
@@ -205,6 +213,7 @@ class UsageCall(Body):
 
 @routes.post("/usage")
 async def usage() -> Response:
+    """Set what an account used on a day."""
     call, here = await read(UsageCall), platform()
     account = account_of(call.account_id)
     day = call.day
@@ -237,6 +246,7 @@ class VisitCall(Body):
 
 @routes.post("/visit")
 async def visit() -> Response:
+    """Send one request through the edge, and show its answer; redirects are not followed."""
     call, here = await read(VisitCall), platform()
     headers = {**call.headers, "Host": call.host}
     if call.cf is not None:
@@ -264,6 +274,7 @@ class PageCall(Body):
 
 @routes.post("/pages")
 async def add_page() -> Response:
+    """Put a page on a customer's own server."""
     call = await read(PageCall)
     pages = current_app.extensions["pages"]
     pages[call.host.lower(), call.path] = (call.status, call.content_type, call.body.encode())
@@ -272,21 +283,23 @@ async def add_page() -> Response:
 
 @routes.post("/settled")
 async def settled() -> Response:
+    """Answer when no worker invocation runs, waitUntil work included."""
     await platform().runtime.settled()
     return as_json({})
 
 
-class MannersCall(Body):
-    """How rude the API is: a new token's delay; one answer in so many takes ``slow_ms`` longer (0: none does)."""
+class RudenessCall(Body):
+    """How rude the API is: a new token's delay; one answer in so many takes `slow_ms` longer (0: none does)."""
 
     token_delay_ms: int | None = None
     slow_one_in: int | None = None
     slow_ms: int | None = None
 
 
-@routes.post("/manners")
-async def manners() -> Response:
-    call, here = await read(MannersCall), platform()
+@routes.post("/rudeness")
+async def set_rudeness() -> Response:
+    """Change how rude the API is."""
+    call, here = await read(RudenessCall), platform()
     for name, value in call.model_dump(exclude_none=True).items():
         setattr(here, name, value)
     return as_json({"token_delay_ms": here.token_delay_ms, "slow_one_in": here.slow_one_in, "slow_ms": here.slow_ms})

@@ -21,7 +21,7 @@ def _number(text: str, low: int, high: int) -> int:
 
 
 def _numbers(field: str, low: int, high: int) -> frozenset[int]:
-    """The numbers of a plain field: lists of `*`, n, a-b, each with an optional /step. Raises ValueError."""
+    """Return the numbers of a plain field: lists of `*`, n, a-b, each with an optional /step. Raises ValueError."""
     found: set[int] = set()
     for part in field.split(","):
         span, slash, step_text = part.partition("/")
@@ -56,7 +56,7 @@ def _weekday(moment: datetime) -> int:
 
 
 def _nearest_workday(moment: datetime, day: int) -> int:
-    """The Monday to Friday nearest to a day of the month, within that month."""
+    """Return the Monday to Friday nearest to a day of the month, within that month."""
     wanted = moment.replace(day=min(day, _last_day(moment)))
     for shift in (0, -1, 1, -2, 2):
         near = wanted + timedelta(days=shift)
@@ -77,7 +77,7 @@ class Cron:
 
     @classmethod
     def parse(cls, text: str) -> Cron:
-        """Raises ValueError when the platform would not take it."""
+        """Parse an expression. Raises ValueError when the platform would not take it."""
         fields = text.split()
         if len(fields) != 5:
             raise ValueError("a cron expression has five fields")
@@ -116,7 +116,7 @@ class Cron:
         return _weekday(moment) in _numbers(self.weekday, 1, 7)
 
     def fits(self, at: int) -> bool:
-        """Whether it fires in the minute of this epoch ms. With both days limited, either is enough."""
+        """Tell whether it fires in the minute of this epoch ms. With both days limited, either is enough."""
         moment = datetime.fromtimestamp(at / 1000, UTC)
         if moment.minute not in self.minutes or moment.hour not in self.hours or moment.month not in self.months:
             return False

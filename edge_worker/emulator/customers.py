@@ -7,13 +7,13 @@ from typing import Any
 from pydantic import Field, ValidationError
 from quart import Blueprint, Response
 
-from .access import Platform, platform
-from .control import Body, account_of, as_json, read
-from .rights import ACCOUNT, ZONE, group_named
-from .state import FREE, PAID, Account, Limits, Zone, new_hex
-from .tokens import make_token
-from .wire import ApiError, body_object, invalid
-from .zones import make_record
+from edge_worker.emulator.api.rights import ACCOUNT, ZONE, group_named
+from edge_worker.emulator.api.tokens import make_token
+from edge_worker.emulator.api.wire import ApiError, body_object, invalid
+from edge_worker.emulator.api.zones import make_record
+from edge_worker.emulator.control import Body, account_of, as_json, read
+from edge_worker.emulator.platform import Platform, platform
+from edge_worker.emulator.state import FREE, PAID, Account, Limits, Zone, new_hex
 
 routes = Blueprint("customers", __name__, url_prefix="/_control")
 # What the product asks its users for: a token that can look at the account and make another token, for a day.
@@ -22,7 +22,7 @@ DAY_S = 86_400
 
 
 class NewZone(Body):
-    """A zone to make. Without ``dns``: proxied records for its apex and everything below."""
+    """A zone to make. Without `dns`: proxied records for its apex and everything below."""
 
     name: str
     status: str = "active"
@@ -31,7 +31,7 @@ class NewZone(Body):
 
 
 class NewAccount(Body):
-    """An account to make; ``limits`` changes single limits of its plan."""
+    """An account to make; `limits` changes single limits of its plan."""
 
     name: str = "Customer"
     plan: str = "free"
@@ -40,7 +40,7 @@ class NewAccount(Body):
 
 
 class NewToken(Body):
-    """A token to make: by names of permission groups. ``zones``: names of zones, or all of the account's."""
+    """A token to make: by names of permission groups. `zones`: names of zones, or all of the account's."""
 
     rights: list[str] = Field(default_factory=lambda: list(BOOTSTRAP_RIGHTS))
     zones: list[str] | None = None
@@ -51,7 +51,7 @@ class NewToken(Body):
 
 
 def add_zone(account: Account, wanted: NewZone, now: int) -> Zone:
-    """Makes the zone in the account. Raises ApiError when another account has the name."""
+    """Make the zone in the account. Raises ApiError when another account has the name."""
     if platform().world.zone_named(wanted.name):
         raise ApiError(409, 1061, f"{wanted.name} already exists")
     zone = Zone(id=new_hex(), name=wanted.name.lower(), status=wanted.status, paused=wanted.paused, created_at=now)
@@ -63,7 +63,7 @@ def add_zone(account: Account, wanted: NewZone, now: int) -> Zone:
 
 
 def add_token(here: Platform, account: Account, wanted: NewToken) -> tuple[str, str]:
-    """Makes the token: (id, value). Raises ApiError."""
+    """Make the token: (id, value). Raises ApiError."""
     by_scope: dict[str, list[dict[str, str]]] = {}
     for name in wanted.rights:
         group = group_named(name)
@@ -86,6 +86,7 @@ def add_token(here: Platform, account: Account, wanted: NewToken) -> tuple[str, 
 
 @routes.post("/accounts")
 async def create_account() -> Response:
+    """Make an account with its zones, and a bootstrap token good for a day."""
     wanted, here = await read(NewAccount), platform()
     plan = FREE if wanted.plan == "free" else PAID
     account_id = new_hex()
@@ -104,6 +105,7 @@ async def create_account() -> Response:
 
 @routes.post("/accounts/<account_id>/tokens")
 async def create_token(account_id: str) -> Response:
+    """Make another token of the account."""
     wanted = await read(NewToken)
     token_id, value = add_token(platform(), account_of(account_id), wanted)
     return as_json({"token_id": token_id, "bootstrap_token": value}, 201)
@@ -111,7 +113,7 @@ async def create_token(account_id: str) -> Response:
 
 @routes.post("/accounts/<account_id>/zones")
 async def create_zone(account_id: str) -> Response:
-    """One more zone, or with the name of one that the account has: its new status, pause and records."""
+    """Make one more zone; one that the account has gets its new status, pause and records."""
     wanted, account, here = await read(NewZone), account_of(account_id), platform()
     existing = next((zone for zone in account.zones.values() if zone.name == wanted.name), None)
     if existing is None:
@@ -129,6 +131,7 @@ async def create_zone(account_id: str) -> Response:
 
 @routes.delete("/accounts/<account_id>/zones/<name>")
 async def delete_zone(account_id: str, name: str) -> Response:
+    """Take a zone out of the account."""
     account = account_of(account_id)
     account.zones = {zone_id: zone for zone_id, zone in account.zones.items() if zone.name != name}
     await platform().runtime.update()
@@ -137,6 +140,7 @@ async def delete_zone(account_id: str, name: str) -> Response:
 
 @routes.post("/accounts/<account_id>/limits")
 async def change_limits(account_id: str) -> Response:
+    """Change single limits of the account."""
     account = account_of(account_id)
     try:
         account.limits = Limits.model_validate({**account.limits.model_dump(), **await body_object()})

@@ -13,8 +13,11 @@ D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after"})
 
 
 class Fault(BaseModel):
-    """One fault. ``path`` is a glob: for the API on the path after /client/v4 (or the whole path), for a worker's own
-    fetches (egress_…) on the URL, for D1 bindings (d1_…) on the database's id."""
+    """One fault. `path` is a glob.
+
+    It is matched for the API with the path after /client/v4 (or the whole path), for a worker's own fetches (egress_…)
+    with the URL, for D1 bindings (d1_…) with the database's id.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +36,7 @@ class Fault(BaseModel):
     delay_s: float = Field(default=1, ge=0)
 
     def fits(self, method: str, targets: tuple[str, ...]) -> bool:
-        """Whether this fault is meant for such a call."""
+        """Tell whether this fault is meant for such a call."""
         return self.method.upper() in ("*", method) and any(fnmatchcase(t, self.path) for t in targets)
 
 
@@ -44,20 +47,20 @@ class Faults:
         self.waiting: list[Fault] = []
 
     def add(self, fault: Fault) -> None:
-        """Lets the fault wait for its calls."""
+        """Let the fault wait for its calls."""
         self.waiting.append(fault)
 
     def clear(self) -> None:
-        """Forgets all faults."""
+        """Forget all faults."""
         self.waiting.clear()
 
     @property
     def for_bindings(self) -> bool:
-        """Whether a fault waits for D1 bindings; the edge asks us about a statement only then."""
+        """Tell whether a fault waits for D1 bindings; the edge asks us about a statement only then."""
         return any(fault.kind in D1_KINDS for fault in self.waiting)
 
-    def take(self, kinds: frozenset[str], method: str, *targets: str) -> Fault | None:
-        """The first fault of these kinds that fits, used up once; None when there is none."""
+    def match(self, kinds: frozenset[str], method: str, *targets: str) -> Fault | None:
+        """Return the first fault of these kinds that fits, used up once; None when there is none."""
         for fault in self.waiting:
             if fault.kind in kinds and fault.fits(method, targets):
                 if fault.after > 0:
@@ -72,7 +75,7 @@ class Faults:
 
 
 def shown(fault: Fault | None) -> dict[str, Any] | None:
-    """What the edge is told of a fault of its side."""
+    """Return what the edge is told of a fault of its side."""
     if fault is None:
         return None
     return {"kind": fault.kind, "status": fault.status or 503, "body": fault.body}

@@ -16,20 +16,11 @@ from hypercorn.utils import wrap_app
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
-from . import (
-    access,
-    analytics,
-    control,
-    customers,
-    databases,
-    routes,
-    script_settings,
-    scripts,
-    tokens,
-    zones,
-)
-from .faults import API_KINDS
-from .wire import ApiError, envelope, no_route
+from edge_worker.emulator import control, customers
+from edge_worker.emulator.api import analytics, databases, routes, script_settings, scripts, tokens, zones
+from edge_worker.emulator.api.access import token_id_of
+from edge_worker.emulator.api.wire import ApiError, envelope, no_route
+from edge_worker.emulator.faults import API_KINDS
 
 if TYPE_CHECKING:
     import socket
@@ -37,15 +28,16 @@ if TYPE_CHECKING:
 
     from quart import Response
 
-    from .faults import Fault
+    from edge_worker.emulator.faults import Fault
+    from edge_worker.emulator.platform import Platform
 
 API = "/client/v4"
 MAX_BODY_BYTES = 100 * 1024 * 1024
 Pages = dict[tuple[str, str], tuple[int, str, bytes]]  # (host, path) → status, content type, body
 
 
-def make_app(platform: access.Platform, pages: Pages, changed: Callable[[], None]) -> Door:
-    """The application of the API's port; ``changed`` is called after each call that may have changed the world."""
+def make_app(platform: Platform, pages: Pages, changed: Callable[[], None]) -> FaultInjector:
+    """Make the application of the API's port; `changed` is called after each call that may have changed the world."""
     app = QuartTrio("emulator")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY_BYTES
@@ -68,7 +60,7 @@ def make_app(platform: access.Platform, pages: Pages, changed: Callable[[], None
         text = {"code": 10000, "message": error.description or "bad request"}
         return envelope(None, errors=[text], status=error.code or 500)
 
-    return Door(app, platform, changed)
+    return FaultInjector(app, platform, changed)
 
 
 # The connection that the running request came by; each has a context of its own, which its requests' tasks inherit.
@@ -76,7 +68,7 @@ CONNECTION: ContextVar[trio.SocketStream] = ContextVar("connection")
 
 
 async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-    """Waits for the whole body and returns what plays it back, and never a disconnect after it.
+    """Wait for the whole body and return what plays it back, and never a disconnect after it.
 
     The body first, because hypercorn 0.18 leaves a connection hanging when the answer is out before the body is in, as
     happens when a call is refused by its header alone. No disconnect, because the framework would cancel the handler:
@@ -96,15 +88,15 @@ async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awa
     return replay
 
 
-class Door:
-    """In front of the API: the log, the manners and the faults. An ASGI application around the real one."""
+class FaultInjector:
+    """Stands in front of the API with its log, its slow answers and its faults: ASGI around an ASGI application."""
 
-    def __init__(self, app: Any, platform: access.Platform, changed: Callable[[], None]) -> None:
+    def __init__(self, app: Any, platform: Platform, changed: Callable[[], None]) -> None:
         self._app, self._platform, self._changed = app, platform, changed
         self._dice = random.Random(20261121)  # noqa: S311 (which answer is slow is no secret)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Runs one request."""
+        """Run one request."""
         receive = await _whole_body(receive)
         if scope["path"].startswith(f"{API}/"):
             await self._api_call(scope, receive, send)
@@ -117,15 +109,13 @@ class Door:
         platform = self._platform
         path = scope["path"].removeprefix(API)
         query = scope["query_string"].decode()
-        token_id = access.token_id_of(
-            platform.world, dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
-        )
+        token_id = token_id_of(platform.world, dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
         note = {"method": scope["method"], "path": path, "query": query, "token_id": token_id}
         note |= {"status": None, "fault": None, "at": platform.now()}
         platform.note_request(note)
         if platform.slow_one_in and self._dice.randrange(platform.slow_one_in) == 0:
             await trio.sleep(platform.slow_ms / 1000)
-        fault = platform.faults.take(API_KINDS, scope["method"], path, scope["path"])
+        fault = platform.faults.match(API_KINDS, scope["method"], path, scope["path"])
         note["fault"] = fault.kind if fault else None
 
         async def watched(message: Any) -> None:
@@ -144,7 +134,7 @@ class Door:
             await CONNECTION.get().aclose()
 
     async def _fail(self, fault: Fault, send: Callable[[Any], Awaitable[None]]) -> None:
-        """Answers in the API's place, having done nothing."""
+        """Answer in the API's place, having done nothing."""
         if fault.kind == "drop_before":
             await CONNECTION.get().aclose()
             return
@@ -175,7 +165,7 @@ class Origin:
         self._pages = pages
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answers one request."""
+        """Answer one request."""
         while True:
             message = await receive()
             if message["type"] == "http.disconnect" or not message.get("more_body"):
@@ -193,7 +183,7 @@ class Origin:
 
 
 async def serve_on(listener: socket.socket, app: Any) -> None:
-    """Serves an ASGI application on a listening socket until cancelled.
+    """Serve an ASGI application on a listening socket until cancelled.
 
     hypercorn's own `serve` does not tell an application its connection, which a dropped answer needs: so we accept
     connections ourselves and hand each to hypercorn's TCPServer (0.18; the version is pinned).

@@ -16,27 +16,27 @@ DAY_MS = 86_400_000
 
 
 def new_hex() -> str:
-    """A platform id: 32 hex digits (accounts, zones, tokens, records, routes, script tags)."""
+    """Make a platform id: 32 hex digits (accounts, zones, tokens, records, routes, script tags)."""
     return secrets.token_hex(16)
 
 
 def new_uuid() -> str:
-    """A UUID (databases, versions, deployments)."""
+    """Make a UUID (databases, versions, deployments)."""
     return str(uuid.uuid4())
 
 
 def iso(at: int) -> str:
-    """Epoch ms as the platform writes times: UTC, seconds, ``Z``."""
+    """Write epoch ms as the platform writes times: UTC, seconds, `Z`."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def iso_micro(at: int) -> str:
-    """Epoch ms with six digits of a second, as scripts, zones and records carry their times."""
+    """Write epoch ms with six digits of a second, as scripts, zones and records carry their times."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def epoch_ms(text: str) -> int:
-    """An ISO 8601 time with a zone as epoch ms. Raises ValueError."""
+    """Read an ISO 8601 time with a zone as epoch ms. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("a time needs its zone")
@@ -78,7 +78,7 @@ class Usage(BaseModel):
 
 
 class Token(BaseModel):
-    """An account-owned API token. ``value`` is the secret: in no answer but create's and roll's, and in no log."""
+    """An account-owned API token. `value` is the secret: in no answer but create's and roll's, and in no log."""
 
     id: str
     name: str
@@ -130,7 +130,7 @@ class Zone(BaseModel):
 
 
 class Module(BaseModel):
-    """One uploaded module; ``body`` is base64."""
+    """One uploaded module; `body` is base64."""
 
     name: str
     content_type: str
@@ -191,12 +191,12 @@ class Script(BaseModel):
     tail_consumers: list[dict[str, Any]] = Field(default_factory=list)
 
     def version(self, version_id: str) -> Version | None:
-        """The version of that id, or None."""
+        """Return the version of that id, or None."""
         return next((version for version in self.versions if version.id == version_id), None)
 
     @property
     def active(self) -> Version | None:
-        """The deployed version, or None."""
+        """Return the deployed version, or None."""
         return self.version(self.deployments[0].version_id) if self.deployments else None
 
 
@@ -226,25 +226,25 @@ class Account(BaseModel):
     usage: dict[int, Usage] = Field(default_factory=dict)  # epoch day → what was used
 
     def day(self, day: int) -> Usage:
-        """The usage of an epoch day, made when missing."""
+        """Return the usage of an epoch day, made when missing."""
         return self.usage.setdefault(day, Usage())
 
 
 class World(BaseModel):
-    """Everything. ``offset_s`` is how far the emulated clock is ahead of the real one."""
+    """Everything. `offset_s` is how far the emulated clock is ahead of the real one."""
 
     offset_s: float = 0
     accounts: dict[str, Account] = Field(default_factory=dict)
 
     def zone(self, zone_id: str) -> tuple[Account, Zone] | None:
-        """The zone of that id with its account, or None."""
+        """Return the zone of that id with its account, or None."""
         for account in self.accounts.values():
             if zone_id in account.zones:
                 return account, account.zones[zone_id]
         return None
 
     def zone_named(self, name: str) -> tuple[Account, Zone] | None:
-        """The zone of that name with its account, or None."""
+        """Return the zone of that name with its account, or None."""
         for account in self.accounts.values():
             for zone in account.zones.values():
                 if zone.name == name:
@@ -253,12 +253,12 @@ class World(BaseModel):
 
 
 def load(path: Path) -> World:
-    """The world kept in ``path``, or an empty one when there is no such file."""
+    """Read the world kept in `path`; an empty one when there is no such file."""
     return World.model_validate_json(path.read_text()) if path.exists() else World()
 
 
 def save(world: World, path: Path) -> None:
-    """Writes the world to ``path``: whole or not at all."""
+    """Write the world to `path`: whole or not at all."""
     fresh = path.with_suffix(".new")
     fresh.touch(mode=0o600)  # it holds the tokens' values
     fresh.write_text(world.model_dump_json())

@@ -16,11 +16,13 @@ from hypercorn.trio import serve
 from quart import Response, request
 from quart_trio import QuartTrio
 
-from edge_worker.emulator.process import Customer, Emulator, Visit, open_emulator
+from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.visitors import DESKTOP_CHROME
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+
+    from edge_worker.emulator.client import Customer, Emulator, Visit
 
 HERE = Path(__file__).parent
 SCHEMA = json.loads((HERE.parents[1] / "docs/push.schema.json").read_text())
@@ -35,7 +37,7 @@ LONGEST_RUN_OF_CRONS = 2_000
 
 
 class Receiver:
-    """The service's end of the push: applies what the contract says, so that its totals can be compared."""
+    """The service's end of the push, which applies what the contract says, so that its totals can be compared."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -48,7 +50,7 @@ class Receiver:
         self.answers: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = []
 
     def apply(self, body: dict[str, Any]) -> None:
-        """Takes a push over: numbers are absolute, a day's only when they are not older than what is there."""
+        """Apply a push: numbers are absolute, a day's count only when they are not older than what is there."""
         jsonschema.validate(body, {"$ref": "#/$defs/push", "$defs": SCHEMA["$defs"]})
         for part in body["parts"]:
             for hour in part["hours"]:
@@ -64,7 +66,7 @@ class Receiver:
                 self.finals.append(part["day"])
 
     def answer(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
-        """The answer to a push: the next one that a test has put there, or that all is taken."""
+        """Answer a push: with the next answer that a test has put there, else by taking every part."""
         if self.answers:
             return self.answers.pop(0)(body)
         self.apply(body)
@@ -72,18 +74,18 @@ class Receiver:
 
 
 def first_log_id(at: int) -> int:
-    """The least id of a row of the event log of this minute (epoch ms) or later."""
+    """Return the least id that a row of the event log of this minute (epoch ms) or later can have."""
     return at // MINUTE_MS * int(VOCABULARY["log_slots"])
 
 
 def accepted(body: dict[str, Any]) -> dict[str, Any]:
-    """The answer that takes every part."""
+    """Return the answer that takes every part."""
     return {"ok": True, "accepted": [part["id"] for part in body["parts"]], "refused": [], "unknown_targets": []}
 
 
 @asynccontextmanager
 async def open_receiver() -> AsyncIterator[Receiver]:
-    """A receiver on a free port of the loopback."""
+    """Run a receiver on a free port of the loopback, until the block ends."""
     receiver = Receiver()
     app = QuartTrio("receiver")
 
@@ -117,23 +119,23 @@ class InstalledWorker:
         self._begin_s = 0.0
 
     async def start_clock(self) -> None:
-        """Makes it ten past noon, so that no test is overtaken by the end of an hour or a day."""
+        """Make it ten past noon, so that no test is overtaken by the end of an hour or a day."""
         real = await self.emulator.clock(0)
         self._begin_s = (real - real % DAY_MS + 12 * HOUR_MS + 10 * MINUTE_MS - real) / 1000
         await self.clock(0)
 
     async def clock(self, offset_s: float) -> int:
-        """Sets the platform's clock to so much after the beginning, and returns its time."""
+        """Set the platform's clock to `offset_s` after the beginning; return its time (epoch ms)."""
         return await self.emulator.clock(self._begin_s + offset_s)
 
     async def api(self, method: str, path: str, **more: Any) -> Any:
-        """A call of the platform's API: its result."""
+        """Call the platform's API; return its result."""
         response = await self._client.request(method, f"/accounts/{self.customer.account_id}{path}", **more)
         assert response.is_success, response.text
         return response.json()["result"]
 
     async def sql(self, sql: str, *params: Any) -> list[dict[str, Any]]:
-        """The rows of one statement."""
+        """Run one statement; return its rows."""
         answer = await self.api(
             "POST", f"/d1/database/{self.database}/query", json={"sql": sql, "params": list(params)}
         )
@@ -141,7 +143,7 @@ class InstalledWorker:
         return rows
 
     async def install(self, bundle: Path) -> None:
-        """Database, schema, script, cron and routes, as the service makes them."""
+        """Make database, schema, script, cron and routes, as the service makes them."""
         manifest = json.loads((bundle / "manifest.json").read_text())
         self.database = (await self.api("POST", "/d1/database", json={"name": SCRIPT}))["uuid"]
         batch = [{"sql": text, "params": []} for text in manifest["schema_statements"]]
@@ -154,13 +156,13 @@ class InstalledWorker:
         await self.configure({"host": {"host": LINK_HOST}, f"path:{SITE_HOST}{SITE_PATH}": site})
 
     async def route(self, pattern: str, script: str) -> None:
-        """A route in the account's zone."""
+        """Make a route in the account's zone."""
         path = f"/zones/{self.customer.zones['example.com']}/workers/routes"
         answer = await self._client.post(path, json={"pattern": pattern, "script": script})
         assert answer.is_success, answer.text
 
     async def upload(self, bundle: Path, manifest: dict[str, Any], install: str) -> None:
-        """The script with its bindings."""
+        """Upload the script with its bindings."""
         texts = {"PUSH_URL": self.receiver.url, "BUNDLE": manifest["sha256"], "INSTALL": install, "PUSH_MINUTE": "17"}
         bindings = [{"type": "plain_text", "name": name, "text": text} for name, text in texts.items()]
         bindings.append({"type": "secret_text", "name": "WORKER_KEY", "text": "key-of-the-worker"})
@@ -178,7 +180,7 @@ class InstalledWorker:
         await self.api("PUT", f"/workers/scripts/{SCRIPT}", files=files)
 
     async def configure(self, rows: dict[str, Any]) -> None:
-        """Writes configuration as the service does; None removes."""
+        """Write configuration as the service does; None removes."""
         self.version += 1
         upsert = (
             "insert into config(key, version, body) values (?, ?, ?) "
@@ -194,7 +196,7 @@ class InstalledWorker:
     async def view(
         self, page: str = "/", *, ip: str = "192.0.2.1", ua: str = CHROME, referrer: str = "", **more: Any
     ) -> Visit:
-        """A beacon of the site's page."""
+        """Send a beacon of the site's page."""
         headers = {"user-agent": ua, "content-type": "text/plain;charset=UTF-8"}
         body = f"{page}\n{referrer}"
         return await self.emulator.visit(SITE_HOST, SITE_PATH, method="POST", headers=headers, body=body, ip=ip, **more)
@@ -202,24 +204,24 @@ class InstalledWorker:
     async def click(
         self, code: str, *, ip: str = "192.0.2.1", ua: str = CHROME, method: str = "GET", **more: Any
     ) -> Visit:
-        """A click on a link."""
+        """Click on a link."""
         headers = {"user-agent": ua, **more.pop("headers", {})}
         return await self.emulator.visit(LINK_HOST, f"/{code}", method=method, headers=headers, ip=ip, **more)
 
     async def cron(self, at: int) -> dict[str, Any]:
-        """One cron as of `at`, which must not fail."""
+        """Fire one cron as of `at`, which must not fail."""
         run = await self.emulator.cron(self.customer.account_id, SCRIPT, at=at)
         assert run["outcome"] == "ok", run
         assert run["d1_queries"] <= 50, run
         return run
 
     async def state(self) -> dict[str, Any]:
-        """What the worker's crons know."""
+        """Return what the worker's crons know."""
         state: dict[str, Any] = json.loads((await self.sql("select value from meta where key = 'state'"))[0]["value"])
         return state
 
     async def crons_until_quiet(self, at: int) -> int:
-        """Crons, a minute apart, until all that is due is folded, closed and sent. Returns the time after."""
+        """Fire crons, a minute apart, until all that is due is folded, closed and sent. Returns the time after."""
         for _ in range(LONGEST_RUN_OF_CRONS):
             await self.cron(at)
             rows = await self.sql(
@@ -237,7 +239,7 @@ class InstalledWorker:
 
 @asynccontextmanager
 async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIterator[InstalledWorker]:
-    """An emulator with one account, in which the worker is installed."""
+    """Run an emulator with one account, in which the worker is installed, until the block ends."""
     async with (
         open_receiver() as receiver,
         open_emulator(token_delay_ms=0, slow_one_in=0) as emulator,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# How often a state that settles by itself is asked for, and how long at the most.
+# How often a state that settles by itself is looked at, and for how long at most.
 _POLL_S = 0.2
 _SETTLES_S = 60.0
 
@@ -41,7 +41,7 @@ class Service:
     async def call(
         self, method: str, path: str, body: object = None, *, expect: int | None = None, key: str | None = None
     ) -> Any:
-        """One request with the client's credential; the JSON of its answer.
+        """Send one request with the client's credential; return the JSON of its answer.
 
         Raises AssertionError when the status is not `expect` (None: any 2xx).
         """
@@ -53,7 +53,7 @@ class Service:
         return answer.json()
 
     async def sign_up(self, address: str, password: str) -> None:
-        """A new user: sign-up, the link out of the mail, sign-in. Later calls carry the session."""
+        """Make a user: sign-up, the link out of the e-mail, sign-in. Later calls carry the session."""
         await self.call("POST", "/auth/sign-up", {"email": address, "password": password}, expect=202)
         token = await self.mailed_token(address, "confirm")
         await self.call("POST", "/auth/confirm", {"token": token})
@@ -61,7 +61,7 @@ class Service:
         self.headers = {"Authorization": f"Bearer {session['access_token']}"}
 
     async def mailed_token(self, address: str, purpose: str) -> str:
-        """The token in the newest mail of that purpose (confirm, reset) to an address."""
+        """Wait for the newest e-mail of that purpose (confirm, reset) to an address; return its token."""
 
         async def look() -> str | None:
             for path in sorted((self.folder / "mail").glob("*.eml"), key=lambda p: p.stat().st_mtime_ns, reverse=True):
@@ -74,7 +74,7 @@ class Service:
         return await eventually(look)
 
     async def account_in(self, account_id: str, *states: str) -> dict[str, Any]:
-        """The account, once its state is one of `states` and no operation works on it but a self-check."""
+        """Return the account, once its state is one of `states`."""
 
         async def look() -> dict[str, Any] | None:
             account: dict[str, Any] = (await self.call("GET", f"/v1/accounts/{account_id}"))["account"]
@@ -93,13 +93,13 @@ class Service:
             await eventually(look)
 
     async def kill(self) -> None:
-        """SIGKILL: as if the power went."""
+        """Send SIGKILL: as if the power went."""
         self.process.kill()
         await self.process.wait()
 
 
 async def eventually(look: Callable[[], Awaitable[T | None]]) -> T:
-    """What `look` returns once it is not None. Raises AssertionError when that takes too long."""
+    """Return what `look` returns once it is not None. Raises AssertionError after a minute."""
     with trio.move_on_after(_SETTLES_S):
         while True:
             found = await look()
@@ -111,7 +111,7 @@ async def eventually(look: Callable[[], Awaitable[T | None]]) -> T:
 
 @asynccontextmanager
 async def open_service(folder: Path, settings: Mapping[str, str]) -> AsyncIterator[Service]:
-    """`svc serve` on a free port, with its files in `folder` and SVC_… `settings`; SIGTERM at the end.
+    """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`; SIGTERM at the end.
 
     Raises AssertionError when it does not come up, or does not end with status 0.
     """

@@ -106,7 +106,7 @@ class Hit:
 
     @property
     def user_agent(self) -> str:
-        """The User-Agent header."""
+        """Return the User-Agent header."""
         return self.bot.user_agent if self.bot else self.agent.user_agent
 
 
@@ -139,7 +139,7 @@ class Tally:
             self._key(name, key)
 
     def hour(self, hour_at: int) -> dict[str, int]:
-        """Views, bots and visitors of one hour."""
+        """Sum views, bots and visitors of one hour (its start in epoch ms)."""
         return {
             "views": self.views[hour_at],
             "bots": self.bots[hour_at],
@@ -147,7 +147,7 @@ class Tally:
         }
 
     def day(self, day: int) -> dict[str, int]:
-        """Views, bots and visitors of one UTC day (day number)."""
+        """Sum views, bots and visitors of one UTC day (day number)."""
         hours = [at for at in {*self.views, *self.bots} if at // _DAY_MS == day]
         visitors: set[tuple[str, str]] = set()
         return {
@@ -157,12 +157,12 @@ class Tally:
         }
 
     def days(self, first: int, last: int) -> dict[str, int]:
-        """The sum over days, both included; visitors are those of each day."""
+        """Sum over days, both included; visitors are those of each day."""
         counted = [self.day(day) for day in range(first, last + 1)]
         return {name: sum(day[name] for day in counted) for name in ("views", "bots", "visitors")}
 
     def top(self, name: str) -> Counter[str]:
-        """One breakdown over everything."""
+        """Return one breakdown over everything."""
         return self.breakdowns.get(name, Counter())
 
     def _key(self, name: str, key: str) -> None:
@@ -170,13 +170,13 @@ class Tally:
 
 
 def views(count: int, seed: int) -> list[Hit]:
-    """`count` page views: people of several countries, pages, referrers and browsers, one in six a bot."""
+    """Make `count` page views: people of several countries, pages, referrers and browsers, one in six a bot."""
     chance = random.Random(seed)  # noqa: S311  # a repeatable plan, no secret
     return [_hit(chance, chance.choice(PAGES), BOTS) for _ in range(count)]
 
 
 def clicks(count: int, seed: int) -> list[Hit]:
-    """`count` clicks on a short link, one in six a bot, some scanned from a QR code."""
+    """Make `count` clicks on a short link, one in six a bot, some scanned from a QR code."""
     chance = random.Random(seed)  # noqa: S311  # a repeatable plan, no secret
     hits = []
     for _ in range(count):

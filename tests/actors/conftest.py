@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx
 import pytest
 
-from edge_worker.emulator.process import Customer, Emulator
+from edge_worker.emulator.client import Customer, Emulator
 from edge_worker.harness.service import eventually
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor

@@ -14,7 +14,7 @@ from svc.edge.tokens import WORKING_RIGHTS
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from edge_worker.emulator.process import Customer, Emulator
+    from edge_worker.emulator.client import Customer, Emulator
     from svc.edge.access import Access
     from svc.edge.client import Edge
 

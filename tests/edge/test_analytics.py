@@ -12,7 +12,7 @@ from svc.edge.analytics import DayUsage
 from svc.errors import EdgeRefused, EdgeUnavailable
 
 if TYPE_CHECKING:
-    from edge_worker.emulator.process import Customer, Emulator
+    from edge_worker.emulator.client import Customer, Emulator
     from svc.edge.access import Access
     from svc.edge.client import Edge
 

@@ -13,7 +13,7 @@ from svc.errors import EdgeRefused, ServiceError
 from tests.edge.test_calls import schedules, upload
 
 if TYPE_CHECKING:
-    from edge_worker.emulator.process import Customer, Emulator
+    from edge_worker.emulator.client import Customer, Emulator
     from svc.edge.access import Access
     from svc.edge.client import Edge
 

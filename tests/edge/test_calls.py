@@ -21,7 +21,7 @@ from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from edge_worker.emulator.process import Customer, Emulator
+    from edge_worker.emulator.client import Customer, Emulator
     from svc.edge.access import Access
     from svc.edge.client import Edge
 

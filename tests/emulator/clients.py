@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import httpx
 
-    from edge_worker.emulator.process import Customer
+    from edge_worker.emulator.client import Customer
 
 WORKING_RIGHTS = [
     "Workers Scripts Write", "D1 Write", "Account Analytics Read", "Account Settings Read",

@@ -13,7 +13,7 @@ from tests.emulator.clients import WORKING_RIGHTS, Api
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from edge_worker.emulator.process import Customer, Emulator
+    from edge_worker.emulator.client import Customer, Emulator
 
 
 @pytest.fixture

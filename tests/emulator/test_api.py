@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from edge_worker.emulator.databases import split
+from edge_worker.emulator.api.databases import split
 from tests.emulator.clients import PROBE
 
 if TYPE_CHECKING:
-    from edge_worker.emulator.process import Emulator
+    from edge_worker.emulator.client import Emulator
     from tests.emulator.clients import Api
 
 

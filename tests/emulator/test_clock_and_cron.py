@@ -13,7 +13,7 @@ from edge_worker.emulator.crons import Cron
 from edge_worker.emulator.state import epoch_ms
 
 if TYPE_CHECKING:
-    from edge_worker.emulator.process import Emulator
+    from edge_worker.emulator.client import Emulator
     from tests.emulator.clients import Api
 
 DAY_S = 86_400

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 if TYPE_CHECKING:
-    from edge_worker.emulator.process import Emulator
+    from edge_worker.emulator.client import Emulator
     from tests.emulator.clients import Api
 
 NAMED = [{"type": "plain_text", "name": "NAME", "text": "{}"}]

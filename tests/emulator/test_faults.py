@@ -11,7 +11,7 @@ import pytest
 import trio
 
 if TYPE_CHECKING:
-    from edge_worker.emulator.process import Customer, Emulator
+    from edge_worker.emulator.client import Customer, Emulator
     from tests.emulator.clients import Api
 
 
@@ -130,7 +130,7 @@ async def test_a_binding_is_lost_before_or_after(emulator: Emulator, api: Api, k
 
 
 async def test_answers_are_slow_now_and_then(emulator: Emulator, api: Api) -> None:
-    await emulator.manners(slow_one_in=1, slow_ms=200)
+    await emulator.set_rudeness(slow_one_in=1, slow_ms=200)
     started = time.monotonic()
     await api.result("GET", api.account)
     assert time.monotonic() - started >= 0.2

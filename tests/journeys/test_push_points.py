@@ -14,7 +14,7 @@ from tests.databases import sqlite_config
 from tests.journeys.conftest import ZONE, connect, crons, settings_of
 
 if TYPE_CHECKING:
-    from edge_worker.emulator.process import Customer, Emulator
+    from edge_worker.emulator.client import Customer, Emulator
 
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 PEOPLE = 3

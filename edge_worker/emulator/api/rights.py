@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .state import Token
+    from edge_worker.emulator.state import Token
 
 ACCOUNT = "com.cloudflare.api.account"
 ZONE = "com.cloudflare.api.account.zone"
@@ -28,7 +28,7 @@ class Group:
     category: str = "developer_platform"
 
     def shown(self) -> dict[str, Any]:
-        """As the API lists it."""
+        """Show it as the API lists it."""
         return {
             "id": self.id, "name": self.name, "scopes": [self.scope],
             "category": self.category, "is_selectable": True,
@@ -70,7 +70,7 @@ BY_ID = {group.id: group for group in GROUPS}
 
 
 def group_named(name: str) -> Group:
-    """The account or zone group of that name (the first, should there be two). Raises KeyError."""
+    """Return the account or zone group of that name (the first, should there be two). Raises KeyError."""
     for group in GROUPS:
         if group.name == name:
             return group
@@ -78,7 +78,7 @@ def group_named(name: str) -> Group:
 
 
 def _flat(resources: dict[str, Any]) -> list[tuple[str, str]]:
-    """A policy's resources as (resource, account it is nested under, or "")."""
+    """List a policy's resources as (resource, account it is nested under, or "")."""
     flat: list[tuple[str, str]] = []
     for name, value in resources.items():
         if isinstance(value, dict):
@@ -101,7 +101,7 @@ def _covers(policy: dict[str, Any], scope: str, account_id: str, zone_id: str | 
 
 
 def allows(token: Token, names: tuple[str, ...], account_id: str, zone_id: str | None) -> bool:
-    """Whether the token holds one of these groups for the account, or for the zone when the group is a zone's.
+    """Tell whether the token holds one of these groups for the account, or for the zone when the group is a zone's.
 
     Platform docs: an explicit deny first, then an explicit allow, else no.
     """
@@ -117,12 +117,12 @@ def allows(token: Token, names: tuple[str, ...], account_id: str, zone_id: str |
 
 
 def holds_all_zones(token: Token, name: str, account_id: str) -> bool:
-    """Whether the token holds the zone group for every zone of the account (the bulk route call asks for that)."""
+    """Tell whether the token holds the zone group for every zone of the account (the bulk route call asks for that)."""
     return allows(token, (name,), account_id, None)
 
 
 def address_allowed(token: Token, address: str) -> bool:
-    """Whether the token's condition admits this client address."""
+    """Tell whether the token's condition admits this client address."""
     rule = (token.condition or {}).get("request.ip", {})
     client = ipaddress.ip_address(address)
 

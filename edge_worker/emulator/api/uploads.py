@@ -10,9 +10,9 @@ from typing import Any
 
 from quart import request
 
-from .capnp import KINDS
-from .state import Account, Module, Script, Version, new_uuid
-from .wire import invalid
+from edge_worker.emulator.api.wire import invalid
+from edge_worker.emulator.runtime.capnp import KINDS
+from edge_worker.emulator.state import Account, Module, Script, Version, new_uuid
 
 OLDEST_DATE = "2021-11-02"  # platform docs: what a missing compatibility_date means
 NAME = re.compile(r"[a-z0-9_][a-z0-9_-]{0,62}")
@@ -26,13 +26,13 @@ PLAIN_KINDS = ("plain_text", SECRET)
 
 
 def check_name(name: str) -> None:
-    """Raises ApiError 10016 for a name that a script cannot have."""
+    """Check a script's name. Raises ApiError 10016."""
     if not NAME.fullmatch(name):
         raise invalid("Invalid Worker name: lowercase letters, digits, dashes and underscores, at most 63", 10016)
 
 
 def check_tags(tags: Any) -> list[str]:
-    """A script's tags. Raises ApiError 100102 or 100103."""
+    """Return a script's tags once they are checked. Raises ApiError 100102 or 100103."""
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise invalid("tags must be a list of texts", 10021)
     if any(len(tag.encode()) > MAX_TAG_BYTES for tag in tags):
@@ -43,7 +43,7 @@ def check_tags(tags: Any) -> list[str]:
 
 
 def shown_binding(binding: dict[str, Any]) -> dict[str, Any]:
-    """A binding as settings show it: a secret without its text, a database under both of its names."""
+    """Show a binding as settings do: a secret without its text, a database under both of its names."""
     if binding["type"] == SECRET:
         return {"type": SECRET, "name": binding["name"]}
     if binding["type"] == "d1":
@@ -52,7 +52,7 @@ def shown_binding(binding: dict[str, Any]) -> dict[str, Any]:
 
 
 async def read_form(part: str) -> tuple[dict[str, Any], list[Module]]:
-    """The form's JSON part and its modules, keyed by FILE name: clients name the parts as they please."""
+    """Read the form's JSON part and its modules, keyed by FILE name: clients name the parts as they please."""
     form, files = await request.form, await request.files
     text: str | bytes | None = form.get(part)
     modules = []
@@ -122,7 +122,7 @@ def _bindings(account: Account, metadata: dict[str, Any], before: Version | None
 def make_version(
     account: Account, script: Script, metadata: dict[str, Any], modules: list[Module], now: int
 ) -> Version:
-    """The version that an upload makes; not yet in the script. Raises ApiError when the platform would refuse it."""
+    """Make the version of an upload; not yet in the script. Raises ApiError when the platform would refuse it."""
     main = metadata.get("main_module")
     if not isinstance(main, str):
         raise invalid("metadata needs main_module (service-worker syntax is not known to this emulator)", 10021)

@@ -7,16 +7,17 @@ from typing import Any
 
 from quart import Blueprint, Response, request
 
-from .access import for_account, for_zone, identify, platform
-from .rights import allows
-from .state import Account, DnsRecord, Zone, iso_micro, new_hex
-from .wire import ApiError, body_object, envelope, invalid, page, shuffled
+from edge_worker.emulator.api.access import for_account, for_zone, identify
+from edge_worker.emulator.api.rights import allows
+from edge_worker.emulator.api.wire import ApiError, body_object, envelope, invalid, page, shuffled
+from edge_worker.emulator.platform import platform
+from edge_worker.emulator.state import Account, DnsRecord, Zone, iso_micro, new_hex
 
 routes = Blueprint("zones", __name__)
 
 
 def shown_account(account: Account) -> dict[str, Any]:
-    """An account as the API shows it."""
+    """Show an account as the API does."""
     return {
         "id": account.id,
         "name": account.name,
@@ -27,7 +28,7 @@ def shown_account(account: Account) -> dict[str, Any]:
 
 
 def shown_zone(account: Account, zone: Zone) -> dict[str, Any]:
-    """A zone as the API shows it."""
+    """Show a zone as the API does."""
     created = iso_micro(zone.created_at)
     return {
         "id": zone.id,
@@ -65,7 +66,7 @@ def shown_zone(account: Account, zone: Zone) -> dict[str, Any]:
 
 
 def shown_record(zone: Zone, record: DnsRecord) -> dict[str, Any]:
-    """A DNS record as the API shows it."""
+    """Show a DNS record as the API does."""
     created = iso_micro(record.created_at)
     return {
         "id": record.id,
@@ -99,7 +100,7 @@ _OPERATORS = {
 
 
 def _name_fits(value: str, wanted: str) -> bool:
-    """A zone's name filter: plain, or with an operator in front (`contains:`)."""
+    """Match a zone's name with a filter: plain, or with an operator in front (`contains:`)."""
     operator, colon, rest = wanted.partition(":")
     if colon and operator in _OPERATORS:
         return bool(_OPERATORS[operator](value, rest.lower()))
@@ -108,6 +109,7 @@ def _name_fits(value: str, wanted: str) -> bool:
 
 @routes.get("/accounts")
 async def accounts() -> Response:
+    """Refuse the list of accounts: it is for tokens of users."""
     identify()
     raise ApiError(400, 1001, "List accounts endpoint does not support account owned tokens.")
 
@@ -115,23 +117,27 @@ async def accounts() -> Response:
 @routes.get("/accounts/<account_id>")
 @for_account("Account Settings Read", "Account Settings Write")
 async def account(account: Account) -> Response:
+    """Show the account."""
     return envelope(shown_account(account))
 
 
 @routes.get("/user")
 async def user() -> Response:
+    """Refuse the user: the token is an account's."""
     identify()
     raise ApiError(400, 9109, "Valid user-level authentication not found")
 
 
 @routes.get("/memberships")
 async def memberships() -> Response:
+    """Refuse the memberships: the token is an account's."""
     identify()
     raise ApiError(400, 9109, "Valid user-level authentication not found")
 
 
 @routes.get("/zones")
 async def listing() -> Response:
+    """List the zones that the token may read, filtered and ordered as asked."""
     account, token = identify()
     names = ("Zone Read", "Zone Write")
     visible = [zone for zone in account.zones.values() if allows(token, names, account.id, zone.id)]
@@ -155,6 +161,7 @@ async def listing() -> Response:
 @routes.get("/zones/<zone_id>")
 @for_zone("Zone Read", "Zone Write")
 async def get(account: Account, zone: Zone) -> Response:
+    """Show a zone."""
     return envelope(shown_zone(account, zone))
 
 
@@ -175,6 +182,7 @@ def _record_fits(record: DnsRecord) -> bool:
 @routes.get("/zones/<zone_id>/dns_records")
 @for_zone("DNS Read", "DNS Write")
 async def records(account: Account, zone: Zone) -> Response:  # noqa: ARG001 (every zone handler gets both)
+    """List the zone's DNS records, filtered as asked."""
     for key in request.args:
         field, dot, operator = key.partition(".")
         if field in ("name", "content") and dot and operator not in _OPERATORS:
@@ -184,7 +192,7 @@ async def records(account: Account, zone: Zone) -> Response:  # noqa: ARG001 (ev
 
 
 def make_record(zone: Zone, body: dict[str, Any], now: int) -> DnsRecord:
-    """A new record of the zone; ``name`` may be "@", relative, or whole. Raises ApiError."""
+    """Make a record of the zone; `name` may be "@", relative, or whole. Raises ApiError."""
     name = str(body.get("name", "@")).lower().rstrip(".")
     full = zone.name if name in ("@", zone.name) else name if name.endswith(f".{zone.name}") else f"{name}.{zone.name}"
     kind = str(body.get("type", "A")).upper()
@@ -200,6 +208,7 @@ def make_record(zone: Zone, body: dict[str, Any], now: int) -> DnsRecord:
 @routes.post("/zones/<zone_id>/dns_records")
 @for_zone("DNS Write")
 async def create_record(account: Account, zone: Zone) -> Response:  # noqa: ARG001
+    """Make a DNS record."""
     record = make_record(zone, await body_object(), platform().now())
     await platform().runtime.update()
     return envelope(shown_record(zone, record))
@@ -208,6 +217,7 @@ async def create_record(account: Account, zone: Zone) -> Response:  # noqa: ARG0
 @routes.delete("/zones/<zone_id>/dns_records/<record_id>")
 @for_zone("DNS Write")
 async def delete_record(account: Account, zone: Zone, record_id: str) -> Response:  # noqa: ARG001
+    """Delete a DNS record."""
     if all(record.id != record_id for record in zone.dns):
         raise ApiError(404, 81044, "Record does not exist.")
     zone.dns = [record for record in zone.dns if record.id != record_id]
@@ -218,4 +228,5 @@ async def delete_record(account: Account, zone: Zone, record_id: str) -> Respons
 @routes.get("/accounts/<account_id>/storage/kv/namespaces")
 @for_account("Workers Scripts Write", "Workers KV Storage Write", "Workers KV Storage Read")
 async def kv_namespaces(account: Account) -> Response:  # noqa: ARG001
+    """List no KV namespaces: wrangler asks for them before it deletes a script."""
     return page([], lambda nothing: nothing, size=20, most=100)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .access import platform
-from .capnp import Running
-from .runtime import StartFailed
-from .state import Account, Deployment, Script, Version, new_uuid
-from .wire import ApiError, invalid
+from edge_worker.emulator.api.wire import ApiError, invalid
+from edge_worker.emulator.platform import platform
+from edge_worker.emulator.runtime.capnp import Running
+from edge_worker.emulator.runtime.runtime import StartFailed
+from edge_worker.emulator.state import Account, Deployment, Script, Version, new_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,14 +17,14 @@ KEPT_VERSIONS = 20
 
 
 def _refusal(error: StartFailed, running: Running) -> ApiError:
-    """What workerd said of the script, without our names for it, as the platform's validation error."""
+    """Make the platform's validation error of what workerd printed about the script, without our names for it."""
     text = str(error).replace(f"service {running.service}: ", "")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith('Worker "front"')]
     return invalid("\n".join(lines[:8]) or "the script did not start", 10021)
 
 
 def add_version(script: Script, version: Version) -> None:
-    """Keeps the version, and the newest 20 beside what is deployed."""
+    """Keep the version, and the newest 20 beside what is deployed."""
     script.versions.append(version)
     deployed = {deployment.version_id for deployment in script.deployments[:2]}
     spare = [v for v in script.versions if v.id not in deployed][:-KEPT_VERSIONS]
@@ -38,8 +38,10 @@ async def deploy(
     annotations: dict[str, str] | None = None,
     also: Callable[[], None] | None = None,
 ) -> Deployment:
-    """Runs the version to 100 %; ``also`` changes more of the script in the same instant. Raises ApiError 10021 when it
-    does not start; then nothing has changed."""
+    """Run the version to 100 %; `also` changes more of the script in the same instant.
+
+    Raises ApiError 10021 when it does not start; then nothing has changed.
+    """
     now = platform().now()
     deployment = Deployment(
         id=new_uuid(),
@@ -68,7 +70,7 @@ async def deploy(
 
 
 async def remove(account: Account, script: Script) -> None:
-    """Takes the script out of service with its schedules. Its routes stay and lead nowhere; databases stay."""
+    """Take the script out of service with its schedules. Its routes stay and lead nowhere; databases stay."""
 
     def commit(_handlers: list[str]) -> None:
         del account.scripts[script.name]

@@ -23,7 +23,7 @@ class ApiError(Exception):
         self.status, self.code, self.message, self.chain = status, code, message, chain
 
     def response(self) -> Response:
-        """The refusal as an answer."""
+        """Make an answer of the refusal."""
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.chain:
             error["error_chain"] = self.chain
@@ -31,12 +31,12 @@ class ApiError(Exception):
 
 
 def invalid(message: str, code: int = 10001) -> ApiError:
-    """400: the request itself is wrong."""
+    """Return a 400: the request itself is wrong."""
     return ApiError(400, code, message)
 
 
 def no_route() -> ApiError:
-    """404: an id in the path has not the form of one, or there is no such path."""
+    """Return a 404: an id in the path is malformed, or there is no such path."""
     message = (
         f"Could not route to {request.path.removeprefix('/client/v4')}, perhaps your object identifier is invalid?"
     )
@@ -51,7 +51,7 @@ def envelope(
     messages: list[dict[str, Any]] | None = None,
     status: int = 200,
 ) -> Response:
-    """An answer in the envelope that every path but GraphQL and script content has."""
+    """Make an answer in the envelope that every path but GraphQL and script content has."""
     body: dict[str, Any] = {"success": not errors, "errors": errors or [], "messages": messages or [], "result": result}
     if info is not None:
         body["result_info"] = info
@@ -59,7 +59,7 @@ def envelope(
 
 
 def query_int(name: str, default: int, low: int, high: int) -> int:
-    """A whole number of the query, held within bounds as the platform does. Raises ApiError when it is no number."""
+    """Read a whole number of the query, held within bounds as the platform does. Raises ApiError for others."""
     text = request.args.get(name)
     if text is None:
         return default
@@ -70,14 +70,17 @@ def query_int(name: str, default: int, low: int, high: int) -> int:
 
 
 def shuffled(items: Sequence[T], key: Callable[[T], str]) -> list[T]:
-    """The items in an order that nobody can lean on: another one whenever the set of items changes, and otherwise
-    the same, so that a listing over several pages still shows each item once."""
+    """Return the items in an order that nobody can lean on.
+
+    It changes whenever the set of items does, and only then, so that a listing over several pages still shows each
+    item once.
+    """
     salt = hashlib.sha256("".join(sorted(key(item) for item in items)).encode()).digest()
     return sorted(items, key=lambda item: hashlib.sha256(salt + key(item).encode()).digest())
 
 
 def page_of(items: Sequence[T], *, size: int, most: int) -> tuple[Sequence[T], dict[str, int]]:
-    """The items of the page that the query asks for, by ``page`` and ``per_page``, and the envelope's result_info."""
+    """Return the items of the page that the query asks for (`page`, `per_page`), and the result_info."""
     number = query_int("page", 1, 1, 1_000_000)
     per_page = query_int("per_page", size, 1, most)
     part = items[(number - 1) * per_page : number * per_page]
@@ -92,13 +95,13 @@ def page_of(items: Sequence[T], *, size: int, most: int) -> tuple[Sequence[T], d
 
 
 def page(items: Sequence[T], show: Callable[[T], Any], *, size: int, most: int) -> Response:
-    """One page of a listing; after the last page: an empty list."""
+    """Answer with one page of a listing; after the last page: an empty list."""
     part, info = page_of(items, size=size, most=most)
     return envelope([show(item) for item in part], info=info)
 
 
 async def body_json() -> Any:
-    """The request's JSON body. Raises ApiError 400 when it is none."""
+    """Read the request's JSON body. Raises ApiError 400 when it is none."""
     try:
         return json.loads(await request.get_data() or b"null")
     except ValueError:
@@ -106,7 +109,7 @@ async def body_json() -> Any:
 
 
 async def body_object() -> dict[str, Any]:
-    """The request's JSON body, which must be an object. Raises ApiError 400."""
+    """Read the request's JSON body, which must be an object. Raises ApiError 400."""
     body = await body_json()
     if not isinstance(body, dict):
         raise invalid("The request body must be a JSON object", 10006)

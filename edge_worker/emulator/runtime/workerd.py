@@ -27,20 +27,20 @@ KEPT_LINES = 500
 
 
 class StartFailed(Exception):
-    """workerd ended before it listened: its configuration or a script's start is wrong. Text: what it said."""
+    """workerd ended before it listened: its configuration or a script's start is wrong. Its text is what it printed."""
 
 
 def binary() -> Path:
-    """The installed workerd of this machine. Raises FileNotFoundError saying how to get it."""
+    """Return the installed workerd of this machine. Raises FileNotFoundError, which tells how to get it."""
     name = f"workerd-{SYSTEMS[platform.system()]}-{MACHINES[platform.machine()]}"
-    path = Path(__file__).parents[1] / "node_modules" / "@cloudflare" / name / "bin" / "workerd"
+    path = Path(__file__).parents[2] / "node_modules" / "@cloudflare" / name / "bin" / "workerd"
     if not path.exists():
         raise FileNotFoundError(f"no workerd of package @cloudflare/{name}: run: make build")
     return path
 
 
 def listening_socket(port: int = 0) -> socket.socket:
-    """A listening socket on the loopback; it outlives the processes that take requests from it."""
+    """Open a listening socket on the loopback; it outlives the processes that take requests from it."""
     listener = socket.create_server(("127.0.0.1", port), backlog=1024)
     listener.setblocking(False)
     if sys.platform == "linux":
@@ -50,12 +50,12 @@ def listening_socket(port: int = 0) -> socket.socket:
 
 
 def port_of(listener: socket.socket) -> int:
-    """The port that a socket listens on."""
+    """Return the port that a socket listens on."""
     return int(listener.getsockname()[1])
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """On Linux, a call for the child that makes the kernel end it when we are gone, even by SIGKILL."""
+    """Return, on Linux, a call for the child that makes the kernel end it when we are gone, even by SIGKILL."""
     if sys.platform != "linux":
         return None
     prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
@@ -63,21 +63,21 @@ def _end_with_parent() -> Callable[[], None] | None:
 
 
 class Workerd:
-    """A running workerd. Made by `start`; `run` must be running for its output to be read."""
+    """A running workerd. Made by `start`."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: trio.lowlevel.FdStream) -> None:
         self._process, self._control = process, control
         self.ended = trio.Event()
         self.lines: list[str] = []
-        self._told_to_end = False
+        self._terminated = False
 
     @classmethod
     async def start(
-        cls, config: Path, sockets: dict[str, socket.socket], nursery: trio.Nursery, say: Callable[[str], None]
+        cls, config: Path, sockets: dict[str, socket.socket], nursery: trio.Nursery, log: Callable[[str], None]
     ) -> Workerd:
-        """Starts workerd and returns once it listens on all sockets.
+        """Start workerd and return once it listens on all sockets.
 
-        ``say`` gets each line that it prints. Raises StartFailed with its output when it ends instead.
+        `log` gets each line that it prints. Raises StartFailed with its output when it ends instead.
         """
         read_end, write_end = os.pipe()
         arguments = [str(binary()), "serve", "--experimental", f"--control-fd={write_end}"]
@@ -93,7 +93,7 @@ class Workerd:
         os.close(write_end)
         workerd = cls(process, trio.lowlevel.FdStream(read_end))
         started = trio.Event()
-        nursery.start_soon(workerd._read_output, say, started)
+        nursery.start_soon(workerd._read_output, log, started)
         try:
             with trio.fail_after(START_S):
                 await workerd._until_listening(set(sockets))
@@ -119,8 +119,8 @@ class Workerd:
                 if event.get("event") == "listen":
                     wanted.discard(event["socket"])
 
-    async def _read_output(self, say: Callable[[str], None], started: trio.Event) -> None:
-        """Reads what workerd prints until it ends."""
+    async def _read_output(self, log: Callable[[str], None], started: trio.Event) -> None:
+        """Read what workerd prints until it ends."""
         assert self._process.stdout is not None
         text = b""
         async with trio.lowlevel.FdStream(os.dup(self._process.stdout.fileno())) as output:
@@ -131,29 +131,29 @@ class Workerd:
                     self.lines.append(line.decode(errors="replace"))
                     del self.lines[:-KEPT_LINES]
                     if started.is_set():
-                        say(self.lines[-1])
+                        log(self.lines[-1])
         self.ended.set()
 
     async def _watch(self) -> None:
-        """Reaps the process once its end of the control pipe is closed. Raises RuntimeError when nobody ended it."""
+        """Reap the process once its end of the control pipe is closed. Raises RuntimeError when nobody ended it."""
         async for _ in self._control:
             pass
         status = self._process.wait()
-        if not self._told_to_end:
+        if not self._terminated:
             raise RuntimeError(f"workerd ended by itself, with status {status}")
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """Return the process's id."""
         return self._process.pid
 
     def terminate(self) -> None:
-        """Asks it to take no more connections and to end when the open requests have been answered."""
-        self._told_to_end = True
+        """Ask it to take no more connections and to end when the open requests have been answered."""
+        self._terminated = True
         self._process.terminate()
 
     async def stop(self) -> None:
-        """Ends it: politely, and after 3 s by force."""
+        """End it: politely, and after 3 s by force."""
         self.terminate()
         with trio.move_on_after(STOP_S):
             await trio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)

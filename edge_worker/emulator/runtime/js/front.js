@@ -50,7 +50,7 @@ const origin = (request) => env.ORIGIN.fetch(request);
  * The request as a worker sees it: where it comes from in `cf` and the headers of the edge, ours taken off.
  * @param {Request} request
  */
-function dressed(request) {
+function asWorkersSeeIt(request) {
   const headers = new Headers(request.headers);
   const asked = headers.get("x-emulator-cf");
   const cf = asked === null ? CF : (JSON.parse(asked) ?? {}); // null: nothing known of the visitor
@@ -69,7 +69,7 @@ function dressed(request) {
 async function answer(request) {
   const url = new URL(request.url);
   const route = find(table, url.hostname.toLowerCase(), url.pathname + url.search);
-  const visit = dressed(request);
+  const visit = asWorkersSeeIt(request);
   if (!route?.service) return origin(visit);
   const { account, script, service } = route;
   const known = /** @type {FrontAccount} */ (world.accounts[account]);
@@ -237,17 +237,17 @@ const commands = {
 };
 
 /** For a process that is to end: the answer begins at once and closes when all work is done. @param {number} hold_ms */
-function lastWords(hold_ms) {
+function drain(hold_ms) {
   const { readable, writable } = new TransformStream();
   const writer = writable.getWriter();
   const encoder = new TextEncoder();
-  const speak = async () => {
+  const write = async () => {
     await writer.write(encoder.encode(" "));
     await new Promise((resolve) => setTimeout(resolve, hold_ms)); // what was accepted and not yet read comes in
     await writer.write(encoder.encode(JSON.stringify({ counts, scripts: await settled() })));
     await writer.close();
   };
-  return { response: new Response(readable), spoken: speak() };
+  return { response: new Response(readable), done: write() };
 }
 
 export class Control extends WorkerEntrypoint {
@@ -255,9 +255,9 @@ export class Control extends WorkerEntrypoint {
   async fetch(request) {
     const body = /** @type {any} */ (await request.json());
     const { pathname } = new URL(request.url);
-    if (pathname === "/last-words") {
-      const { response, spoken } = lastWords(body.hold_ms);
-      this.ctx.waitUntil(spoken);
+    if (pathname === "/drain") {
+      const { response, done } = drain(body.hold_ms);
+      this.ctx.waitUntil(done);
       return response;
     }
     const command = commands[pathname];

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from quart import Blueprint, Response
 
-from .access import identify, platform
-from .graphql import Field, QueryError, parse
-from .rights import allows
-from .state import DAY_MS, Account, Usage, iso
-from .wire import body_object
+from edge_worker.emulator.api.access import identify
+from edge_worker.emulator.api.graphql import Field, QueryError, parse
+from edge_worker.emulator.api.rights import allows
+from edge_worker.emulator.api.wire import body_object
+from edge_worker.emulator.platform import platform
+from edge_worker.emulator.state import DAY_MS, Account, Usage, iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ Row = dict[str, dict[str, Any]]  # "dimensions", "sum", "max" → their fields
 
 
 def day_text(day: int) -> str:
-    """An epoch day as a date."""
+    """Write an epoch day as a date."""
     return datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
 
 
@@ -77,7 +78,7 @@ DATASETS: dict[str, Callable[[str, Usage, Account], list[Row]]] = {
 
 
 def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
-    """A filter's test of one row's dimensions; times are looked at by their day, which is all that we count by."""
+    """Make a filter's test of one row's dimensions; times are looked at by their day, which is all that we count by."""
 
     def fits(dimensions: dict[str, Any]) -> bool:
         for key, wanted in condition.items():
@@ -106,7 +107,7 @@ def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
 
 
 def _merge(rows: list[Row], dimensions: list[Field]) -> list[Row]:
-    """Rows with the same selected dimensions become one, as the server does when some are left out."""
+    """Make rows with the same selected dimensions one, as the server does when some are left out."""
     merged: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         try:
@@ -176,6 +177,7 @@ def _resolve(fields: list[Field], account: Account, *, allowed: bool) -> dict[st
 
 @routes.post("/graphql")
 async def graphql() -> Response:
+    """Answer one query, with what the account has used up to now."""
     account, token = identify()
     body = await body_object()
     await platform().runtime.collect()
@@ -192,7 +194,7 @@ async def graphql() -> Response:
 
 
 async def measure_storage(account: Account) -> None:
-    """Notes the databases' real size for today, unless control has set one."""
+    """Note the databases' real size for today, unless control has set one."""
     runtime = platform().runtime
     usage = account.day(runtime.today())
     if usage.size is None and account.databases:

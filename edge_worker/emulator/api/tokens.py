@@ -10,10 +10,11 @@ from typing import Any
 
 from quart import Blueprint, Response, request
 
-from .access import bearer, find_token, for_account, platform, status_of, usable
-from .rights import ACCOUNT, BY_ID, GROUPS, ZONE
-from .state import Account, Token, epoch_ms, iso, new_hex
-from .wire import ApiError, body_object, envelope, invalid, page, shuffled
+from edge_worker.emulator.api.access import bearer, find_token, for_account, status_of, usable
+from edge_worker.emulator.api.rights import ACCOUNT, BY_ID, GROUPS, ZONE
+from edge_worker.emulator.api.wire import ApiError, body_object, envelope, invalid, page, shuffled
+from edge_worker.emulator.platform import platform
+from edge_worker.emulator.state import Account, Token, epoch_ms, iso, new_hex
 
 routes = Blueprint("tokens", __name__)
 READ = ("Account API Tokens Read", "Account API Tokens Write")
@@ -22,14 +23,14 @@ MAX_NAME = 120
 
 
 def new_value() -> str:
-    """A token's secret: `cfat_`, 40 characters, a checksum (platform docs: token formats)."""
+    """Make a token's secret: `cfat_`, 40 characters, a checksum (platform docs: token formats)."""
     alphabet = string.ascii_letters + string.digits
     text = "".join(secrets.choice(alphabet) for _ in range(40))
     return f"cfat_{text}{zlib.crc32(text.encode()):08x}"
 
 
 def shown(token: Token) -> dict[str, Any]:
-    """A token as the API shows it: without its value."""
+    """Show a token as the API does: without its value."""
     policies = [
         {
             **policy,
@@ -112,7 +113,7 @@ def _time(body: dict[str, Any], name: str) -> int | None:
 
 
 def _condition(body: dict[str, Any]) -> dict[str, Any] | None:
-    """The condition as given; the wire's key is `request.ip` (the SDK of 2026 sends `request_ip`, which is refused)."""
+    """Return the condition as given; its key is `request.ip` (the SDK of 2026 sends `request_ip`, which is refused)."""
     condition = body.get("condition")
     if not condition:
         return None
@@ -128,7 +129,7 @@ def _condition(body: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def make_token(account: Account, body: dict[str, Any], now: int, *, live_at: int, bootstrap: bool = False) -> Token:
-    """A new token of the account by a create body. Raises ApiError when the platform would refuse it."""
+    """Make a token of the account by a create body. Raises ApiError when the platform would refuse it."""
     name = body.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
         raise invalid(f"name must have 1 to {MAX_NAME} characters", 1001)
@@ -166,6 +167,7 @@ def _live_at() -> int:
 @routes.post("/accounts/<account_id>/tokens")
 @for_account(WRITE)
 async def create(account: Account) -> Response:
+    """Make a token; its value is in this answer only."""
     body = await body_object()
     if len(account.tokens) >= account.limits.tokens:
         raise invalid("The account has too many tokens", 1005)
@@ -176,6 +178,7 @@ async def create(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/tokens")
 @for_account(*READ)
 async def listing(account: Account) -> Response:
+    """List the account's tokens."""
     wanted = request.args.get("include_expired") == "true"
     tokens = [t for t in account.tokens.values() if wanted or status_of(t) != "expired"]
     direction = request.args.get("direction")
@@ -189,6 +192,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/tokens/permission_groups")
 @for_account(*READ)
 async def permission_groups(account: Account) -> Response:  # noqa: ARG001 (the door checks it)
+    """List the permission groups."""
     name, scope = request.args.get("name"), request.args.get("scope")
     found = [g for g in GROUPS if name in (None, g.name) and scope in (None, g.scope)]
     shuffled_groups = shuffled(found, lambda group: group.id)
@@ -197,6 +201,7 @@ async def permission_groups(account: Account) -> Response:  # noqa: ARG001 (the 
 
 @routes.get("/accounts/<account_id>/tokens/verify")
 async def verify(account_id: str) -> Response:
+    """Tell a token its own status."""
     found = find_token(platform().world, bearer())
     if found is None or found[0].id != account_id:
         raise ApiError(401, 1000, "Invalid API Token")
@@ -215,6 +220,7 @@ async def verify(account_id: str) -> Response:
 
 @routes.get("/user/tokens/verify")
 async def verify_user() -> Response:
+    """Refuse the token: only tokens of users are verified here."""
     bearer()
     raise ApiError(401, 1000, "Invalid API Token")  # account-owned tokens are refused here
 
@@ -222,12 +228,14 @@ async def verify_user() -> Response:
 @routes.get("/accounts/<account_id>/tokens/<token_id>")
 @for_account(*READ)
 async def get(account: Account, token_id: str) -> Response:
+    """Show a token."""
     return envelope(shown(_of(account, token_id)))
 
 
 @routes.put("/accounts/<account_id>/tokens/<token_id>")
 @for_account(WRITE)
 async def replace(account: Account, token_id: str) -> Response:
+    """Replace a token's name, policies, condition, status and times."""
     token, body = _of(account, token_id), await body_object()
     status = body.get("status", token.status)
     if status not in ("active", "disabled"):
@@ -246,6 +254,7 @@ async def replace(account: Account, token_id: str) -> Response:
 @routes.delete("/accounts/<account_id>/tokens/<token_id>")
 @for_account(WRITE)
 async def delete(account: Account, token_id: str) -> Response:
+    """Delete a token."""
     token = _of(account, token_id)
     del account.tokens[token.id]
     return envelope({"id": token.id})
@@ -254,6 +263,7 @@ async def delete(account: Account, token_id: str) -> Response:
 @routes.put("/accounts/<account_id>/tokens/<token_id>/value")
 @for_account(WRITE)
 async def roll(account: Account, token_id: str) -> Response:
+    """Give a token a new value, which is in this answer only."""
     token = _of(account, token_id)
     token.value, token.live_at, token.modified_at = new_value(), _live_at(), platform().now()
     return envelope(token.value)

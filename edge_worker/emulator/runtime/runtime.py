@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import trio
 
-from .capnp import Running, databases_config, scripts_config, service_name
-from .state import DAY_MS, Usage
-from .workerd import StartFailed, Workerd, listening_socket, port_of
+from edge_worker.emulator.runtime.capnp import Running, databases_config, scripts_config, service_name
+from edge_worker.emulator.runtime.workerd import StartFailed, Workerd, listening_socket, port_of
+from edge_worker.emulator.state import DAY_MS, Usage
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
-    from .state import Account, Script, World
+    from edge_worker.emulator.state import Account, Script, World
 
 __all__ = ["Runtime", "StartFailed", "open_runtime"]
 
@@ -36,17 +36,18 @@ HOLD_MS = 100
 
 @dataclass
 class _Scripts:
-    """A scripts' process, and how much of its counting has been taken over into the world."""
+    """A scripts' process, and how much of its counting has been added to the world."""
 
     workerd: Workerd
     client: httpx.AsyncClient
     folder: Path
     running: list[Running]
-    taken: dict[str, Any] = field(default_factory=dict)
-    deaf: trio.Event = field(default_factory=trio.Event)  # it takes no new requests
-    gone: trio.Event = field(default_factory=trio.Event)
+    counted: dict[str, Any] = field(default_factory=dict)
+    draining: trio.Event = field(default_factory=trio.Event)  # it takes no new requests
+    ended: trio.Event = field(default_factory=trio.Event)
 
     async def ask(self, command: str, body: dict[str, Any] | None = None) -> Any:
+        """Send a command to the edge in this process; return its JSON."""
         response = await self.client.post(command, json=body or {})
         response.raise_for_status()
         return response.json()
@@ -57,11 +58,11 @@ class Runtime:
 
     def __init__(
         self, world: World, folder: Path, edge: socket.socket, emulator_port: int, origin_port: int,
-        now: Callable[[], int], say: Callable[[str], None], nursery: trio.Nursery,
+        now: Callable[[], int], log: Callable[[str], None], nursery: trio.Nursery,
     ) -> None:  # fmt: skip
         self.world, self._folder, self._edge = world, folder, edge
         self._ports = {"emulator_port": emulator_port, "origin_port": origin_port}
-        self._now, self._say, self._nursery = now, say, nursery
+        self._now, self._log, self._nursery = now, log, nursery
         self._lock = trio.Lock()
         self._number = 0
         self._current: _Scripts | None = None
@@ -69,21 +70,21 @@ class Runtime:
         self._databases_socket = listening_socket()
         self._databases = _client(port_of(self._databases_socket))
         self._databases_process: Workerd | None = None
-        self._told: set[str] = set()  # the databases that the processes know of
+        self._known: set[str] = set()  # the databases that the processes know of
         self.watch_d1 = False
         self.max_d1_queries: dict[str, dict[str, int]] = {}  # account → script → the most one invocation made
 
     def today(self) -> int:
-        """The epoch day of the emulated clock."""
+        """Return the epoch day of the emulated clock."""
         return self._now() // DAY_MS
 
     async def start(self) -> None:
-        """Starts both processes."""
+        """Start both processes."""
         (self._folder / "data").mkdir(parents=True, exist_ok=True)
         config = self._folder / "databases.capnp"
         config.write_text(databases_config(self._folder, init=self._databases_init()))
         sockets = {"databases": self._databases_socket}
-        self._databases_process = await Workerd.start(config, sockets, self._nursery, self._say)
+        self._databases_process = await Workerd.start(config, sockets, self._nursery, self._log)
         await self.run_scripts()
 
     # -- scripts ----------------------------------------------------------------------------------------------------
@@ -95,9 +96,11 @@ class Runtime:
         without: tuple[str, str] | None = None,
         commit: Callable[[list[str]], None] | None = None,
     ) -> None:
-        """Runs the world's deployed scripts, with ``instead`` in place of what it replaces and not ``without``
-        (account id, script name). When all have started, ``commit`` gets the handlers of ``instead`` and changes the
-        world; else StartFailed is raised with what the runtime said, and nothing has changed."""
+        """Run the world's deployed scripts: `instead` in place of what it replaces, not `without` (account id, name).
+
+        When all have started, `commit` gets the handlers of `instead` and changes the world. Else StartFailed is raised
+        with what the runtime printed, and nothing has changed.
+        """
         async with self._lock:
             running = [run for run in self._deployed() if (run.account.id, run.script.name) != without]
             if instead is not None:
@@ -115,7 +118,7 @@ class Runtime:
                 self._retiring.append(old)
                 self._nursery.start_soon(self._retire, old)
                 # Both listen on the edge's socket: an upload is answered when only the new one takes requests.
-                await old.deaf.wait()
+                await old.draining.wait()
 
     def _deployed(self) -> list[Running]:
         return [
@@ -140,7 +143,7 @@ class Runtime:
             )
         )  # fmt: skip
         try:
-            workerd = await Workerd.start(config, {"edge": self._edge, "control": control}, self._nursery, self._say)
+            workerd = await Workerd.start(config, {"edge": self._edge, "control": control}, self._nursery, self._log)
         except StartFailed:
             shutil.rmtree(folder)
             raise
@@ -152,15 +155,15 @@ class Runtime:
     async def _retire(self, old: _Scripts) -> None:
         with trio.move_on_after(GRACE_S):
             # Its answer has begun, so it is an open request: that keeps the process alive while it takes no new ones.
-            async with old.client.stream("POST", "/last-words", json={"hold_ms": HOLD_MS}) as response:
+            async with old.client.stream("POST", "/drain", json={"hold_ms": HOLD_MS}) as response:
                 old.workerd.terminate()
-                old.deaf.set()
-                self._take(old, json.loads(await response.aread()))
+                old.draining.set()
+                self._add_counts(old, json.loads(await response.aread()))
         await old.workerd.stop()
-        old.deaf.set()  # also when it did not answer in time
+        old.draining.set()  # also when it did not answer in time
         await old.client.aclose()
         self._retiring.remove(old)
-        old.gone.set()
+        old.ended.set()
         shutil.rmtree(old.folder)
 
     # -- what the edge is told ----------------------------------------------------------------------------------------
@@ -169,7 +172,7 @@ class Runtime:
         return {"offset_ms": round(self.world.offset_s * 1000), "max_d1_queries": account.limits.d1_queries}
 
     def _init(self, running: Sequence[Running]) -> dict[str, Any]:
-        """All that the edge is told; an update is the same again, without the services."""
+        """Return all that the edge is told; an update is the same again, without the services."""
         services = {run.service: {"account": run.account.id, "script": run.script.name} for run in running}
         return {
             "offset_ms": round(self.world.offset_s * 1000),
@@ -181,8 +184,8 @@ class Runtime:
 
     def _edge_account(self, account: Account) -> dict[str, Any]:
         day = self.today()
-        taken = self._current.taken.get(account.id, {}).get(str(day), {}) if self._current else {}
-        base = account.day(day).requests - taken.get("requests", 0)
+        counted = self._current.counted.get(account.id, {}).get(str(day), {}) if self._current else {}
+        base = account.day(day).requests - counted.get("requests", 0)
         limit = account.limits.requests
         return {
             "base": {str(day): base},
@@ -216,8 +219,10 @@ class Runtime:
         return zones
 
     async def update(self) -> None:
-        """Tells the processes what has changed in the world: routes, zones, limits, clock, databases. Once this has
-        returned, every request and every statement sees it."""
+        """Tell the processes what has changed in the world: routes, zones, limits, clock, databases.
+
+        Once this has returned, every request and every statement sees it.
+        """
         async with self._lock:
             await self._update()
 
@@ -228,12 +233,12 @@ class Runtime:
         databases = self._databases_init()
         await self._current.ask("/update", change)
         await self._ask_databases("/update", databases)
-        self._told = set(databases["databases"])
+        self._known = set(databases["databases"])
 
     # -- counting -----------------------------------------------------------------------------------------------------
 
     async def collect(self) -> None:
-        """Brings the world's usage up to date with what the processes have counted."""
+        """Bring the world's usage up to date with what the processes have counted."""
         async with self._lock:
             assert self._current is not None
             for process in [self._current, *self._retiring]:
@@ -250,18 +255,20 @@ class Runtime:
 
     async def _collect_counts(self, process: _Scripts) -> None:
         try:
-            self._take(process, await process.ask("/counts"))
-        except httpx.TransportError:  # a retiring process takes no more questions; its last words carry the rest
+            self._add_counts(process, await process.ask("/counts"))
+        except (
+            httpx.TransportError
+        ):  # a retiring process takes no more questions; its answer to /drain carries the rest
             if process is self._current:
                 raise
 
-    def _take(self, process: _Scripts, answer: dict[str, Any]) -> None:
-        """Adds to the usage what the process has counted since it was last asked."""
+    def _add_counts(self, process: _Scripts, answer: dict[str, Any]) -> None:
+        """Add to the usage what the process has counted since it was last asked."""
         for account_id, days in answer["counts"].items():
             account = self.world.accounts.get(account_id)
             if account is None:
                 continue
-            before_days = process.taken.get(account_id, {})
+            before_days = process.counted.get(account_id, {})
             for day, counts in days.items():
                 usage, before = account.day(int(day)), before_days.get(day, {"requests": 0, "scripts": {}})
                 usage.requests += counts["requests"] - before["requests"]
@@ -269,21 +276,21 @@ class Runtime:
                     total = usage.scripts.setdefault(script, {"requests": 0, "errors": 0, "subrequests": 0})
                     for name, number in numbers.items():
                         total[name] += number - before["scripts"].get(script, {}).get(name, 0)
-        process.taken = answer["counts"]
+        process.counted = answer["counts"]
         for run in process.running:
             most = self.max_d1_queries.setdefault(run.account.id, {})
             seen = answer["scripts"][run.service]["max_d1_queries"]
             most[run.script.name] = max(most.get(run.script.name, 0), seen)
 
     async def settled(self) -> None:
-        """Returns when no invocation runs anywhere: no request, no cron, no waitUntil work."""
+        """Return when no invocation runs anywhere: no request, no cron, no waitUntil work."""
         while self._retiring:
-            await self._retiring[0].gone.wait()
+            await self._retiring[0].ended.wait()
         assert self._current is not None
-        self._take(self._current, await self._current.ask("/settled"))
+        self._add_counts(self._current, await self._current.ask("/settled"))
 
     async def cron(self, account: Account, script: Script, cron: str, at: int) -> dict[str, Any]:
-        """Fires scheduled() with that controller; returns {outcome, error, d1_queries} once all its work has ended."""
+        """Fire scheduled() with that controller; return {outcome, error, d1_queries} once all its work has ended."""
         event = {"service": service_name(account, script), "cron": cron, "scheduledTime": at}
         assert self._current is not None
         answer: dict[str, Any] = await self._current.ask("/cron", event)
@@ -310,33 +317,33 @@ class Runtime:
         return response.json()
 
     async def set_meter(self, account: Account, day: int, usage: Usage) -> None:
-        """Makes the databases count on from these rows of that day."""
+        """Make the databases count on from these rows of that day."""
         counts = usage.model_dump(include={"rows_read", "rows_written", "read_queries", "write_queries"})
         await self._ask_databases("/update", {"accounts": {account.id: {"days": {str(day): counts}}}})
 
     async def query(self, database: str, statements: list[dict[str, Any]], format_: str) -> Any:
-        """Runs statements in one transaction: a list of results with meta, or {success: false, error}."""
-        await self._heard_of(database)
+        """Run statements in one transaction: a list of results with meta, or {success: false, error}."""
+        await self._wait_until_known(database)
         return await self._ask_databases("/query", statements, db=database, resultsFormat=format_)
 
     async def database_stats(self, database: str) -> dict[str, int]:
-        """{file_size (bytes), num_tables} of a database."""
-        await self._heard_of(database)
+        """Return {file_size (bytes), num_tables} of a database."""
+        await self._wait_until_known(database)
         stats: dict[str, int] = await self._ask_databases("/stats", db=database)
         return stats
 
-    async def _heard_of(self, database: str) -> None:
-        """A database is listed as soon as it is made, which may be before the processes hear of it: waits for that."""
-        if database not in self._told:
+    async def _wait_until_known(self, database: str) -> None:
+        """Wait until the processes know the database, which is listed as soon as it is made."""
+        if database not in self._known:
             async with self._lock:  # its update holds the lock, or waits for it before us
                 pass
 
     async def destroy_database(self, database: str) -> None:
-        """Forgets a database's rows for good."""
+        """Forget a database's rows for good."""
         await self._ask_databases("/destroy", db=database)
 
     async def stop(self) -> None:
-        """Ends all processes."""
+        """End all processes."""
         for process in [self._current, *self._retiring]:
             if process is not None:
                 await process.workerd.stop()
@@ -358,11 +365,11 @@ def _client(port: int) -> httpx.AsyncClient:
 @asynccontextmanager
 async def open_runtime(
     world: World, folder: Path, edge: socket.socket, *, emulator_port: int, origin_port: int,
-    now: Callable[[], int], say: Callable[[str], None],
+    now: Callable[[], int], log: Callable[[str], None],
 ) -> AsyncIterator[Runtime]:  # fmt: skip
-    """Both processes, running until the block ends."""
+    """Run both processes until the block ends."""
     async with trio.open_nursery() as nursery:
-        runtime = Runtime(world, folder, edge, emulator_port, origin_port, now, say, nursery)
+        runtime = Runtime(world, folder, edge, emulator_port, origin_port, now, log, nursery)
         await runtime.start()
         for account in world.accounts.values():
             for day, usage in account.usage.items():

@@ -8,9 +8,10 @@ from typing import Any
 
 from quart import Blueprint, Response, request
 
-from .access import for_account, platform
-from .state import Account, Database, iso_micro, new_uuid
-from .wire import ApiError, body_object, envelope, invalid, no_route, page, shuffled
+from edge_worker.emulator.api.access import for_account
+from edge_worker.emulator.api.wire import ApiError, body_object, envelope, invalid, no_route, page, shuffled
+from edge_worker.emulator.platform import platform
+from edge_worker.emulator.state import Account, Database, iso_micro, new_uuid
 
 routes = Blueprint("databases", __name__)
 READ = ("D1 Read", "D1 Write")
@@ -41,7 +42,7 @@ async def _whole(database: Database) -> dict[str, Any]:
 
 
 def _of(account: Account, key: str) -> Database:
-    """By uuid, or by name as wrangler asks. Raises ApiError 404/7404."""
+    """Find a database by uuid, or by name as wrangler asks. Raises ApiError 404/7404."""
     if key in account.databases:
         return account.databases[key]
     for database in account.databases.values():
@@ -55,6 +56,7 @@ def _of(account: Account, key: str) -> Database:
 @routes.post("/accounts/<account_id>/d1/database")
 @for_account(WRITE)
 async def create(account: Account) -> Response:
+    """Make a database."""
     body = await body_object()
     name, jurisdiction = body.get("name"), body.get("jurisdiction")
     hint = body.get("primary_location_hint")
@@ -77,6 +79,7 @@ async def create(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/d1/database")
 @for_account(*READ)
 async def listing(account: Account) -> Response:
+    """List the databases whose name holds `name`."""
     search = request.args.get("name", "")
     found = [database for database in account.databases.values() if search in database.name]
     return page(shuffled(found, lambda database: database.uuid), _listed, size=10, most=10_000)
@@ -85,6 +88,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/d1/database/<key>")
 @for_account(*READ)
 async def get(account: Account, key: str) -> Response:
+    """Show a database with its size, or only its `fields`."""
     whole = await _whole(_of(account, key))
     fields = request.args.get("fields")
     if fields:
@@ -95,6 +99,7 @@ async def get(account: Account, key: str) -> Response:
 @routes.delete("/accounts/<account_id>/d1/database/<key>")
 @for_account(WRITE)
 async def delete(account: Account, key: str) -> Response:
+    """Delete a database with its rows."""
     database = _of(account, key)
     del account.databases[database.uuid]
     await platform().runtime.update()
@@ -103,17 +108,17 @@ async def delete(account: Account, key: str) -> Response:
 
 
 def split(sql: str) -> list[str]:
-    """The statements of a text, parted at the semicolons that end one (quotes, comments and triggers are seen)."""
+    """Part a text into statements at the semicolons that end one (quotes, comments and triggers are seen)."""
     statements, start = [], 0
     for at, sign in enumerate(sql):
         if sign == ";" and sqlite3.complete_statement(sql[start : at + 1]):
             statements.append(sql[start : at + 1].strip())
             start = at + 1
     statements.append(sql[start:].strip())
-    return [text for text in statements if _says_something(text)]
+    return [text for text in statements if _has_statement(text)]
 
 
-def _says_something(text: str) -> bool:
+def _has_statement(text: str) -> bool:
     bare = re.sub(r"--[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
     return bool(bare.strip().strip(";").strip())
 
@@ -150,10 +155,12 @@ async def _run(account: Account, key: str, format_: str) -> Response:
 @routes.post("/accounts/<account_id>/d1/database/<key>/query")
 @for_account(*READ)
 async def query(account: Account, key: str) -> Response:
+    """Run statements; rows come as objects."""
     return await _run(account, key, "ARRAY_OF_OBJECTS")
 
 
 @routes.post("/accounts/<account_id>/d1/database/<key>/raw")
 @for_account(*READ)
 async def raw(account: Account, key: str) -> Response:
+    """Run statements; rows come as lists, with their columns."""
     return await _run(account, key, "ROWS_AND_COLUMNS")

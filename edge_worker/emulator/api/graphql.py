@@ -19,7 +19,7 @@ class QueryError(Exception):
 
 @dataclass
 class Field:
-    """One selected field: what it is called in the answer, its name, its arguments, what is selected of it."""
+    """One selected field: its name in the answer, its own name, its arguments, what is selected of it."""
 
     alias: str
     name: str
@@ -44,9 +44,11 @@ class _Reader:
         self._tokens, self._at, self._variables = tokens, 0, variables
 
     def peek(self) -> str:
+        """Return the next token, or "" at the end."""
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
-    def take(self, wanted: str | None = None) -> str:
+    def next(self, wanted: str | None = None) -> str:
+        """Return the next token and go on. Raises QueryError at the end, or when it is not the wanted one."""
         token = self.peek()
         if not token or (wanted is not None and token != wanted):
             raise QueryError(f"expected {wanted or 'more'}, found {token or 'the end'}")
@@ -54,11 +56,11 @@ class _Reader:
         return token
 
     def document(self) -> list[Field]:
-        """The fields of the one operation; variable definitions are read for their defaults."""
+        """Read the fields of the one operation; variable definitions are read for their defaults."""
         if self.peek() == "query":
-            self.take()
+            self.next()
             if self.peek() not in "({":
-                self.take()
+                self.next()
             if self.peek() == "(":
                 self._definitions()
         fields = self.selection()
@@ -67,53 +69,55 @@ class _Reader:
         return fields
 
     def _definitions(self) -> None:
-        self.take("(")
+        self.next("(")
         while self.peek() != ")":
-            self.take("$")
-            name = self.take()
-            self.take(":")
+            self.next("$")
+            name = self.next()
+            self.next(":")
             while self.peek() not in ("$", ")", "="):
-                self.take()
+                self.next()
             if self.peek() == "=":
-                self.take()
+                self.next()
                 default = self.value()
                 self._variables.setdefault(name, default)
-        self.take(")")
+        self.next(")")
 
     def selection(self) -> list[Field]:
-        self.take("{")
+        """Read the fields between two braces."""
+        self.next("{")
         fields = []
         while self.peek() != "}":
-            alias = name = self.take()
+            alias = name = self.next()
             if self.peek() == ":":
-                self.take()
-                name = self.take()
+                self.next()
+                name = self.next()
             found = Field(alias, name)
             if self.peek() == "(":
                 found.arguments = self._pairs("(", ")")
             if self.peek() == "{":
                 found.fields = self.selection()
             fields.append(found)
-        self.take("}")
+        self.next("}")
         return fields
 
     def _pairs(self, opening: str, closing: str) -> dict[str, Any]:
-        self.take(opening)
+        self.next(opening)
         pairs = {}
         while self.peek() != closing:
-            name = self.take()
-            self.take(":")
+            name = self.next()
+            self.next(":")
             pairs[name] = self.value()
-        self.take(closing)
+        self.next(closing)
         return pairs
 
     def value(self) -> Any:
+        """Read one value; a variable is its value, an enum its name."""
         word = self.peek()
         if word == "{":
             return self._pairs("{", "}")
-        self.take()
+        self.next()
         if word == "$":
-            name = self.take()
+            name = self.next()
             if name not in self._variables:
                 raise QueryError(f"variable ${name} has no value")
             return self._variables[name]
@@ -121,7 +125,7 @@ class _Reader:
             items = []
             while self.peek() != "]":
                 items.append(self.value())
-            self.take("]")
+            self.next("]")
             return items
         if word[0] == '"' or word[0] == "-" or word[0].isdigit():
             return json.loads(word)
@@ -129,5 +133,5 @@ class _Reader:
 
 
 def parse(text: str, variables: dict[str, Any]) -> list[Field]:
-    """The selected fields of a query, with the variables' values put in. Raises QueryError."""
+    """Return the selected fields of a query, with the variables' values put in. Raises QueryError."""
     return _Reader(_tokens(text), dict(variables)).document()

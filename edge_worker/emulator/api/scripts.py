@@ -8,11 +8,12 @@ from typing import Any
 
 from quart import Blueprint, Response, request
 
-from .access import for_account, platform
-from .deploying import add_version, deploy, remove
-from .state import Account, Script, Version, iso_micro, new_hex
-from .uploads import check_name, check_tags, make_version, read_form, shown_binding
-from .wire import ApiError, body_object, envelope, invalid, page_of, shuffled
+from edge_worker.emulator.api.access import for_account
+from edge_worker.emulator.api.deploying import add_version, deploy, remove
+from edge_worker.emulator.api.uploads import check_name, check_tags, make_version, read_form, shown_binding
+from edge_worker.emulator.api.wire import ApiError, body_object, envelope, invalid, page_of, shuffled
+from edge_worker.emulator.platform import platform
+from edge_worker.emulator.state import Account, Script, Version, iso_micro, new_hex
 
 routes = Blueprint("scripts", __name__)
 READ = ("Workers Scripts Read", "Workers Scripts Write")
@@ -20,7 +21,7 @@ WRITE = "Workers Scripts Write"
 
 
 def script_of(account: Account, name: str) -> Script:
-    """The script of that name. Raises ApiError 404/10007."""
+    """Return the script of that name. Raises ApiError 404/10007."""
     script = account.scripts.get(name)
     if script is None:
         raise ApiError(404, 10007, "This Worker does not exist on your account.")
@@ -28,14 +29,14 @@ def script_of(account: Account, name: str) -> Script:
 
 
 def active_of(script: Script) -> Version:
-    """What the script runs. Raises ApiError 404/10007 for one that was never deployed."""
+    """Return what the script runs. Raises ApiError 404/10007 for one that was never deployed."""
     if script.active is None:
         raise ApiError(404, 10007, "This Worker does not exist on your account.")
     return script.active
 
 
 def shown(account: Account, script: Script) -> dict[str, Any]:
-    """A script as lists and uploads show it."""
+    """Show a script as lists and uploads do."""
     version = active_of(script)
     zones = [(zone, route) for zone in account.zones.values() for route in zone.routes]
     return {
@@ -64,7 +65,7 @@ def shown(account: Account, script: Script) -> dict[str, Any]:
 
 
 def shown_version(version: Version) -> dict[str, Any]:
-    """A version as the API shows it."""
+    """Show a version as the API does."""
     return {
         "id": version.id,
         "number": version.number,
@@ -81,7 +82,7 @@ def shown_version(version: Version) -> dict[str, Any]:
 
 
 def whole_version(version: Version) -> dict[str, Any]:
-    """A version with its code's etag, bindings and runtime settings."""
+    """Show a version with its code's etag, bindings and runtime settings."""
     return {
         **shown_version(version),
         "startup_time_ms": 1,
@@ -98,7 +99,7 @@ def whole_version(version: Version) -> dict[str, Any]:
 
 
 def new_script(account: Account, name: str) -> Script:
-    """A script that nothing has been uploaded to yet; not yet in the account. Raises ApiError."""
+    """Make a script that nothing has been uploaded to yet; not yet in the account. Raises ApiError."""
     check_name(name)
     if len(account.scripts) >= account.limits.scripts:
         raise invalid("You have reached the limit of Workers of your account", 10037)
@@ -109,6 +110,7 @@ def new_script(account: Account, name: str) -> Script:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>")
 @for_account(WRITE)
 async def upload(account: Account, name: str) -> Response:
+    """Upload a script and run it; one that does not start changes nothing."""
     script = account.scripts.get(name) or new_script(account, name)
     metadata, modules = await read_form("metadata")
     version = make_version(account, script, metadata, modules, platform().now())
@@ -128,6 +130,7 @@ async def upload(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts")
 @for_account(*READ)
 async def listing(account: Account) -> Response:
+    """List the scripts that run, filtered by tags."""
     scripts = [script for script in account.scripts.values() if script.active]
     for condition in filter(None, request.args.get("tags", "").split(",")):
         tag, _, wanted = condition.partition(":")
@@ -138,7 +141,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>")
 @for_account(*READ)
 async def code(account: Account, name: str) -> Response:
-    """The main module's text, with the etag of the whole."""
+    """Return the main module's text, with the etag of the whole."""
     version = active_of(script_of(account, name))
     main = next(module for module in version.modules if module.name == version.main_module)
     return Response(base64.b64decode(main.body), content_type="application/javascript", headers={"ETag": version.etag})
@@ -147,6 +150,7 @@ async def code(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/content/v2")
 @for_account(*READ)
 async def content(account: Account, name: str) -> Response:
+    """Return all modules as a form."""
     version = active_of(script_of(account, name))
     boundary = new_hex()
     body = b""
@@ -164,6 +168,7 @@ async def content(account: Account, name: str) -> Response:
 @routes.delete("/accounts/<account_id>/workers/scripts/<name>")
 @for_account(WRITE)
 async def delete(account: Account, name: str) -> Response:
+    """Delete a script."""
     await remove(account, script_of(account, name))
     return envelope(None)
 
@@ -171,6 +176,7 @@ async def delete(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/versions")
 @for_account(*READ)
 async def versions(account: Account, name: str) -> Response:
+    """List the script's versions, the newest first."""
     newest_first = list(reversed(script_of(account, name).versions))
     part, info = page_of(newest_first, size=10, most=100)
     return envelope({"items": [shown_version(version) for version in part]}, info=info)
@@ -179,6 +185,7 @@ async def versions(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/versions/<version_id>")
 @for_account(*READ)
 async def version(account: Account, name: str, version_id: str) -> Response:
+    """Show a version."""
     found = script_of(account, name).version(version_id)
     if found is None:
         raise ApiError(404, 10222, "workers.api.error.version_not_found")
@@ -188,7 +195,7 @@ async def version(account: Account, name: str, version_id: str) -> Response:
 @routes.post("/accounts/<account_id>/workers/scripts/<name>/versions")
 @for_account(WRITE)
 async def upload_version(account: Account, name: str) -> Response:
-    """Keeps a version without running it (platform docs: tags and the like belong to the immediate upload only)."""
+    """Keep a version without running it (platform docs: tags and the like belong to the immediate upload only)."""
     script = script_of(account, name)
     metadata, modules = await read_form("metadata")
     made = make_version(account, script, metadata, modules, platform().now())
@@ -199,6 +206,7 @@ async def upload_version(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/deployments")
 @for_account(*READ)
 async def deployments(account: Account, name: str) -> Response:
+    """List the script's deployments, the newest first."""
     part, info = page_of(script_of(account, name).deployments, size=10, most=100)
     shown_deployments = [
         {
@@ -218,6 +226,7 @@ async def deployments(account: Account, name: str) -> Response:
 @routes.post("/accounts/<account_id>/workers/scripts/<name>/deployments")
 @for_account(WRITE)
 async def create_deployment(account: Account, name: str) -> Response:
+    """Run a version that was kept."""
     script, body = script_of(account, name), await body_object()
     wanted = body.get("versions") or []
     if body.get("strategy") != "percentage" or len(wanted) != 1 or wanted[0].get("percentage") != 100:
@@ -232,6 +241,7 @@ async def create_deployment(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/services/<name>")
 @for_account(*READ)
 async def service(account: Account, name: str) -> Response:
+    """Show a script as wrangler looks for it before an upload."""
     script = account.scripts.get(name)
     if script is None:
         raise ApiError(404, 10090, "This service does not exist on your account.")
@@ -255,6 +265,7 @@ async def service(account: Account, name: str) -> Response:
 @routes.delete("/accounts/<account_id>/workers/services/<name>")
 @for_account(WRITE)
 async def delete_service(account: Account, name: str) -> Response:
+    """Delete a script, as wrangler does it."""
     if name not in account.scripts:
         raise ApiError(404, 10090, "This service does not exist on your account.")
     await remove(account, account.scripts[name])
@@ -264,6 +275,7 @@ async def delete_service(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/workers/<name>")
 @for_account(*READ)
 async def worker(account: Account, name: str) -> Response:
+    """Show a script by the newer workers API."""
     script = script_of(account, name)
     return envelope(
         {
@@ -288,6 +300,7 @@ def _no_references() -> dict[str, Any]:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/references")
 @for_account(*READ)
 async def references(account: Account, name: str) -> Response:
+    """Show what refers to the script: nothing does here."""
     script_of(account, name)
     return envelope(_no_references())
 
@@ -295,4 +308,5 @@ async def references(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/tails/by-consumer/<name>")
 @for_account(*READ)
 async def tails(account: Account, name: str) -> Response:  # noqa: ARG001 (nothing here consumes tails)
+    """List the scripts that send their logs to this one: none does here."""
     return envelope([])

@@ -6,13 +6,22 @@ from typing import Any
 
 from quart import Blueprint, Response
 
-from .access import for_account, platform
-from .crons import Cron
-from .deploying import deploy
-from .scripts import READ, WRITE, active_of, script_of
-from .state import Account, Schedule, Script, Version, iso_micro, new_uuid
-from .uploads import BINDING_NAME, MAX_TEXT_BYTES, SECRET, check_tags, make_version, read_form, shown_binding
-from .wire import ApiError, body_json, body_object, envelope, invalid
+from edge_worker.emulator.api.access import for_account
+from edge_worker.emulator.api.deploying import deploy
+from edge_worker.emulator.api.scripts import READ, WRITE, active_of, script_of
+from edge_worker.emulator.api.uploads import (
+    BINDING_NAME,
+    MAX_TEXT_BYTES,
+    SECRET,
+    check_tags,
+    make_version,
+    read_form,
+    shown_binding,
+)
+from edge_worker.emulator.api.wire import ApiError, body_json, body_object, envelope, invalid
+from edge_worker.emulator.crons import Cron
+from edge_worker.emulator.platform import platform
+from edge_worker.emulator.state import Account, Schedule, Script, Version, iso_micro, new_uuid
 
 routes = Blueprint("script_settings", __name__)
 
@@ -37,12 +46,14 @@ def _set_script_level(script: Script, body: dict[str, Any]) -> None:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/script-settings")
 @for_account(*READ)
 async def get_script_level(account: Account, name: str) -> Response:
+    """Show what is kept beside the script's versions."""
     return envelope(_script_level(script_of(account, name)))
 
 
 @routes.patch("/accounts/<account_id>/workers/scripts/<name>/script-settings")
 @for_account(WRITE)
 async def change_script_level(account: Account, name: str) -> Response:
+    """Change tags, logpush, observability or tail consumers."""
     script = script_of(account, name)
     _set_script_level(script, await body_object())
     return envelope(_script_level(script))
@@ -62,13 +73,14 @@ def _all(script: Script) -> dict[str, Any]:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/settings")
 @for_account(*READ)
 async def get_all(account: Account, name: str) -> Response:
+    """Show the script's settings with its bindings."""
     return envelope(_all(script_of(account, name)))
 
 
 @routes.patch("/accounts/<account_id>/workers/scripts/<name>/settings")
 @for_account(WRITE)
 async def change_all(account: Account, name: str) -> Response:
-    """New bindings or compatibility make a new version with the same code."""
+    """Change settings; new bindings or compatibility make a new version with the same code."""
     script = script_of(account, name)
     settings, _ = await read_form("settings")
     before = active_of(script)
@@ -107,13 +119,14 @@ def _shown_schedules(script: Script) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/schedules")
 @for_account(*READ)
 async def schedules(account: Account, name: str) -> Response:
+    """List the script's crons."""
     return _shown_schedules(script_of(account, name))
 
 
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/schedules")
 @for_account(WRITE)
 async def replace_schedules(account: Account, name: str) -> Response:
-    """Replaces all crons of the script. The limit is the whole account's (platform docs: error 10072)."""
+    """Replace all crons of the script. The limit is the whole account's (platform docs: error 10072)."""
     script, body = script_of(account, name), await body_json()
     if not isinstance(body, list) or not all(isinstance(item, dict) and "cron" in item for item in body):
         raise invalid("an array of {cron} is expected", 10026)
@@ -143,12 +156,14 @@ def _shown_subdomain(script: Script) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/subdomain")
 @for_account(*READ)
 async def subdomain(account: Account, name: str) -> Response:
+    """Show whether the script answers on workers.dev."""
     return _shown_subdomain(script_of(account, name))
 
 
 @routes.post("/accounts/<account_id>/workers/scripts/<name>/subdomain")
 @for_account(WRITE)
 async def set_subdomain(account: Account, name: str) -> Response:
+    """Open or close the script's workers.dev address."""
     script, body = script_of(account, name), await body_object()
     if not isinstance(body.get("enabled"), bool):
         raise invalid("enabled must be true or false", 10026)
@@ -160,6 +175,7 @@ async def set_subdomain(account: Account, name: str) -> Response:
 @routes.delete("/accounts/<account_id>/workers/scripts/<name>/subdomain")
 @for_account(WRITE)
 async def close_subdomain(account: Account, name: str) -> Response:
+    """Close the script's workers.dev address."""
     script = script_of(account, name)
     script.subdomain_enabled = script.previews_enabled = False
     return _shown_subdomain(script)
@@ -168,12 +184,14 @@ async def close_subdomain(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/subdomain")
 @for_account(*READ)
 async def account_subdomain(account: Account) -> Response:
+    """Show the account's name on workers.dev."""
     return envelope({"subdomain": account.subdomain})
 
 
 @routes.put("/accounts/<account_id>/workers/subdomain")
 @for_account(WRITE)
 async def set_account_subdomain(account: Account) -> Response:
+    """Change the account's name on workers.dev."""
     wanted = str((await body_object()).get("subdomain"))
     if any(other.subdomain == wanted for other in platform().world.accounts.values() if other is not account):
         raise ApiError(409, 10031, "This subdomain is taken.")
@@ -189,7 +207,7 @@ def _secrets(version: Version) -> list[dict[str, str]]:
 
 
 async def _with_bindings(account: Account, script: Script, bindings: list[dict[str, Any]], text: str) -> None:
-    """A new version with the same code, deployed; so a secret's change shows as a deployment."""
+    """Deploy a new version with the same code; so a secret's change shows as a deployment."""
     before = active_of(script)
     number = max(version.number for version in script.versions) + 1
     annotations = {"workers/triggered_by": text}
@@ -206,12 +224,14 @@ async def _with_bindings(account: Account, script: Script, bindings: list[dict[s
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/secrets")
 @for_account(*READ)
 async def secrets(account: Account, name: str) -> Response:
+    """List the script's secrets, without their texts."""
     return envelope(_secrets(active_of(script_of(account, name))))
 
 
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/secrets/<secret>")
 @for_account(*READ)
 async def get_secret(account: Account, name: str, secret: str) -> Response:
+    """Show that a secret is there, without its text."""
     for shown in _secrets(active_of(script_of(account, name))):
         if shown["name"] == secret:
             return envelope(shown)
@@ -221,6 +241,7 @@ async def get_secret(account: Account, name: str, secret: str) -> Response:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/secrets")
 @for_account(WRITE)
 async def put_secret(account: Account, name: str) -> Response:
+    """Set a secret."""
     script, body = script_of(account, name), await body_object()
     secret, text = body.get("name"), body.get("text")
     if body.get("type", SECRET) != SECRET or not isinstance(text, str) or not isinstance(secret, str):
@@ -240,6 +261,7 @@ async def put_secret(account: Account, name: str) -> Response:
 @routes.delete("/accounts/<account_id>/workers/scripts/<name>/secrets/<secret>")
 @for_account(WRITE)
 async def delete_secret(account: Account, name: str, secret: str) -> Response:
+    """Delete a secret."""
     script = script_of(account, name)
     before = active_of(script).bindings
     rest = [b for b in before if (b["name"], b["type"]) != (secret, SECRET)]

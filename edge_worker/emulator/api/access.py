@@ -1,68 +1,25 @@
-"""The door of the API: which token is asking, and may it. Every handler under /client/v4 names the rights it needs."""
+"""Which token asks, and may it: every handler under /client/v4 names the rights that it needs."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, cast
+from typing import TYPE_CHECKING, Any
 
-from quart import current_app, request
+from quart import request
 
-from .rights import address_allowed, allows
-from .wire import ApiError, no_route
+from edge_worker.emulator.api.rights import address_allowed, allows
+from edge_worker.emulator.api.wire import ApiError, no_route
+from edge_worker.emulator.platform import platform
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from quart import Response
 
-    from .faults import Faults
-    from .runtime import Runtime
-    from .state import Account, Token, World, Zone
+    from edge_worker.emulator.state import Account, Token, World, Zone
 
-P = ParamSpec("P")
 HEX_ID = re.compile(r"[0-9a-f]{32}")
-
-
-KEPT_LOG = 20_000
-
-
-@dataclass
-class Platform:
-    """What all handlers share."""
-
-    world: World
-    runtime: Runtime
-    faults: Faults
-    edge_url: str
-    real_now: Callable[[], int]  # epoch ms
-    token_delay_ms: int  # how long a new value is refused, as if it had not spread yet
-    slow_one_in: int  # one answer in so many (0: none) ...
-    slow_ms: int  # ... takes this much longer
-    requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value
-    egress: list[dict[str, Any]] = field(default_factory=list)  # the workers' own fetches
-    cron_runs: list[dict[str, Any]] = field(default_factory=list)
-    logs: list[str] = field(default_factory=list)  # what the runtime printed
-
-    def now(self) -> int:
-        """The emulated clock, epoch ms."""
-        return self.real_now() + round(self.world.offset_s * 1000)
-
-    def note_egress(self, call: dict[str, Any]) -> None:
-        """Logs a worker's own fetch."""
-        self.egress.append(call)
-        del self.egress[:-KEPT_LOG]
-
-    def note_request(self, call: dict[str, Any]) -> None:
-        """Logs a call of the API."""
-        self.requests.append(call)
-        del self.requests[:-KEPT_LOG]
-
-
-def platform() -> Platform:
-    """The platform behind the running request."""
-    return cast("Platform", current_app.extensions["platform"])
 
 
 def _refused() -> ApiError:
@@ -70,7 +27,7 @@ def _refused() -> ApiError:
 
 
 def bearer() -> str:
-    """The value that the request carries. Raises ApiError for a missing or malformed header."""
+    """Return the value that the request carries. Raises ApiError for a missing or malformed header."""
     header = request.headers.get("Authorization")
     if header is None:
         raise ApiError(400, 1001, 'Missing "Authorization" header.')
@@ -82,7 +39,7 @@ def bearer() -> str:
 
 
 def find_token(world: World, value: str) -> tuple[Account, Token] | None:
-    """The token with that value and its account, or None."""
+    """Return the token with that value and its account, or None."""
     for account in world.accounts.values():
         for token in account.tokens.values():
             if token.value == value:
@@ -91,13 +48,13 @@ def find_token(world: World, value: str) -> tuple[Account, Token] | None:
 
 
 def token_id_of(world: World, authorization: str) -> str | None:
-    """The id of the token in that header, for the log: known from the moment at which a call comes in."""
+    """Return the id of the token in that header, for the log: known from the moment at which a call comes in."""
     found = find_token(world, authorization.partition(" ")[2])
     return found[1].id if found else None
 
 
 def status_of(token: Token) -> str:
-    """active, disabled or expired, at the emulated present."""
+    """Return the token's status at the emulated present: active, disabled or expired."""
     now = platform().now()
     if token.status == "active" and token.expires_at is not None and token.expires_at <= now:
         return "expired"
@@ -105,7 +62,7 @@ def status_of(token: Token) -> str:
 
 
 def usable(token: Token) -> bool:
-    """Whether the token works for this request: live everywhere, active, in its time, from an admitted address."""
+    """Tell whether the token works for this request: live everywhere, active, in its time, from an admitted address."""
     here = platform()
     if here.real_now() < token.live_at or status_of(token) != "active":
         return False
@@ -115,7 +72,7 @@ def usable(token: Token) -> bool:
 
 
 def identify() -> tuple[Account, Token]:
-    """The usable token of this request. Raises ApiError 403/10000."""
+    """Return the usable token of this request, and its account. Raises ApiError 403/10000."""
     found = find_token(platform().world, bearer())
     if found is None or not usable(found[1]):
         raise _refused()
@@ -124,7 +81,7 @@ def identify() -> tuple[Account, Token]:
 
 
 def account_with(account_id: str, *names: str) -> Account:
-    """The account of the path, when the token may use one of these groups on it. Raises ApiError."""
+    """Return the account of the path, when the token may use one of these groups on it. Raises ApiError."""
     if not HEX_ID.fullmatch(account_id):
         raise no_route()
     account, token = identify()
@@ -134,7 +91,7 @@ def account_with(account_id: str, *names: str) -> Account:
 
 
 def zone_with(zone_id: str, *names: str) -> tuple[Account, Zone]:
-    """The zone of the path, when the token may use one of these groups on it. Raises ApiError."""
+    """Return the zone of the path, when the token may use one of these groups on it. Raises ApiError."""
     if not HEX_ID.fullmatch(zone_id):
         raise no_route()
     account, token = identify()
@@ -149,8 +106,10 @@ def zone_with(zone_id: str, *names: str) -> tuple[Account, Zone]:
 def for_account(
     *names: str,
 ) -> Callable[[Callable[..., Awaitable[Response]]], Callable[..., Awaitable[Response]]]:
-    """Puts the account of the path's ``account_id`` in front of the handler's arguments, once the token may use one of
-    the groups (no groups: any live token of the account)."""
+    """Give the handler the account of the path's `account_id`, once the token may use one of the groups.
+
+    Without groups any live token of the account will do.
+    """
 
     def around(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
         @wraps(handler)
@@ -165,7 +124,7 @@ def for_account(
 def for_zone(
     *names: str,
 ) -> Callable[[Callable[..., Awaitable[Response]]], Callable[..., Awaitable[Response]]]:
-    """The same for the zone of the path's ``zone_id``: the handler gets account and zone."""
+    """Give the handler account and zone of the path's `zone_id`, once the token may use one of the groups."""
 
     def around(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
         @wraps(handler)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .state import Account, Script, Version
+    from edge_worker.emulator.state import Account, Script, Version
 
 JS = Path(__file__).parent / "js"
 # Our own workers' date; scripts have the date they were uploaded with.
@@ -29,18 +29,18 @@ KINDS = {
 
 
 def quote(text: str) -> str:
-    """A Cap'n Proto text literal: printable ASCII as it is, every other byte of the UTF-8 as an escape."""
+    """Write a Cap'n Proto text literal: printable ASCII as it is, every other byte of the UTF-8 as an escape."""
     plain = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\x{b:02x}" for b in text.encode())
     return '"' + "".join(plain) + '"'
 
 
 def as_json(value: Any) -> str:
-    """A value as a Cap'n Proto text literal that holds JSON."""
+    """Write a Cap'n Proto text literal that holds the value as JSON."""
     return quote(json.dumps(value))
 
 
 def service_name(account: Account, script: Script) -> str:
-    """The name under which a script runs: as service of the process and as binding of the edge."""
+    """Return the name under which a script runs: as service of the process and as binding of the edge."""
     return f"s_{account.id}_{script.name}"
 
 
@@ -54,7 +54,7 @@ class Running:
 
     @property
     def service(self) -> str:
-        """Its service's name."""
+        """Return its service's name."""
         return service_name(self.account, self.script)
 
 
@@ -73,7 +73,7 @@ def _binding(run: Running, binding: dict[str, Any]) -> str:
 
 
 def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str:
-    """The service of one uploaded script; its modules are written into ``folder``, ours around them."""
+    """Describe the service of one uploaded script; its modules are written into `folder`, ours around them."""
     place = folder / run.service
     place.mkdir()
     main = json.dumps("../" + run.version.main_module.removeprefix("./"))
@@ -120,7 +120,7 @@ def scripts_config(
     running: list[Running], folder: Path, *, init: dict[str, Any], settings: dict[str, dict[str, Any]],
     databases_port: int, emulator_port: int, origin_port: int,
 ) -> str:  # fmt: skip
-    """The process with the edge and all scripts. ``settings``: account id → what its scripts' clocks start with."""
+    """Describe the process with edge and scripts. `settings`: account id → what its scripts' clocks start with."""
     services = [_script_service(run, folder, settings[run.account.id]) for run in running]
     to_scripts = [
         binding
@@ -157,7 +157,7 @@ def scripts_config(
 
 
 def databases_config(folder: Path, *, init: dict[str, Any]) -> str:
-    """The process with the databases, whose files are in ``folder``/data."""
+    """Describe the process with the databases, whose files are in `folder`/data."""
     d1 = f"""(name="d1", worker=(modules=[{_own_modules(folder, "d1.js", "cache.js")}], compatibilityDate="{OWN_DATE}",
   durableObjectNamespaces=[(className="D1Object", uniqueKey="d1", enableSql=true)],
   durableObjectStorage=(localDisk="disk"),

@@ -7,10 +7,11 @@ from typing import Any
 
 from quart import Blueprint, Response
 
-from .access import for_account, for_zone, identify, platform
-from .rights import holds_all_zones
-from .state import Account, Route, Zone, new_hex
-from .wire import ApiError, body_json, body_object, envelope, invalid, shuffled
+from edge_worker.emulator.api.access import for_account, for_zone, identify
+from edge_worker.emulator.api.rights import holds_all_zones
+from edge_worker.emulator.api.wire import ApiError, body_json, body_object, envelope, invalid, shuffled
+from edge_worker.emulator.platform import platform
+from edge_worker.emulator.state import Account, Route, Zone, new_hex
 
 routes = Blueprint("routes", __name__)
 READ = ("Workers Routes Read", "Workers Routes Write")
@@ -21,12 +22,12 @@ PATTERN = re.compile(r"(?:https?://)?(\*?[a-zA-Z0-9.-]+)(/[^*?]*\*?)?")
 
 
 def shown(route: Route) -> dict[str, Any]:
-    """A route as the API shows it."""
+    """Show a route as the API does."""
     return route.model_dump()
 
 
 def host_of(pattern: str, zone: Zone) -> str:
-    """The host of a pattern. Raises ApiError 10022 unless the pattern is well formed and of this zone."""
+    """Return the host of a pattern. Raises ApiError 10022 unless the pattern is well formed and of this zone."""
     found = PATTERN.fullmatch(pattern)
     host = found[1].lower().lstrip("*").lstrip(".") if found else ""
     if host != zone.name and not host.endswith(f".{zone.name}"):
@@ -67,12 +68,14 @@ def _of(zone: Zone, route_id: str) -> Route:
 @routes.get("/zones/<zone_id>/workers/routes")
 @for_zone(*READ)
 async def listing(account: Account, zone: Zone) -> Response:  # noqa: ARG001 (every zone handler gets both)
+    """List the zone's routes."""
     return envelope([shown(route) for route in shuffled(zone.routes, lambda route: route.id)])
 
 
 @routes.post("/zones/<zone_id>/workers/routes")
 @for_zone(WRITE)
 async def create(account: Account, zone: Zone) -> Response:
+    """Make a route."""
     if len(zone.routes) >= MAX_ROUTES:
         raise invalid("The zone has too many routes", 10073)
     route = _read(account, zone, await body_object(), None)
@@ -84,12 +87,14 @@ async def create(account: Account, zone: Zone) -> Response:
 @routes.get("/zones/<zone_id>/workers/routes/<route_id>")
 @for_zone(*READ)
 async def get(account: Account, zone: Zone, route_id: str) -> Response:  # noqa: ARG001
+    """Show a route."""
     return envelope(shown(_of(zone, route_id)))
 
 
 @routes.put("/zones/<zone_id>/workers/routes/<route_id>")
 @for_zone(WRITE)
 async def replace(account: Account, zone: Zone, route_id: str) -> Response:
+    """Replace a route's pattern and script."""
     own = _of(zone, route_id)
     route = _read(account, zone, await body_object(), own)
     zone.routes[zone.routes.index(own)] = route
@@ -100,13 +105,14 @@ async def replace(account: Account, zone: Zone, route_id: str) -> Response:
 @routes.delete("/zones/<zone_id>/workers/routes/<route_id>")
 @for_zone(WRITE)
 async def delete(account: Account, zone: Zone, route_id: str) -> Response:  # noqa: ARG001
+    """Delete a route."""
     zone.routes.remove(_of(zone, route_id))
     await platform().runtime.update()
     return envelope({"id": route_id})
 
 
 def _zone_of(account: Account, item: dict[str, Any]) -> Zone:
-    """The zone that an entry of the bulk call names by id or name, or that its pattern lies in."""
+    """Find the zone that an entry of the bulk call names by id or name, or that its pattern lies in."""
     for zone in account.zones.values():
         if zone.id == item.get("zone_id") or zone.name == item.get("zone_name"):
             return zone
@@ -120,7 +126,7 @@ def _zone_of(account: Account, item: dict[str, Any]) -> Zone:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/routes")
 @for_account("Workers Scripts Write")
 async def replace_all(account: Account, name: str) -> Response:
-    """All routes of one script at once; asks for the right on all zones, and for it wrangler has another way."""
+    """Replace all routes of a script at once, with the right on all zones; without it wrangler has another way."""
     if not holds_all_zones(identify()[1], WRITE, account.id):
         raise ApiError(403, 10000, "Authentication error")
     if name not in account.scripts:

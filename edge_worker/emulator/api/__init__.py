@@ -1,0 +1,1 @@
+"""The platform's API: who may (access, rights), its common form (wire), and a file for each noun."""

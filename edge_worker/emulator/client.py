@@ -1,0 +1,156 @@
+"""The emulator's control, as those use it who have started it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Customer:
+    """An account that control has made. `bootstrap_token` is its value: a secret even here."""
+
+    account_id: str
+    bootstrap_token: str
+    bootstrap_token_id: str
+    zones: Mapping[str, str]  # name → id
+
+    def __repr__(self) -> str:
+        return f"Customer({self.account_id})"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a visitor got. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+
+class Emulator:
+    """A running emulator. Every method raises httpx.HTTPStatusError when control refuses the call."""
+
+    def __init__(self, ready: Mapping[str, str], client: httpx.AsyncClient, pid: int) -> None:
+        self.api, self.edge, self.control = ready["api"], ready["edge"], ready["control"]
+        self.pid = pid
+        self._client = client
+
+    async def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Send one call to control; return the answer's JSON."""
+        response = await self._client.request(method, self.control + path, json=body)
+        if response.is_error:
+            raise httpx.HTTPStatusError(response.text, request=response.request, response=response)
+        return response.json()
+
+    async def create_account(
+        self,
+        zones: Sequence[str | Mapping[str, Any]] = (),
+        *,
+        plan: str = "free",
+        limits: Mapping[str, int | None] | None = None,
+    ) -> Customer:
+        """Make an account with zones (names, or {name, status?, paused?, dns?}) and a bootstrap token for a day."""
+        wanted = [{"name": zone} if isinstance(zone, str) else dict(zone) for zone in zones]
+        body = {"zones": wanted, "plan": plan, "limits": dict(limits or {})}
+        return Customer(**await self.call("POST", "/accounts", body))
+
+    async def create_token(self, account_id: str, **wanted: Any) -> tuple[str, str]:
+        """Make another token: (id, value).
+
+        `rights`: names of groups, `zones`: names (default: all), `name`, `expires_in_s` (default a day; None: never),
+        `condition`, `delay_ms`.
+        """
+        answer = await self.call("POST", f"/accounts/{account_id}/tokens", wanted)
+        return answer["token_id"], answer["bootstrap_token"]
+
+    async def set_zone(self, account_id: str, name: str, **wanted: Any) -> str:
+        """Make a zone, or change one: `status`, `paused`, `dns`. Returns its id."""
+        answer = await self.call("POST", f"/accounts/{account_id}/zones", {"name": name, **wanted})
+        return str(answer["zone_id"])
+
+    async def delete_zone(self, account_id: str, name: str) -> None:
+        """Take a zone away."""
+        await self.call("DELETE", f"/accounts/{account_id}/zones/{name}")
+
+    async def set_limits(self, account_id: str, **limits: int | None) -> None:
+        """Change single limits of the account (names of state.Limits)."""
+        await self.call("POST", f"/accounts/{account_id}/limits", limits)
+
+    async def cron(
+        self, account_id: str, script: str, *, at: int | None = None, cron: str | None = None
+    ) -> dict[str, Any]:
+        """Fire a cron; return {outcome, error, d1_queries, cron, at} once its waitUntil work has settled."""
+        body = {"account_id": account_id, "script": script, "at": at, "cron": cron}
+        answer: dict[str, Any] = await self.call("POST", "/cron", body)
+        return answer
+
+    async def clock(self, offset_s: float) -> int:
+        """Move the platform's clock; return its present (epoch ms)."""
+        return int((await self.call("POST", "/clock", {"offset_s": offset_s}))["now"])
+
+    async def fault(self, kind: str, path: str = "*", **more: Any) -> None:
+        """Let the next calls that fit fail; `more`: method, after, times, status, code … (see faults.Fault)."""
+        await self.call("POST", "/faults", {"kind": kind, "path": path, **more})
+
+    async def faults(self) -> list[dict[str, Any]]:
+        """List the faults that wait for a call that fits."""
+        return list(await self.call("GET", "/faults"))
+
+    async def clear_faults(self) -> None:
+        """Forget all faults."""
+        await self.call("DELETE", "/faults")
+
+    async def requests(self) -> list[dict[str, Any]]:
+        """Return the API's log: method, path, query, status, token_id, fault, at."""
+        return list((await self.call("GET", "/requests"))["requests"])
+
+    async def egress(self) -> list[dict[str, Any]]:
+        """Return the workers' own fetches: account, script, method, target, fault, at."""
+        return list((await self.call("GET", "/requests"))["egress"])
+
+    async def forget_requests(self) -> None:
+        """Empty both logs."""
+        await self.call("DELETE", "/requests")
+
+    async def state(self) -> dict[str, Any]:
+        """Return all that the platform holds (see control.state)."""
+        state: dict[str, Any] = await self.call("GET", "/state")
+        return state
+
+    async def set_usage(self, account_id: str, day: int | str | None = None, **usage: int) -> None:
+        """Set what the account used on a day: `requests`, `rows_read`, `rows_written`, `size`."""
+        await self.call("POST", "/usage", {"account_id": account_id, "day": day, **usage})
+
+    async def visit(
+        self,
+        host: str,
+        path: str = "/",
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: str | None = None,
+        cf: Mapping[str, Any] | None = None,
+        ip: str | None = None,
+    ) -> Visit:
+        """Send one request through the edge; redirects are not followed."""
+        wanted: dict[str, Any] = {"host": host, "path": path, "method": method, "headers": dict(headers or {})}
+        wanted |= {"body": body, "cf": None if cf is None else dict(cf), "ip": ip}
+        return Visit(**await self.call("POST", "/visit", wanted))
+
+    async def add_page(self, host: str, path: str, body: str, **more: Any) -> None:
+        """Put a page on the customer's own server (`content_type`, `status`)."""
+        await self.call("POST", "/pages", {"host": host, "path": path, "body": body, **more})
+
+    async def settled(self) -> None:
+        """Return when no worker invocation runs, waitUntil work included."""
+        await self.call("POST", "/settled", {})
+
+    async def set_rudeness(self, **rudeness: int) -> None:
+        """Change how rude the API is: `token_delay_ms`, `slow_one_in`, `slow_ms`."""
+        await self.call("POST", "/rudeness", rudeness)

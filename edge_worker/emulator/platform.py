@@ -1,0 +1,54 @@
+"""What all handlers share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from quart import current_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from edge_worker.emulator.faults import Faults
+    from edge_worker.emulator.runtime.runtime import Runtime
+    from edge_worker.emulator.state import World
+
+KEPT_LOG = 20_000
+
+
+@dataclass
+class Platform:
+    """What all handlers share: the world, the runtime that runs it, and how rude the API is."""
+
+    world: World
+    runtime: Runtime
+    faults: Faults
+    edge_url: str
+    real_now: Callable[[], int]  # epoch ms
+    token_delay_ms: int  # how long a new value is refused, as if it had not spread yet
+    slow_one_in: int  # one answer in this number is slow; 0: none
+    slow_ms: int  # by how much
+    requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value
+    egress: list[dict[str, Any]] = field(default_factory=list)  # the workers' own fetches
+    cron_runs: list[dict[str, Any]] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)  # what the runtime printed
+
+    def now(self) -> int:
+        """Return the emulated clock, epoch ms."""
+        return self.real_now() + round(self.world.offset_s * 1000)
+
+    def note_egress(self, call: dict[str, Any]) -> None:
+        """Log a worker's own fetch."""
+        self.egress.append(call)
+        del self.egress[:-KEPT_LOG]
+
+    def note_request(self, call: dict[str, Any]) -> None:
+        """Log a call of the API."""
+        self.requests.append(call)
+        del self.requests[:-KEPT_LOG]
+
+
+def platform() -> Platform:
+    """Return the platform behind the running request."""
+    return cast("Platform", current_app.extensions["platform"])
