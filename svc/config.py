@@ -38,6 +38,8 @@ Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MOST_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MOST_DAYS)]
 WholeDays = Annotated[PositiveInt, Field(le=_MOST_DAYS)]
+# Reports show the hours of today (UTC); a day more for clocks that differ.
+HourDays = Annotated[float, Field(ge=2, le=_MOST_DAYS)]
 
 
 class ConfigError(Exception):
@@ -167,6 +169,7 @@ class TimingConfig(_Section):
     mail_token_s: Seconds = 86_400
     idempotency_s: Seconds = 86_400
     report_cache_s: Seconds = 300
+    hours_kept_days: HourDays = 40
     drain_s: Seconds = 10
     crash_backoff_s: Seconds = 1
 

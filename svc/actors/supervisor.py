@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 
 import trio
 
+from svc.actors import housekeeping
 from svc.actors.account import DUTIES, AccountActor
 from svc.actors.duty import Timers
 from svc.actors.live import LiveReads
@@ -218,8 +219,11 @@ def _spread(edge_account_id: str) -> float:
 
 @asynccontextmanager
 async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Supervisor]:
-    """A running supervisor. At exit: mailboxes close, running work has `drain_s`, then it is cancelled; what was
-    cancelled is a `running` row in the store, which the next start goes on with."""
+    """A running supervisor, and the store's chores beside it.
+
+    At exit: mailboxes close, running work has `drain_s`, then it is cancelled; what was cancelled is a `running` row in
+    the store, which the next start goes on with.
+    """
     supervisor: Supervisor | None = None
     try:
         async with trio.open_nursery() as nursery:
@@ -227,6 +231,8 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
             await supervisor.load()
             async with trio.open_nursery() as loop:
                 loop.start_soon(supervisor.run)
+                for chore in housekeeping.chores(context.config.timing):
+                    loop.start_soon(housekeeping.keep_doing, context, chore)
                 with context.store.changes.told_to(supervisor.wake):
                     yield supervisor
                 loop.cancel_scope.cancel()

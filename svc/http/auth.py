@@ -50,7 +50,6 @@ _HASHES_AT_ONCE = 2
 _EMAILS_AN_HOUR = 5
 # A /24 or a /48 may hold several customers; more than a few who sign in within the same minute are rare.
 _NETWORKS_AROUND = 5
-_DEVICE_DAYS = 400  # the longest that browsers keep a cookie
 # Not the framework's parser: it takes all of a header apart, and other applications of the host send long ones.
 _COOKIE = {
     name: re.compile(rf"(?:^|; ?){name}=([A-Za-z0-9_-]{{1,200}})(?:;|$)") for name in (REFRESH_COOKIE, DEVICE_COOKIE)
@@ -153,7 +152,7 @@ class Auth:
         await self._store.run(_begin_session(user, pair, device if new_device is None else digest(new_device), now))
         response = self._session(user, pair)
         if new_device is not None:
-            self._set_cookie(response, DEVICE_COOKIE, new_device, _DEVICE_DAYS * 86_400)
+            self._set_cookie(response, DEVICE_COOKIE, new_device, devices.DEVICE_DAYS * 86_400)
         return response
 
     async def refresh(self) -> Response:
@@ -205,7 +204,7 @@ class Auth:
         if await self._store.run(_reset_password(token, password_hash, digest(device), self._clock())) is None:
             raise _stale_link()
         response = reply({"ok": True})
-        self._set_cookie(response, DEVICE_COOKIE, device, _DEVICE_DAYS * 86_400)
+        self._set_cookie(response, DEVICE_COOKIE, device, devices.DEVICE_DAYS * 86_400)
         return response
 
     # ----------------------------------------------------------------------------------- e-mails, after the answer

@@ -15,7 +15,7 @@ import trio
 
 from svc.errors import ServiceError
 from svc.http.wire import JSON_TYPE, dump
-from svc.store.idempotency import Answer, AnsweredMeanwhile, Claim, forget_expired, recall, remember
+from svc.store.idempotency import Answer, AnsweredMeanwhile, Claim, recall, remember
 
 if TYPE_CHECKING:
     from svc.clock import Clock
@@ -30,7 +30,6 @@ log = logging.getLogger(__name__)
 REPLAYED = {"Idempotent-Replayed": "true"}
 # Refusals that pass by themselves: nothing was done, and the same request is meant to be sent again.
 _NEVER_KEPT = ("operation_in_progress", "unauthorized", "scope_required", "session_required", "email_unconfirmed")
-_SWEEP_EVERY_MS = 600_000
 
 
 class Idempotency:
@@ -41,7 +40,6 @@ class Idempotency:
         self._clock = clock
         self._ttl_ms = int(ttl_s * 1000)
         self._running: dict[tuple[int, str, str, str], trio.Event] = {}
-        self._swept_at = 0
 
     async def once(
         self,
@@ -81,7 +79,6 @@ class Idempotency:
         earlier = await self.recall(claim)
         if earlier is not None:
             return earlier
-        await self._sweep(self._clock())
         answers: list[Answer] = []
 
         def remembered(effect: Tx[T]) -> Tx[T]:
@@ -109,12 +106,6 @@ class Idempotency:
             answered = await self._store.run(_settle(claim, replay(value), self._clock(), self._ttl_ms))
             return _replayed(answered) if answered is not None else render(value)
         return answers[0]
-
-    async def _sweep(self, now: int) -> None:
-        """Forget what has expired, now and then."""
-        if now - self._swept_at >= _SWEEP_EVERY_MS:
-            self._swept_at = now
-            await self._store.run(forget_expired(now))
 
 
 class Answered(ServiceError):

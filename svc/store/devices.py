@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from svc.store.tx import Tx, placeholders, sql
 
+# The longest that browsers keep a cookie; a browser that was not used for as long is forgotten.
+DEVICE_DAYS = 400
 # Of one user. More browsers than a person has, few enough that a robot's sign-ins do not fill the store.
 MOST_DEVICES = 10
 

@@ -95,9 +95,3 @@ def _sees_all_of(claim: Claim, edge_accounts: str | None) -> bool:
     if claim.edge_accounts is None:
         return True
     return edge_accounts is not None and set(from_json(edge_accounts)) <= set(claim.edge_accounts)
-
-
-def forget_expired(now: int) -> Tx[int]:
-    """Delete the answers that have expired (rule G5); returns how many."""
-    rows = yield sql("delete from idempotency where expires_at <= $1 returning status", now)
-    return len(rows)

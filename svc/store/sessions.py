@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 def add_session(
     user_id: int, access_digest: str, access_expires_at: int, refresh_digest: str, refresh_expires_at: int, now: int
 ) -> Tx[None]:
-    """Begin a session; those of the user that have expired are forgotten."""
-    yield sql("delete from sessions where user_id = $1 and refresh_expires_at <= $2", user_id, now)
+    """Begin a session."""
     yield sql(
         "insert into sessions (refresh_digest, access_digest, user_id, access_expires_at, refresh_expires_at,"
         " created_at) values ($1, $2, $3, $4, $5, $6)",

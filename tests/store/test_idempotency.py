@@ -11,7 +11,7 @@ import trio
 from svc.clock import DAY_MS
 from svc.errors import Conflict
 from svc.store import open_store
-from svc.store.idempotency import Answer, AnsweredMeanwhile, Claim, forget_expired, recall, remember
+from svc.store.idempotency import Answer, AnsweredMeanwhile, Claim, recall, remember
 from tests.clock import START_MS
 from tests.store.table import count, ids, make_table, put
 
@@ -115,16 +115,6 @@ async def test_after_a_day_the_key_is_forgotten_and_may_be_used_again(table):
     await table.run(effect(2, other_body, tomorrow))
     assert await table.read(recall(other_body, tomorrow + DAY_MS - 1)) == ANSWER
     assert await table.read(ids()) == [1, 2]
-
-
-@pytest.mark.rule("G5")
-async def test_what_has_expired_is_deleted_and_nothing_else(store):
-    await store.run(remember(CLAIM, ANSWER, START_MS, DAY_MS))
-    later = replace(CLAIM, key="key-2")
-    await store.run(remember(later, ANSWER, START_MS + 1, DAY_MS))
-    assert await store.run(forget_expired(START_MS + DAY_MS - 1)) == 0
-    assert await store.run(forget_expired(START_MS + DAY_MS)) == 1
-    assert await store.read(recall(later, START_MS + DAY_MS)) == ANSWER
 
 
 async def test_an_effect_that_fails_leaves_no_answer(table):

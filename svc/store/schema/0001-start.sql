@@ -1,5 +1,6 @@
 -- INT is a 64-bit integer, BYTES a byte string: the engines write them differently (migrate.py).
 -- Times are epoch milliseconds, days are days since 1970-01-01, JSON is text.
+-- "Kept" says when housekeeping deletes a row (svc/actors/housekeeping.py); rows of other tables stay.
 
 create table users (
     id IDENTITY,
@@ -10,10 +11,13 @@ create table users (
     created_at INT not null
 );
 -- An address is one whatever its capitals. Until it is confirmed it is nobody's: each sign-up is a user of its own, with
--- its own password; the one whose link is opened stays, the others are forgotten.
+-- its own password; the one whose link is opened stays, the others are forgotten. Kept, unconfirmed: 30 days, and as long
+-- as a token of an e-mail to them.
 create unique index users_email on users (lower(email)) where email_confirmed = 1;
 create index users_sign_ups on users (lower(email), id);
+create index users_unconfirmed on users (created_at) where email_confirmed = 0;
 
+-- Kept until the refresh token expires.
 create table sessions (
     refresh_digest TEXT primary key,
     access_digest TEXT not null unique,
@@ -23,9 +27,11 @@ create table sessions (
     created_at INT not null
 );
 create index sessions_user on sessions (user_id);
+create index sessions_expiry on sessions (refresh_expires_at);
 
 -- Only the newest e-mail of a purpose counts. User 0 is nobody: what is asked for an address that nobody has is written
--- down, too, so that it costs the same.
+-- down, too, so that it costs the same. That is why user_id is no foreign key; whoever deletes a user deletes the tokens.
+-- Kept until they expire.
 create table mail_tokens (
     user_id INT not null,
     purpose TEXT not null,
@@ -33,14 +39,17 @@ create table mail_tokens (
     expires_at INT not null,
     primary key (user_id, purpose)
 );
+create index mail_tokens_expiry on mail_tokens (expires_at);
 
--- Browsers that a user has signed in from; a secret cookie tells them, no address is kept.
+-- Browsers that a user has signed in from; a secret cookie tells them, no address is kept. Kept for 400 days after the
+-- last sign-in, as long as a browser keeps the cookie.
 create table devices (
     user_id INT not null references users (id) on delete cascade,
     digest TEXT not null,
     seen_at INT not null,
     primary key (user_id, digest)
 );
+create index devices_age on devices (seen_at);
 
 create table keys (
     id TEXT primary key,
@@ -56,7 +65,8 @@ create table keys (
 create index keys_user on keys (user_id);
 
 -- The first answers to requests with an Idempotency-Key. edge_accounts: those that the credential was limited to; null:
--- all of the user's.
+-- all of the user's. Kept until they expire, a day; that ends them soon enough for a deleted user as well, so user_id is
+-- no foreign key, and no write pays for one.
 create table idempotency (
     user_id INT not null,
     edge_accounts TEXT,
@@ -108,7 +118,8 @@ create table accounts (
 );
 create index accounts_user on accounts (user_id);
 
--- An operation outlives its account's record, which the end of a disconnect removes.
+-- An operation outlives its account's record, which the end of a disconnect removes. Kept for a year after its end; the
+-- latest of an account as long as the account, and one that may have left something at the platform for ever.
 create table operations (
     id TEXT primary key,
     account_id TEXT not null,
@@ -129,13 +140,16 @@ create table operations (
 -- One operation at a time on an edge account.
 create unique index operations_running on operations (edge_account_id) where state = 'running';
 create index operations_account on operations (account_id);
+create index operations_age on operations (updated_at);
 
+-- Kept until valid_until; null: the key of the worker that runs.
 create table worker_keys (
     digest TEXT primary key,
     account_id TEXT not null references accounts (id) on delete cascade,
     valid_until INT
 );
 create index worker_keys_account on worker_keys (account_id);
+create index worker_keys_expiry on worker_keys (valid_until);
 
 create table link_hosts (
     account_id TEXT not null references accounts (id) on delete cascade,
@@ -192,7 +206,7 @@ create index links_user on links (user_id, created_at, id);
 create index links_version on links (account_id, version);
 
 -- Totals of the worker's pushes. A target is a site's or a link's id; as_of and final are those of the part that
--- brought the row, so that an older part never lowers it.
+-- brought the row, so that an older part never lowers it. Kept: hours for [timing] hours_kept_days, days for ever.
 create table hours (
     target TEXT not null,
     at INT not null,
@@ -203,6 +217,7 @@ create table hours (
     final INT not null,
     primary key (target, at)
 ) WITHOUT_ROWID;
+create index hours_age on hours (at);
 
 create table days (
     target TEXT not null,
@@ -215,19 +230,22 @@ create table days (
     primary key (target, day)
 ) WITHOUT_ROWID;
 
--- Hours whose points the worker's write budget refused.
+-- Hours whose points the worker's write budget refused. Kept as long as hours.
 create table refused_hours (
     account_id TEXT not null references accounts (id) on delete cascade,
     at INT not null,
     primary key (account_id, at)
 );
+create index refused_hours_age on refused_hours (at);
 
--- Days of which an account's worker has sent everything.
+-- Days of which an account's worker has sent everything. Kept for 40 days: reports look back 30, and a push brings nothing
+-- older than 37 (store/totals.py).
 create table final_days (
     account_id TEXT not null references accounts (id) on delete cascade,
     day INT not null,
     primary key (account_id, day)
 );
+create index final_days_age on final_days (day);
 
 -- Up to where each account's worker has sent its totals.
 create table pushed (
