@@ -93,9 +93,10 @@ def _check(config: Config, _arguments: argparse.Namespace) -> int:
 
 
 def _user_add(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.api.auth import SignUp
+    from svc.api.shape import parsed
     from svc.clock import system_clock
     from svc.errors import Invalid
-    from svc.http.bodies import SignUp, parsed
     from svc.passwords import hash_password
     from svc.store import open_store, users
 

@@ -30,6 +30,8 @@ from svc.emails import parse_sender
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from svc.model import Plan
+
 # More is a slip of the hand; later times would be beyond any date, larger numbers beyond a 64-bit integer.
 _MOST_DAYS = 3_650
 _LARGEST = 10**12
@@ -150,6 +152,10 @@ class LimitsConfig(_Section):
     sign_ins_per_minute: Number = 10
     wrong_passwords_per_hour: Number = 20
     mailbox_depth: Number = 16
+
+    def keys_of(self, plan: Plan) -> int:
+        """How many API keys a user of this plan may have."""
+        return self.keys_api if plan == "api" else self.keys_free
 
 
 class TimingConfig(_Section):

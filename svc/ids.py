@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import secrets
 
 _ID_CHARS = 20  # 100 bits: never guessed, never met twice
+ID_PATTERN = f"[a-z2-7]{{{_ID_CHARS}}}"  # of what is behind the prefix and its underscore
 
 
 def new_id(prefix: str) -> str:
     """A new id, e.g. `acc_k3…` (prefixes: acc, site, lnk, key, op)."""
     return f"{prefix}_{random_base32(_ID_CHARS)}"
+
+
+def is_id(prefix: str, text: str) -> bool:
+    """Whether `text` can be an id with this prefix."""
+    return re.fullmatch(f"{prefix}_{ID_PATTERN}", text) is not None
 
 
 def random_base32(chars: int) -> str:

@@ -23,10 +23,12 @@ FLOOR = {
     "svc.worker",
 }
 MAY_IMPORT = {
+    "svc.api": FLOOR | {"svc.api", "svc.passwords"},
+    "svc.report": FLOOR | {"svc.api"},
     "svc.store": FLOOR | {"svc.store"},
     "svc.edge": FLOOR | {"svc.edge"},
     "svc.actors": FLOOR | {"svc.store", "svc.edge", "svc.actors"},
-    "svc.http": FLOOR | {"svc.store", "svc.actors", "svc.http", "svc.mail", "svc.passwords"},
+    "svc.http": FLOOR | {"svc.api", "svc.report", "svc.store", "svc.actors", "svc.http", "svc.mail", "svc.passwords"},
     "svc.mail": FLOOR,
     "svc.passwords": FLOOR,
 }

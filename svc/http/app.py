@@ -16,14 +16,14 @@ from svc.faults import kind_of
 from svc.http.accounts import Accounts
 from svc.http.auth import Auth
 from svc.http.credentials import Credentials
-from svc.http.gate import Gate, respond
-from svc.http.idempotency import Answered, Idempotency, refusal
+from svc.http.idempotency import Idempotency, refusal
 from svc.http.keys import Keys
 from svc.http.links import Links
 from svc.http.me import Me
-from svc.http.ops import Ops
+from svc.http.probes import Probes
 from svc.http.push import Push
 from svc.http.reports import Reports
+from svc.http.serve import Serve, response_of
 from svc.http.sites import Sites
 from svc.ids import random_base32
 
@@ -53,21 +53,18 @@ def create_app(deps: Deps) -> QuartTrio:
     app.config["MAX_CONTENT_LENGTH"] = deps.config.http.max_body_bytes
     app.config["BODY_TIMEOUT"] = _BODY_TIMEOUT_S
     app.config["RESPONSE_TIMEOUT"] = _SENDING_TIMEOUT_S
-    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # OPTIONS is a 405 like any other method that is not there
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # OPTIONS gets 405 like every method that is not routed
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False  # it would redirect with a page of HTML
-    gate = Gate(
+    serve = Serve(
+        app,
         Credentials(deps.store, deps.config, deps.clock),
         Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s),
     )
-    Ops(deps).add_routes(app)
-    Auth(deps, gate).add_routes(app)
-    Push(deps).add_routes(app)
-    for resource in (Me, Keys, Accounts, Sites, Links, Reports):
-        resource(deps, gate).add_routes(app)
+    for resource in (Probes, Auth, Push, Me, Keys, Accounts, Sites, Links, Reports):
+        resource(deps, serve)
     app.before_request(_begin)
     app.after_request(_finish)
-    app.register_error_handler(Answered, _answered)
     app.register_error_handler(ServiceError, _refused)
     app.register_error_handler(HTTPException, _refused_by_framework)
     app.register_error_handler(Exception, _failed)
@@ -151,12 +148,8 @@ async def _finish(response: Response) -> Response:
     return response
 
 
-async def _answered(repeat: Answered) -> Response:
-    return respond(repeat.answer)
-
-
 async def _refused(error: ServiceError) -> Response:
-    response = respond(refusal(error))
+    response = response_of(refusal(error))
     if error.retry_after_s is not None:
         response.headers["Retry-After"] = str(error.retry_after_s)
     if error.status == HTTPStatus.UNAUTHORIZED:

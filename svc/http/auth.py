@@ -17,12 +17,14 @@ import trio
 from quart import Response, request
 
 from svc import emails
-from svc.clock import DAY_MS, iso
+from svc.api import auth as api
+from svc.api.auth import REFRESH_COOKIE
+from svc.api.me import User as ShownUser
+from svc.api.shape import Ok
+from svc.clock import DAY_MS
 from svc.errors import Invalid, ServiceError, Unauthorized
-from svc.http import wire
-from svc.http.bodies import Address, Credentials, Nothing, Reset, SignUp, Token
 from svc.http.credentials import RateLimited, bearer, networks_of
-from svc.http.gate import body_of, reply, route
+from svc.http.serve import to_response
 from svc.ids import digest, new_secret
 from svc.limits import SlidingLimit
 from svc.passwords import hash_password, verify_password
@@ -31,15 +33,13 @@ from svc.store import devices, sessions, users
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quart_trio import QuartTrio
-
+    from svc.api.shape import NoBody
     from svc.emails import Email
     from svc.http.deps import Deps
-    from svc.http.gate import Gate
+    from svc.http.serve import Serve
     from svc.model import User
     from svc.store.tx import Tx
 
-REFRESH_COOKIE = "svc_refresh"
 DEVICE_COOKIE = "svc_device"
 
 T = TypeVar("T")
@@ -69,38 +69,34 @@ class _Pair:
 class Auth:
     """The handlers of /auth."""
 
-    def __init__(self, deps: Deps, gate: Gate) -> None:
+    def __init__(self, deps: Deps, serve: Serve) -> None:
         self._store = deps.store
         self._clock = deps.clock
         self._mailer = deps.mailer
         self._timing = deps.config.timing
         self._base_url = deps.base_url
-        self._gate = gate
+        self._client = serve.client
         self._hashing = trio.CapacityLimiter(_HASHES_AT_ONCE)
         self._tries = SlidingLimit(deps.config.limits.sign_ins_per_minute)
         self._tries_around = SlidingLimit(deps.config.limits.sign_ins_per_minute * _NETWORKS_AROUND)
         self._wrong_passwords = SlidingLimit(deps.config.limits.wrong_passwords_per_hour, window_s=3600)
         self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
+        admit = self._count_try
+        serve.form(api.SIGN_UP, admit, self.sign_up)
+        serve.form(api.CONFIRM, admit, self.confirm)
+        serve.form(api.RESEND, admit, self.resend)
+        serve.form(api.SIGN_IN, admit, self.sign_in)
+        serve.form(api.REFRESH, admit, self.refresh)
+        serve.form(api.SIGN_OUT, admit, self.sign_out)
+        serve.form(api.ASK_RESET, admit, self.ask_reset)
+        serve.form(api.RESET, admit, self.reset)
 
-    def add_routes(self, app: QuartTrio) -> None:
-        """Put the handlers under their paths."""
-        route(app, "POST", "/auth/sign-up", self.sign_up)
-        route(app, "POST", "/auth/confirm", self.confirm)
-        route(app, "POST", "/auth/confirm/resend", self.resend)
-        route(app, "POST", "/auth/sign-in", self.sign_in)
-        route(app, "POST", "/auth/refresh", self.refresh)
-        route(app, "POST", "/auth/sign-out", self.sign_out)
-        route(app, "POST", "/auth/password-reset", self.ask_reset)
-        route(app, "POST", "/auth/password-reset/confirm", self.reset)
-
-    async def sign_up(self) -> Response:
+    async def sign_up(self, body: api.SignUp) -> Ok:
         """A new user, and an e-mail with the link that confirms the address.
 
         Over the limit of e-mails to the address nothing is made: without its link a sign-up could not be confirmed. Nor
         does then any password of those that wait count, since whoever opens one of their links may be another person.
         """
-        self._count_try()
-        body = await body_of(SignUp)
         password_hash = await self._in_thread(hash_password, body.password.get_secret_value())
         if not self._may_send("confirm", body.email):
             await self._store.run(users.void_sign_ups(body.email))
@@ -115,31 +111,25 @@ class Auth:
                 else emails.confirm_address(body.email, self._link("confirm", token), self._hours(), self._base_url)
             )
             self._mailer.post(lambda: _ready(email))
-        return reply({"ok": True}, 202)
+        return Ok()
 
-    async def resend(self) -> Response:
+    async def resend(self, body: api.Address) -> Ok:
         """The e-mail of the sign-up once more."""
-        self._count_try()
-        body = await body_of(Address)
         if self._may_send("confirm", body.email):
             self._mailer.post(lambda: self._confirm_email(body.email))
-        return reply({"ok": True}, 202)
+        return Ok()
 
-    async def confirm(self) -> Response:
+    async def confirm(self, body: api.MailedToken) -> Ok:
         """The link of the e-mail was opened. Where no password counts, another e-mail lets its reader choose one."""
-        self._count_try()
-        body = await body_of(Token)
         user, lacks_password = await self._store.run(_confirm(digest(body.token.get_secret_value()), self._clock()))
         if user is None:
             raise _stale_link()
         if lacks_password:
             self._mailer.post(lambda: self._choose_email(user))
-        return reply({"ok": True})
+        return Ok()
 
-    async def sign_in(self) -> Response:
+    async def sign_in(self, body: api.Credentials) -> Response:
         """A page session: an access token in the body, a refresh token in a cookie."""
-        self._count_try()
-        body = await body_of(Credentials)
         device = digest(_cookie(DEVICE_COOKIE))
         user, stored, known = await self._store.read(_sign_in_facts(body.email, device))
         counted_as = f"device {device}" if known else f"address {digest(body.email)}"
@@ -155,10 +145,9 @@ class Auth:
             self._set_cookie(response, DEVICE_COOKIE, new_device, devices.DEVICE_DAYS * 86_400)
         return response
 
-    async def refresh(self) -> Response:
+    async def refresh(self, body: NoBody) -> Response:
         """A new pair of tokens for the cookie's; the old pair is dead."""
-        self._count_try()
-        await body_of(Nothing)
+        del body
         pair = self._new_pair()
         user = await self._store.run(
             sessions.rotate_session(
@@ -174,36 +163,31 @@ class Auth:
             raise Unauthorized
         return self._session(user, pair)
 
-    async def sign_out(self) -> Response:
+    async def sign_out(self, body: NoBody) -> Response:
         """The session of the cookie, and that of the access token, end."""
-        self._count_try()
-        await body_of(Nothing)
+        del body
         cookie = _cookie(REFRESH_COOKIE)
         if cookie:
             await self._store.run(sessions.end_session(digest(cookie)))
         if request.headers.get("Authorization"):
             await self._store.run(sessions.end_session(digest(bearer(request.headers["Authorization"]))))
-        response = reply({"ok": True})
+        response = to_response(Ok())
         self._set_cookie(response, REFRESH_COOKIE, "", 0)
         return response
 
-    async def ask_reset(self) -> Response:
+    async def ask_reset(self, body: api.Address) -> Ok:
         """An e-mail with a link that sets a new password, if there is such a user."""
-        self._count_try()
-        body = await body_of(Address)
         if self._may_send("reset", body.email):
             self._mailer.post(lambda: self._reset_email(body.email))
-        return reply({"ok": True}, 202)
+        return Ok()
 
-    async def reset(self) -> Response:
+    async def reset(self, body: api.Reset) -> Response:
         """A new password; all sessions of the user end. Whoever opened the link may sign in from this browser."""
-        self._count_try()
-        body = await body_of(Reset)
         password_hash = await self._in_thread(hash_password, body.password.get_secret_value())
         token, device = digest(body.token.get_secret_value()), new_secret("svd_")
         if await self._store.run(_reset_password(token, password_hash, digest(device), self._clock())) is None:
             raise _stale_link()
-        response = reply({"ok": True})
+        response = to_response(Ok())
         self._set_cookie(response, DEVICE_COOKIE, device, devices.DEVICE_DAYS * 86_400)
         return response
 
@@ -247,7 +231,7 @@ class Auth:
 
     def _count_try(self) -> None:
         """Raises ServiceError rate_limited: too many tries from this network."""
-        own, around = networks_of(self._gate.client())
+        own, around = networks_of(self._client())
         for limit, network in ((self._tries, own), (self._tries_around, around)):
             verdict = limit.take(network, self._clock())
             if not verdict.allowed:
@@ -272,9 +256,10 @@ class Auth:
         )
 
     def _session(self, user: User, pair: _Pair) -> Response:
-        response = reply(
-            {"access_token": pair.access, "expires_at": iso(pair.access_expires_at), "user": wire.user(user)}
+        session = api.Session(
+            access_token=pair.access, expires_at=pair.access_expires_at, user=ShownUser.model_validate(user)
         )
+        response = to_response(session)
         self._set_cookie(response, REFRESH_COOKIE, pair.refresh, self._timing.refresh_days * 86_400)
         return response
 

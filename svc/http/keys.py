@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc.api import keys as api
+from svc.api.shape import NoBody, Ok
 from svc.errors import Conflict, NotFound
-from svc.http import wire
-from svc.http.bodies import NewKey, Nothing, known_id
 from svc.http.credentials import KEY_PREFIX
-from svc.http.gate import answer, reply, route
 from svc.http.idempotency import refusal
 from svc.ids import digest, new_id, new_secret
 from svc.model import Key
 from svc.store import keys
 
 if TYPE_CHECKING:
-    from quart import Response
-    from quart_trio import QuartTrio
-
-    from svc.actors.context import Commit
+    from svc.api.shape import NoQuery
     from svc.http.deps import Deps
-    from svc.http.gate import Gate
+    from svc.http.serve import Read, Serve, Write
+    from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
 # svc_ and eight characters: enough to tell one's keys apart, 208 bits stay unknown.
@@ -30,28 +27,22 @@ _PREFIX_CHARS = len(KEY_PREFIX) + 8
 class Keys:
     """The handlers of /v1/keys."""
 
-    def __init__(self, deps: Deps, gate: Gate) -> None:
+    def __init__(self, deps: Deps, serve: Serve) -> None:
         self._store = deps.store
         self._clock = deps.clock
         self._limits = deps.config.limits
-        self._gate = gate
+        serve.read(api.LIST, self.list)
+        serve.write(api.ISSUE, self.issue)
+        serve.write(api.REVOKE, self.revoke)
 
-    def add_routes(self, app: QuartTrio) -> None:
-        """Put the handlers under their paths."""
-        route(app, "GET", "/v1/keys", self.show_all)
-        route(app, "POST", "/v1/keys", self.issue)
-        route(app, "DELETE", "/v1/keys/<key_id>", self.revoke)
-
-    async def show_all(self) -> Response:
+    async def list(self, read: Read[NoQuery]) -> api.Keys:
         """The user's keys."""
-        caller = await self._gate.read(session_only=True)
-        found = await self._store.read(keys.list_keys(caller.user.id))
-        return reply({"keys": [wire.key(key) for key in found]})
+        found = await self._store.read(keys.list_keys(read.caller.user.id))
+        return api.Keys(keys=tuple(api.Key.model_validate(key) for key in found))
 
-    async def issue(self) -> Response:
+    async def issue(self, write: Write[api.NewKey]) -> StoredAnswer:
         """A new key: its value is in this answer and nowhere else; a repeat gets key_already_issued."""
-        call = await self._gate.write(NewKey, session_only=True)
-        user, body = call.caller.user, call.body
+        user, body = write.caller.user, write.body
         value = new_secret(KEY_PREFIX)
         key = Key(
             id=new_id("key"),
@@ -63,27 +54,20 @@ class Keys:
             created_at=self._clock(),
             last_used=None,
         )
-        limit = self._limits.keys_api if user.plan == "api" else self._limits.keys_free
 
-        async def work(commit: Commit[Key, Key]) -> Key:
-            return await self._store.run(commit(keys.add_key(key, digest(value), limit)))
+        def render(issued: Key) -> api.IssuedKey:
+            return api.IssuedKey.of(issued, value)
 
-        return await self._gate.once(
-            call,
-            work,
-            lambda issued: answer({**wire.key(issued), "key": value}, 201),
-            lambda _: refusal(Conflict("key_already_issued")),
-        )
+        commit = write.commit(render, replay=refusal(Conflict("key_already_issued")))
+        return await self._store.run(commit(keys.add_key(key, digest(value), self._limits.keys_of(user.plan))))
 
-    async def revoke(self, key_id: str) -> Response:
+    async def revoke(self, write: Write[NoBody]) -> StoredAnswer:
         """The key ends at once."""
-        call = await self._gate.write(Nothing, session_only=True)
-        known_id("key", key_id)
+        return await self._store.run(write.commit(_ok)(_delete(write.caller.user.id, write.id)))
 
-        async def work(commit: Commit[None, None]) -> None:
-            await self._store.run(commit(_delete(call.caller.user.id, key_id)))
 
-        return await self._gate.once(call, work, lambda _: answer({"ok": True}))
+def _ok(_: None) -> Ok:
+    return Ok()
 
 
 def _delete(user_id: int, key_id: str) -> Tx[None]:

@@ -27,10 +27,11 @@ from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
+from pydantic_core import to_json
 
+from svc.api.endpoint import JSON_TYPE
 from svc.errors import Invalid
 from svc.faults import contained
-from svc.http.wire import JSON_TYPE, dump
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -133,7 +134,7 @@ class Protocol(H11Protocol):
         self.connection = Http1()
 
     async def _send_error_response(self, status_code: int) -> None:
-        body = dump(Invalid([("", _REFUSED.get(status_code, "is not HTTP/1.1"))]).body())
+        body = to_json(Invalid([("", _REFUSED.get(status_code, "is not HTTP/1.1"))]).body())
         await self._send_h11_event(
             h11.Response(
                 status_code=status_code,

@@ -25,7 +25,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredAnswer:
     """An answer, ready to be sent again."""
 
     status: int
@@ -35,11 +35,11 @@ class Answer:
 
 
 class AnsweredMeanwhile(Busy):
-    """A request with the same claim was committed between recall and remember: this one is undone, the next try
+    """A request with the same claim was committed between recall and keep_answer: this one is undone, the next try
     gets the other's answer."""
 
 
-def recall(claim: Claim, now: int) -> Tx[Answer | None]:
+def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
     """The answer that is kept; None when there is none, or it has expired.
 
     Raises Conflict idempotency_conflict: the key was used with another body (rule G4), or by a credential that may
@@ -58,10 +58,10 @@ def recall(claim: Claim, now: int) -> Tx[Answer | None]:
     row = rows[0]
     if row["body_digest"] != claim.body_digest or not _sees_all_of(claim, row["edge_accounts"]):
         raise Conflict("idempotency_conflict")
-    return Answer(row["status"], row["body"], row["content_type"], from_json(row["headers"]))
+    return StoredAnswer(row["status"], row["body"], row["content_type"], from_json(row["headers"]))
 
 
-def remember(claim: Claim, answer: Answer, now: int, ttl_ms: int) -> Tx[None]:
+def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx[None]:
     """Keep an answer for `ttl_ms`, in the transaction of its effect; an expired one gives way.
 
     Raises AnsweredMeanwhile, which undoes the effect: a twin of this request was quicker.

@@ -18,7 +18,7 @@ from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.config import Config, TimingConfig
 from svc.ids import new_id
 from svc.store import accounts, devices, lifetimes, open_store, operations, sessions, users, worker_keys
-from svc.store.idempotency import Answer, Claim, remember
+from svc.store.idempotency import Claim, StoredAnswer, keep_answer
 from svc.store.tx import many, sql
 from tests.clock import START_MS, FrozenClock
 from tests.databases import sqlite_config
@@ -49,7 +49,8 @@ def count(table: str) -> Tx[int]:
 
 
 def answer() -> Tx[None]:
-    yield from remember(Claim(1, None, "POST", "/v1/sites", "key", "digest"), Answer(202, b"", "", {}), START_MS - 1, 1)
+    claim = Claim(1, None, "POST", "/v1/sites", "key", "digest")
+    yield from keep_answer(claim, StoredAnswer(202, b"", "", {}), START_MS - 1, 1)
 
 
 def session() -> Tx[None]:

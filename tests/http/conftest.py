@@ -17,6 +17,7 @@ from svc.mail import Mailer, open_mailer
 from svc.model import Account, AccountState, Key, Scope, User
 from svc.store import keys, link_hosts, sessions, users
 from svc.worker.bundle import load_bundle
+from tests import contract
 from tests.http.stand_in import StandIn, connected
 
 if TYPE_CHECKING:
@@ -62,12 +63,16 @@ class World:
     emails: int = field(default=0)
 
     async def call(self, method: str, path: str, json: Any = None, **more: Any) -> Answer:
-        """Send a request; `headers`, `data`, `scope_base` as the framework's client takes them."""
+        """Send a request; `headers`, `data`, `scope_base` as the framework's client takes them.
+
+        An answer that the OpenAPI document does not announce fails the test.
+        """
         if json is not None:
             more["json"] = json
         response = await self.app.test_client(use_cookies=False).open(path, method=method, **more)
         raw = await response.get_data(as_text=False)
         body = await response.get_json() if response.mimetype == "application/json" else raw
+        contract.check(method, path, response.status_code, response.headers, raw)
         return Answer(response.status_code, response.headers, raw, body)
 
     async def user(self, *, confirmed: bool = True, plan: str = "free") -> User:

@@ -11,8 +11,12 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from svc.api.accounts import PutLinkHost
+from svc.api.keys import NewKey
+from svc.api.links import NewLink
+from svc.api.shape import Body, parse_body
+from svc.api.sites import NewSite
 from svc.errors import Invalid
-from svc.http.bodies import Body, NewKey, NewLink, NewSite, PutLinkHost, parse_body
 from svc.store import open_store
 from tests.clock import FrozenClock
 from tests.databases import sqlite_config

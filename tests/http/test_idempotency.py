@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from svc.errors import EdgeUnavailable, Invalid, ServiceError
-from svc.http.gate import idempotency_key
 from svc.http.idempotency import REPLAYED
+from svc.http.serve import idempotency_key
 from svc.store import sites, users
 from svc.store.tx import sql
 from tests.http.conftest import EDGE_ACCOUNT, open_world

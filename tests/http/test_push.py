@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from svc.actors.live import Unavailable
+from svc.api.push import read_parts
 from svc.clock import DAY_MS, HOUR_MS, day_text, iso
-from svc.http.push import read_parts
 from svc.ids import digest, new_secret
 from svc.model import Counts
 from svc.store import accounts, worker_keys

@@ -11,10 +11,13 @@ import pytest
 from pydantic_core import ValidationError
 from pydantic_core._pydantic_core import list_all_errors
 
+from svc.api import shape
+from svc.api.keys import NewKey
+from svc.api.links import NewLink
+from svc.api.shape import Body, parse_body
+from svc.api.sites import NewSite
 from svc.errors import CATALOGUE, Code, Invalid
 from svc.http import app as app_module
-from svc.http import bodies
-from svc.http.bodies import Body, NewKey, NewLink, NewSite, parse_body
 from svc.store import links, sites, users
 from tests.http.conftest import EDGE_ACCOUNT, World
 
@@ -202,7 +205,7 @@ ALLOWED: list[tuple[str, Any]] = [
         "/v1/links/lnk_%ff/report",
         "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaa1",
         "/v1/accounts/%27%20or%201=1/zones",
-        "/openapi.json",
+        "/openapi",
     ],
 )
 async def test_what_is_not_there_is_not_found(world, path):
@@ -326,7 +329,7 @@ def test_no_word_of_the_library_is_in_an_issue():
         if kind["type"] in ("value_error", "assertion_error"):
             found["ctx"] = {"error": ValueError("words of a library")}
         error = ValidationError.from_exception_data("Body", [cast("Any", found)])
-        [(path, text)] = bodies.issues_of(error)
+        [(path, text)] = shape.issues_of(error)
         assert path == "field"
         assert text != error.errors()[0]["msg"], kind["type"]
         assert not re.search(
@@ -337,7 +340,8 @@ def test_no_word_of_the_library_is_in_an_issue():
 def test_what_urls_and_hosts_are_refused_for_is_said_in_our_words():
     for url in ("https://[::1", "https://a:99999/", "https://a:b/", "https://[::1x]/", "https://[v1.a]/", "https://]/"):
         [(path, text)] = issues_of(NewLink, json.dumps({"account_id": "acc_a", "url": url}).encode())
-        assert (path, text) in {("url", "must be an https address"), ("url", "must name a host")}
+        assert path == "url"
+        assert text.startswith(("must be an https address; ", "must name a host", "must name a port "))
 
 
 @pytest.mark.parametrize("text", ["64.0", "+64", "6_4", " 64", "64 ", "-64", "6e1", "0x40", "٦٤", "", "9" * 30, "true"])

@@ -11,7 +11,7 @@ import trio
 from svc.clock import DAY_MS
 from svc.errors import Conflict
 from svc.store import open_store
-from svc.store.idempotency import Answer, AnsweredMeanwhile, Claim, recall, remember
+from svc.store.idempotency import AnsweredMeanwhile, Claim, StoredAnswer, keep_answer, recall
 from tests.clock import START_MS
 from tests.store.table import count, ids, make_table, put
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
 
 CLAIM = Claim(1, None, "POST", "/v1/sites", "key-1", "digest of the body")
-ANSWER = Answer(202, b'{"site":{"host":"\xc3\xa9"}}\x00', "application/json", {"X-One": "1"})
+ANSWER = StoredAnswer(202, b'{"site":{"host":"\xc3\xa9"}}\x00', "application/json", {"X-One": "1"})
 
 
 def effect(number: int, claim: Claim = CLAIM, now: int = START_MS) -> Tx[None]:
     yield from put(number)
-    yield from remember(claim, ANSWER, now, DAY_MS)
+    yield from keep_answer(claim, ANSWER, now, DAY_MS)
 
 
 @pytest.mark.rule("G3")
 async def test_the_first_answer_comes_again_to_the_byte_also_after_a_restart(store_config):
     async with open_store(store_config) as store:
         assert await store.read(recall(CLAIM, START_MS)) is None
-        await store.run(remember(CLAIM, ANSWER, START_MS, DAY_MS))
+        await store.run(keep_answer(CLAIM, ANSWER, START_MS, DAY_MS))
     async with open_store(store_config) as store:
         assert await store.read(recall(CLAIM, START_MS + DAY_MS - 1)) == ANSWER
 
@@ -73,7 +73,7 @@ async def test_another_user_method_path_or_key_is_another_request(table, other):
 
 @pytest.mark.rule("G4")
 async def test_another_body_is_a_conflict(store):
-    await store.run(remember(CLAIM, ANSWER, START_MS, DAY_MS))
+    await store.run(keep_answer(CLAIM, ANSWER, START_MS, DAY_MS))
     with pytest.raises(Conflict) as refused:
         await store.read(recall(replace(CLAIM, body_digest="another"), START_MS))
     assert refused.value.code == "idempotency_conflict"
@@ -119,7 +119,7 @@ async def test_after_a_day_the_key_is_forgotten_and_may_be_used_again(table):
 
 async def test_an_effect_that_fails_leaves_no_answer(table):
     def failing() -> Tx[None]:
-        yield from remember(CLAIM, ANSWER, START_MS, DAY_MS)
+        yield from keep_answer(CLAIM, ANSWER, START_MS, DAY_MS)
         raise Conflict("site_exists")
 
     with pytest.raises(Conflict):

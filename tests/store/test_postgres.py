@@ -11,7 +11,7 @@ import trio
 
 from svc.errors import StoreUnavailable
 from svc.store import lifetimes, open_store
-from svc.store.idempotency import Answer, Claim, recall, remember
+from svc.store.idempotency import Claim, StoredAnswer, keep_answer, recall
 from svc.store.postgres import LoopThread
 from svc.store.tx import sql
 from tests.clock import START_MS
@@ -253,16 +253,16 @@ async def test_a_cancel_before_the_first_step_is_heard():
 async def test_an_answer_that_takes_the_place_of_an_expired_one_is_not_swept_with_it(table):
     """Both find the expired row; the one that deletes has to wait for the other, and looks again."""
     claim = Claim(1, None, "POST", "/v1/sites", "key", "digest")
-    first, second = Answer(201, b"1", "", {}), Answer(201, b"2", "", {})
+    first, second = StoredAnswer(201, b"1", "", {}), StoredAnswer(201, b"2", "", {})
     begun = threading.Event()
 
     def replacing() -> Tx[None]:
-        yield from remember(claim, second, START_MS, 1000)
+        yield from keep_answer(claim, second, START_MS, 1000)
         begun.set()
         while not (yield sql("select 1 from pg_locks where not granted")):
             pass
 
-    await table.run(remember(claim, first, START_MS - 1000, 1000))
+    await table.run(keep_answer(claim, first, START_MS - 1000, 1000))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(table.run, replacing())
         await trio.to_thread.run_sync(begun.wait)

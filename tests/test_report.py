@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc import report as report_module
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
-from svc.http import periods
-from svc.http.periods import Stored, span_of
-from svc.http.wire import top
 from svc.model import DIMENSIONS, Counts
+from svc.report import Stored, span_of, top
 from svc.worker.counts import Live
 from tests.clock import START_MS
 
@@ -26,11 +25,11 @@ def live(days: Any = None, hours: Any = None, at: int = NOW, breakdowns: Any = N
 
 
 def site_report(*of: Any) -> Any:
-    return periods.site_report(*of)
+    return report_module.site_report(*of).model_dump(mode="json")
 
 
 def link_report(*of: Any, **more: Any) -> Any:
-    return periods.link_report(*of, **more)
+    return report_module.link_report(*of, **more).model_dump(mode="json")
 
 
 def at_of(report: Any) -> list[str]:
@@ -113,7 +112,7 @@ def test_refused_hours_make_a_sites_report_incomplete_and_never_a_links():
 @pytest.mark.rule("R3")
 def test_a_top_has_the_ten_largest_in_order():
     tally = {f"/{n}": n for n in range(1, 15)} | {"(other)": 9, "/a": 9}
-    shown = top(tally)
+    shown = [entry.model_dump() for entry in top(tally)]
     assert len(shown) == 10
     assert [entry["n"] for entry in shown] == [14, 13, 12, 11, 10, 9, 9, 9, 8, 7]
     assert [entry["key"] for entry in shown[5:8]] == ["(other)", "/9", "/a"]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
-from svc.http import wire
+from svc.api import reports as api
+from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import DIMENSIONS, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from svc.http.wire import Json
-    from svc.model import Period
+    from svc.model import Period, UnavailableReason
     from svc.worker.counts import Live
 
+_TOP = 10
 DAYS: dict[Period, int] = {"today": 1, "7d": 7, "30d": 30}
 
 
@@ -54,7 +54,7 @@ def span_of(period: Period, now: int) -> Span:
     return Span(period, today - DAYS[period] + 1, today)
 
 
-def site_report(span: Span, stored: Stored, live: Live | None, unavailable: str | None) -> Json:
+def site_report(span: Span, stored: Stored, live: Live | None, unavailable: UnavailableReason | None) -> api.Report:
     """A site's report: stored totals only; `live` gives the breakdowns (rules R2, R3)."""
     days = {day: stored.days.get(day, Counts()) for day in span.days}
     if span.period == "today":
@@ -64,7 +64,9 @@ def site_report(span: Span, stored: Stored, live: Live | None, unavailable: str 
     return _report(span, stored.sent_until, days, points, stored.hours_refused, live, unavailable)
 
 
-def link_report(span: Span, stored: Stored, live: Live | None, *, breakdowns: bool, unavailable: str | None) -> Json:
+def link_report(
+    span: Span, stored: Stored, live: Live | None, *, breakdowns: bool, unavailable: UnavailableReason | None
+) -> api.Report:
     """A link's report: final days as stored, today and all else from `live`; without it, what is known (R4, R5).
 
     A day of which nothing is known has no point: a missing number is not a zero.
@@ -106,18 +108,26 @@ def _report(
     points: Sequence[Point],
     incomplete: bool,  # only the two functions above call it
     live: Live | None,
-    unavailable: str | None,
-) -> Json:
-    return {
-        "period": span.period,
-        "from": day_text(span.first_day),
-        "to": day_text(span.today),
-        "as_of": None if as_of is None else iso(as_of),
-        "totals": wire.counts(sum(days.values(), Counts())),
-        "series": [{"at": iso(at), **wire.counts(counts)} for at, counts in points],
-        "incomplete": incomplete,
-        "breakdowns": None
+    unavailable: UnavailableReason | None,
+) -> api.Report:
+    return api.Report(
+        period=span.period,
+        from_=span.first_day,
+        to=span.today,
+        as_of=as_of,
+        totals=api.Counts.model_validate(sum(days.values(), Counts())),
+        series=tuple(
+            api.Point(at=at, views=counts.views, bots=counts.bots, visitors=counts.visitors) for at, counts in points
+        ),
+        incomplete=incomplete,
+        breakdowns=None
         if live is None
-        else {dimension: wire.top(live.breakdowns.get(dimension, {})) for dimension in DIMENSIONS},
-        "unavailable": unavailable,
-    }
+        else api.Breakdowns(**{dimension: top(live.breakdowns.get(dimension, {})) for dimension in DIMENSIONS}),
+        unavailable=unavailable,
+    )
+
+
+def top(tally: Mapping[str, int]) -> tuple[api.Top, ...]:
+    """The ten largest, the largest first; equal ones in the order of their keys."""
+    ordered = sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))
+    return tuple(api.Top(key=name, n=n) for name, n in ordered[:_TOP])

@@ -1,0 +1,323 @@
+"""/v1/accounts: connecting edge accounts, installing the worker, zones, the link host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from svc.api.endpoint import Endpoint
+from svc.api.errors import ErrorObject
+from svc.api.fields import Count, EdgeAccountId, EdgeToken, Host, Moment
+from svc.api.shape import Answer, Body, NoBody, may_be_absent
+from svc.errors import Code, with_remedy
+from svc.model import DROP_REASONS, AccountState, AccountWarning, ConfigState, OperationKind, OperationState, RouteState
+
+if TYPE_CHECKING:
+    from svc import model
+
+
+class Connect(Body):
+    """An edge account to be connected."""
+
+    edge_account_id: EdgeAccountId
+    bootstrap_token: EdgeToken = Field(
+        description="An API token of the edge account with *Account Settings: Read* and *Account API Tokens: Edit*,"
+        " valid for one day. It is used within this request and deleted, never stored."
+    )
+
+
+class PutLinkHost(Body):
+    """The host on which all links of the account are to live."""
+
+    host: Host
+
+
+class AccountTrouble(Answer):
+    """What is wrong with an account; of one that works, what needs a hand (`warnings`)."""
+
+    code: str | None = may_be_absent()
+    message: str | None = may_be_absent()
+    details: dict[str, Any] | None = may_be_absent(
+        "`remedy`; `revoke_tokens`: names of tokens to delete; others by code."
+    )
+    warnings: tuple[AccountWarning, ...] | None = may_be_absent()
+
+
+class WorkingToken(Answer):
+    """The working token: its value is never shown."""
+
+    name: str
+    expires_at: Moment | None
+
+
+class Edge(Answer):
+    """What is installed."""
+
+    bundle: str = Field(description="SHA-256 of the worker's code.")
+    up_to_date: bool
+    schema_: int | None = Field(serialization_alias="schema")
+    installed_at: Moment | None
+
+
+class LastPush(Answer):
+    """What the worker told of itself at its last push."""
+
+    at: Moment
+    bundle: str
+    schema_: int | None = Field(serialization_alias="schema")
+    queue: Count = Field(description="Parts and final days that wait to be sent.")
+    error: str | None
+    dropped: dict[str, Count] = Field(description="Events that were not counted, by reason.")
+
+
+class Account(Answer):
+    """A connected edge account."""
+
+    id: str
+    edge_account_id: str
+    name: str
+    state: AccountState
+    token: WorkingToken | None
+    error: AccountTrouble | None
+    edge: Edge | None
+    push: LastPush | None
+    advice: dict[str, Any] | None
+    created_at: Moment
+
+    @classmethod
+    def of(cls, account: model.Account, bundle: str) -> Account:
+        """An account as lists and most answers show it. `bundle`: SHA-256 of the worker that installs would upload."""
+        return cls(**_fields(account, bundle))
+
+
+class Operation(Answer):
+    """A long piece of work on an account."""
+
+    kind: OperationKind
+    state: OperationState
+    step: str = Field(description="`selfcheck`: the worker runs, its first report is awaited.")
+    error: ErrorObject | None
+    updated_at: Moment
+
+    @classmethod
+    def of(cls, operation: model.Operation) -> Operation:
+        """An operation."""
+        return cls(
+            kind=operation.kind,
+            state=operation.state,
+            step=operation.step,
+            error=ErrorObject.of(operation.error),
+            updated_at=operation.updated_at,
+        )
+
+
+class LinkHost(Answer):
+    """The host on which an account's links live."""
+
+    host: str
+    state: RouteState
+    config: ConfigState
+    error: ErrorObject | None
+
+    @classmethod
+    def of(cls, host: model.LinkHost, synced_version: int) -> LinkHost:
+        """A link host; `synced_version`: what the worker's database has of the account's configuration."""
+        return cls(
+            host=host.host,
+            state=host.state,
+            config=config_state(host.version, synced_version),
+            error=ErrorObject.of(host.error),
+        )
+
+
+class FullAccount(Account):
+    """An account with its latest operation and its link host."""
+
+    operation: Operation | None
+    link_host: LinkHost | None
+
+    @classmethod
+    def of_all(cls, account: model.Account, bundle: str, latest: model.Operation | None) -> FullAccount:
+        """An account as GET /v1/accounts/{id} alone shows it."""
+        return cls(
+            **_fields(account, bundle),
+            operation=None if latest is None else Operation.of(latest),
+            link_host=None if account.link_host is None else LinkHost.of(account.link_host, account.synced_version),
+        )
+
+
+class AccountList(Answer):
+    """Accounts, oldest first."""
+
+    accounts: tuple[Account, ...]
+
+
+class OneAccount(Answer):
+    """An account as it is now."""
+
+    account: Account
+
+
+class OneFullAccount(Answer):
+    """An account in full."""
+
+    account: FullAccount
+
+
+class OneLinkHost(Answer):
+    """A link host as it is now."""
+
+    link_host: LinkHost
+
+
+class Zone(Answer):
+    """A zone of the edge account."""
+
+    name: str
+    status: str = Field(description="The edge platform's own word.")
+
+
+class Zones(Answer):
+    """An edge account's zones by name; `truncated`: there are more than 1,000."""
+
+    zones: tuple[Zone, ...] = Field(json_schema_extra={"maxItems": 1000})
+    truncated: bool
+
+
+def config_state(version: int, synced_version: int) -> ConfigState:
+    """Whether the worker knows this version of the account's configuration."""
+    return "synced" if version <= synced_version else "pending"
+
+
+def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
+    return {
+        "id": account.id,
+        "edge_account_id": account.edge_account_id,
+        "name": account.name,
+        "state": account.state,
+        "token": None
+        if account.token_name is None
+        else WorkingToken(name=account.token_name, expires_at=account.token_expires_at),
+        "error": _trouble(account),
+        "edge": None
+        if account.edge_bundle is None
+        else Edge(
+            bundle=account.edge_bundle,
+            up_to_date=account.edge_bundle == bundle,
+            schema_=account.edge_schema,
+            installed_at=account.installed_at,
+        ),
+        "push": None
+        if account.push is None
+        else LastPush(
+            at=account.push.at,
+            bundle=account.push.bundle,
+            schema_=account.push.schema,
+            queue=account.push.queue,
+            error=account.push.error,
+            dropped={reason: account.push.dropped.get(reason, 0) for reason in DROP_REASONS},
+        ),
+        "advice": account.advice,
+        "created_at": account.created_at,
+    }
+
+
+def _trouble(account: model.Account) -> AccountTrouble | None:
+    """What is wrong with an account, and the warnings of one that works, with the names of tokens to revoke."""
+    shown: dict[str, Any] = {} if account.error is None else with_remedy(account.error)
+    if account.warnings:
+        shown["warnings"] = account.warnings
+    if account.revoke_tokens:
+        shown["details"] = {**shown.get("details", {}), "revoke_tokens": list(account.revoke_tokens)}
+    return AccountTrouble(**shown) if shown else None
+
+
+# What any question to the edge platform may meet.
+_LIVE: tuple[Code, ...] = ("account_not_ready", "cloudflare_unavailable")
+
+LIST = Endpoint(
+    method="GET",
+    path="/v1/accounts",
+    tag="accounts",
+    summary="List your connected accounts",
+    scopes=("accounts", "sites"),
+    answer=AccountList,
+)
+CONNECT = Endpoint(
+    method="POST",
+    path="/v1/accounts",
+    tag="accounts",
+    summary="Connect an edge account",
+    description="The service checks the bootstrap token, makes its own working token with just the rights that it"
+    " needs, deletes the bootstrap token, and installs the worker. Poll the account until its `state` is `ready`."
+    " After a 503 the account is `pending`: the same request goes on.",
+    scopes=("accounts",),
+    body=Connect,
+    answer=OneAccount,
+    status=202,
+    codes=(
+        "email_unconfirmed",
+        "limit_reached",
+        "not_found",
+        "account_taken",
+        "already_connected",
+        "operation_in_progress",
+        "invalid_bootstrap",
+        "bootstrap_permission_error",
+        "permission_catalog",
+        "token_rights_mismatch",
+        "token_check_failed",
+        "orphan_not_deleted",
+        "cloudflare_unavailable",
+        "service_full",
+        "account_not_ready",
+    ),
+    example={"edge_account_id": "023e105f4ecef8ad9ca31a8372d0c353", "bootstrap_token": "…"},
+)
+SHOW = Endpoint(
+    method="GET",
+    path="/v1/accounts/{account_id}",
+    tag="accounts",
+    summary="Show an account with its latest operation and its link host",
+    scopes=("accounts", "sites"),
+    answer=OneFullAccount,
+)
+ZONES = Endpoint(
+    method="GET",
+    path="/v1/accounts/{account_id}/zones",
+    tag="accounts",
+    summary="List the zones of the edge account, live",
+    scopes=("accounts", "sites"),
+    answer=Zones,
+    codes=_LIVE,
+)
+INSTALL = Endpoint(
+    method="POST",
+    path="/v1/accounts/{account_id}/install",
+    tag="accounts",
+    summary="Install the worker, or install it again",
+    description="The database is kept, the worker gets a new key. A worker or a database of the same name that the"
+    " service did not make is never touched, nor is a worker that was changed outside the service.",
+    scopes=("accounts",),
+    body=NoBody,
+    answer=OneAccount,
+    status=202,
+    codes=("account_not_ready", "operation_in_progress"),
+)
+PUT_LINK_HOST = Endpoint(
+    method="PUT",
+    path="/v1/accounts/{account_id}/link-host",
+    tag="accounts",
+    summary="Set or replace the host of the account's links",
+    description="The host needs a proxied DNS record, which the service does not make. A new host replaces the old one;"
+    " links keep their codes, codes printed before lead nowhere.",
+    scopes=("sites",),
+    body=PutLinkHost,
+    answer=OneLinkHost,
+    status=202,
+    codes=(*_LIVE, "zone_not_found"),
+    example={"host": "go.example.com"},
+)
+
+ENDPOINTS = (LIST, CONNECT, SHOW, ZONES, INSTALL, PUT_LINK_HOST)

@@ -1,0 +1,32 @@
+"""All endpoints, by their resources: what exists, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svc.api import accounts, auth, keys, links, me, probes, push, reports, sites
+from svc.api.endpoint import Endpoint, Tag
+
+TAGS: dict[Tag, str] = {
+    "sign-in": "Sign up, confirm, sign in. Outside of /v1; for the page session.",
+    "me": "The caller, its limits, and what it uses of them.",
+    "keys": "API keys.",
+    "accounts": "Connected edge accounts: the worker that runs in them, their zones, their link host.",
+    "sites": "Hosts whose pages are counted.",
+    "links": "Short links and their QR codes.",
+    "reports": "What was counted.",
+    "worker": "For the installed workers.",
+    "operation": "Probes, and this contract.",
+}
+
+ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
+    *auth.ENDPOINTS,
+    *me.ENDPOINTS,
+    *keys.ENDPOINTS,
+    *accounts.ENDPOINTS,
+    *sites.ENDPOINTS,
+    *links.ENDPOINTS,
+    *reports.ENDPOINTS,
+    *push.ENDPOINTS,
+    *probes.ENDPOINTS,
+)

@@ -1,0 +1,209 @@
+"""The types of the fields that the API takes and gives, each with what it may hold and its JSON schema.
+
+A pattern in a schema is what every right value fits; where a pattern cannot tell all, `format` names the rest.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SecretStr,
+    WithJsonSchema,
+)
+
+from svc import emails, passwords
+from svc.clock import day_text, iso
+
+T = TypeVar("T")
+
+LONGEST_URL = 2048
+_LONGEST_HOST = 253
+_LONGEST_PREFIX = 1_000
+_LONGEST_NETWORK = 100
+
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+# No top-level domain begins with a digit (RFC 3696, 2), so an IPv4 address is no host name.
+_HOST = rf"^({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.?$"
+# RFC 3986: what may stand in an address; everything else has to be percent-encoded.
+_UNRESERVED = r"A-Za-z0-9._~\-"
+_SUB_DELIMS = r"!$&'()*+,;="
+# Laxer than a host name above: such names are in use. No percent: an encoded host would pass for another one.
+_URL_LABEL = r"[A-Za-z0-9_-]{1,63}"
+_URL = (
+    rf"^[Hh][Tt][Tt][Pp][Ss]://([{_UNRESERVED}{_SUB_DELIMS}:%]*@)?"
+    rf"({_URL_LABEL}(\.{_URL_LABEL})*\.?|\[[0-9A-Fa-f:.]{{2,45}}\])(:[0-9]{{0,5}})?"
+    rf"([/?#][{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]*)?$"
+)
+# The worker compares prefixes of what browsers send, and that is percent-encoded.
+_PREFIX = rf"^/[{_UNRESERVED}{_SUB_DELIMS}:@%/]*$"
+_NETWORK = r"^[0-9A-Fa-f:.]+(/[0-9.]+)?$"
+_EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
+_EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
+_NO_NUL = r"^[^\x00]*$"
+
+
+class Wrong(ValueError):
+    """What is wrong with a value, in words for whoever sent it."""
+
+
+def _text(value: str) -> str:
+    if "\x00" in value:  # PostgreSQL stores none
+        raise Wrong("must not hold a NUL character")
+    return value
+
+
+def _host(value: str) -> str:
+    if not value.isascii():
+        raise Wrong("must be in its ASCII form (xn--…)")
+    if len(value) > _LONGEST_HOST or not _fits(_HOST, value):
+        raise Wrong("must be a host name, e.g. shop.example.com")
+    return value.lower().removesuffix(".")
+
+
+def _https_url(value: str) -> str:
+    if len(value) > LONGEST_URL:
+        raise Wrong(f"must have at most {LONGEST_URL} characters")
+    found = re.fullmatch(_URL, value)
+    if found is None or value.endswith("\n"):
+        raise Wrong("must be an https address; other characters than those of RFC 3986 are to be percent-encoded")
+    host, port = found[2], (found[4] or "").removeprefix(":")
+    if port and not 1 <= int(port) <= 65_535:
+        raise Wrong("must name a port from 1 to 65535, or none")
+    if host.startswith("["):
+        _ipv6(host[1:-1])
+    return value
+
+
+def _ipv6(text: str) -> None:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        raise Wrong("must name a host") from None
+
+
+def _prefix(value: str) -> str:
+    if not _fits(_PREFIX, value):
+        raise Wrong("must begin with / and hold only the characters of a path, others percent-encoded")
+    return value
+
+
+def _network(value: str) -> str:
+    try:
+        if not _fits(_NETWORK, value):
+            raise ValueError("other characters")
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        raise Wrong("must be an address or a network, e.g. 192.0.2.7 or 2001:db8::/32") from None
+    return value
+
+
+def _email(value: str) -> str:
+    try:
+        return emails.parse_address(value)
+    except ValueError as error:
+        raise Wrong(str(error)) from None
+
+
+def _digits(value: object) -> int:
+    """A number of a query: digits and nothing else that Python would take for one (` 5`, `+5`, `5_0`, `5.0`)."""
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,18}", value):
+        raise Wrong("must be a whole number, in digits")
+    return int(value)
+
+
+def _new_password(value: SecretStr) -> SecretStr:
+    if len(value.get_secret_value()) < passwords.SHORTEST:
+        raise Wrong(f"must have at least {passwords.SHORTEST} characters")
+    return _password(value)
+
+
+def _password(value: SecretStr) -> SecretStr:
+    if len(value.get_secret_value()) > passwords.LONGEST:
+        raise Wrong(f"must have at most {passwords.LONGEST} characters")
+    return value
+
+
+def _edge_token(value: SecretStr) -> SecretStr:
+    """A token of the edge platform goes into a header: visible ASCII only."""
+    if not _fits(_EDGE_TOKEN, value.get_secret_value()):
+        raise Wrong("must be a token")
+    return value
+
+
+def _fits(pattern: str, value: str) -> bool:
+    return re.fullmatch(pattern, value) is not None and not value.endswith("\n")
+
+
+def _string(**more: object) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", **more})
+
+
+def _secret(**more: object) -> WithJsonSchema:
+    return _string(format="password", writeOnly=True, **more)
+
+
+# ------------------------------------------------------------------------------------------------------- what comes in
+
+Text = Annotated[str, AfterValidator(_text)]
+Id = Annotated[Text, Field(max_length=100), _string(maxLength=100, pattern=_NO_NUL)]
+Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=_NO_NUL)]
+Host = Annotated[
+    str,
+    Field(max_length=_LONGEST_HOST),
+    AfterValidator(_host),
+    _string(format="hostname", pattern=_HOST, maxLength=_LONGEST_HOST, examples=["shop.example.com"]),
+]
+HttpsUrl = Annotated[
+    str,
+    AfterValidator(_https_url),
+    _string(format="uri", pattern=_URL, maxLength=LONGEST_URL, examples=["https://example.com/spring?ref=mail"]),
+]
+PathPrefix = Annotated[
+    str,
+    Field(max_length=_LONGEST_PREFIX),
+    AfterValidator(_prefix),
+    _string(pattern=_PREFIX, maxLength=_LONGEST_PREFIX, examples=["/admin/"]),
+]
+EdgeAccountId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", examples=["023e105f4ecef8ad9ca31a8372d0c353"])]
+Network = Annotated[
+    str,
+    Field(max_length=_LONGEST_NETWORK),
+    AfterValidator(_network),
+    _string(format="cidr", pattern=_NETWORK, maxLength=_LONGEST_NETWORK, examples=["192.0.2.7", "2001:db8::/32"]),
+]
+Email = Annotated[
+    str,
+    Field(max_length=emails.LONGEST_ADDRESS),
+    AfterValidator(_email),
+    _string(format="email", pattern=_EMAIL, maxLength=emails.LONGEST_ADDRESS, examples=["ann@example.com"]),
+]
+NewPassword = Annotated[
+    SecretStr,
+    AfterValidator(_new_password),
+    _secret(minLength=passwords.SHORTEST, maxLength=passwords.LONGEST),
+]
+Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=passwords.LONGEST)]
+EdgeToken = Annotated[SecretStr, AfterValidator(_edge_token), _secret(pattern=_EDGE_TOKEN)]
+MailToken = Annotated[SecretStr, Field(max_length=200), _secret(maxLength=200)]
+Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]
+LinkCode = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{3,32}$", examples=["spring-sale"])]
+# Behind the bounds of an integer of a query: `Annotated[int, Field(ge=1), DIGITS]`.
+DIGITS = BeforeValidator(_digits)
+ExcludedPaths = Annotated[tuple[PathPrefix, ...], Field(max_length=50, fail_fast=True)]
+
+# ------------------------------------------------------------------------------------------------------ what goes out
+
+# Epoch ms inside, ISO 8601 in UTC outside.
+Moment = Annotated[
+    int, PlainSerializer(iso, return_type=str), _string(format="date-time", examples=["2026-11-21T04:00:00.000Z"])
+]
+# A day number inside, YYYY-MM-DD outside.
+Day = Annotated[int, PlainSerializer(day_text, return_type=str), _string(format="date", examples=["2026-11-21"])]
+Count = Annotated[int, Field(ge=0)]

@@ -1,0 +1,95 @@
+"""/v1/keys: API keys, for the page session only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from svc.api.endpoint import Endpoint
+from svc.api.fields import Day, EdgeAccountId, Moment, Network, Wrong
+from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Ok
+from svc.model import Scope
+
+if TYPE_CHECKING:
+    from svc import model
+
+
+def _not_empty(value: tuple[Scope, ...]) -> tuple[Scope, ...]:
+    if not value:
+        raise Wrong("must have at least one item")
+    return value
+
+
+class NewKey(Body):
+    """A key to be issued. null for a restriction: none."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    scopes: Annotated[
+        tuple[Scope, ...],
+        Field(max_length=4, fail_fast=True, json_schema_extra={"minItems": 1}),
+        AfterValidator(_not_empty),
+    ]
+    allow_accounts: Annotated[tuple[EdgeAccountId, ...], Field(max_length=1000, fail_fast=True)] | None = Field(
+        None, description="The edge accounts that the key sees, by their own ids."
+    )
+    allow_ips: Annotated[tuple[Network, ...], Field(max_length=100, fail_fast=True)] | None = Field(
+        None, description="The client addresses from which the key is accepted."
+    )
+
+
+class Key(Answer):
+    """An API key as the list shows it: never its value."""
+
+    id: str
+    prefix: str = Field(description="The beginning of its value, to tell one's keys apart.")
+    scopes: tuple[Scope, ...]
+    allow_accounts: tuple[str, ...] | None
+    allow_ips: tuple[str, ...] | None
+    created_at: Moment
+    last_used: Day | None
+
+
+class IssuedKey(Key):
+    """A key just issued: the only answer with its value."""
+
+    key: str = Field(description="The key's value: it is shown this once.")
+
+    @classmethod
+    def of(cls, key: model.Key, value: str) -> IssuedKey:
+        """A key and its value."""
+        return cls(**Key.model_validate(key).__dict__, key=value)
+
+
+class Keys(Answer):
+    """A user's keys, oldest first."""
+
+    keys: tuple[Key, ...]
+
+
+LIST = Endpoint(method="GET", path="/v1/keys", tag="keys", summary="List your API keys", answer=Keys, access="session")
+ISSUE = Endpoint(
+    method="POST",
+    path="/v1/keys",
+    tag="keys",
+    summary="Issue an API key",
+    description="The answer holds the key's value, this once: the same request again gets `key_already_issued`.",
+    access="session",
+    body=NewKey,
+    answer=IssuedKey,
+    status=201,
+    codes=("limit_reached", "key_already_issued"),
+    example={"scopes": ["links", "reports"], "allow_ips": ["192.0.2.0/24"]},
+)
+REVOKE = Endpoint(
+    method="DELETE",
+    path="/v1/keys/{key_id}",
+    tag="keys",
+    summary="End an API key at once",
+    access="session",
+    body=NoBody,
+    answer=Ok,
+)
+
+ENDPOINTS = (LIST, ISSUE, REVOKE)

@@ -1,0 +1,168 @@
+"""/v1/links: short links and their QR codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from svc import model
+from svc.api.accounts import config_state
+from svc.api.endpoint import Endpoint
+from svc.api.fields import DIGITS, Count, Country, HttpsUrl, Id, LinkCode, Moment
+from svc.api.shape import LARGE_BYTES, Answer, Body, Query, may_be_absent
+from svc.api.sites import ListQuery
+from svc.model import ConfigState, LinkState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class NewRule(Body):
+    """Where a click goes when its country and device match; a condition that is absent or null matches all."""
+
+    url: HttpsUrl
+    countries: Annotated[tuple[Country, ...], Field(max_length=300, fail_fast=True)] | None = Field(
+        None, description="ISO 3166-1 alpha-2."
+    )
+    devices: Annotated[tuple[Literal["mobile", "desktop"], ...], Field(max_length=2, fail_fast=True)] | None = Field(
+        None, description="Phones and tablets are `mobile`, everything else is `desktop`."
+    )
+
+    def to_model(self) -> model.Rule:
+        """The rule as the service keeps it."""
+        return model.Rule(self.url, self.countries, self.devices)
+
+
+class NewLink(Body):
+    """A link to be made."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    account_id: Id
+    url: HttpsUrl = Field(description="Where a click goes that no rule matches. Not on the link host.")
+    code: LinkCode | None = Field(None, description="Six random characters where it is absent or null.")
+    rules: Annotated[tuple[NewRule, ...], Field(max_length=10, fail_fast=True)] = Field(
+        (), description="Tried in order; the first one that matches wins."
+    )
+
+
+class QrQuery(Query):
+    """How large the picture is."""
+
+    size: Annotated[int, Field(ge=64, le=9999), DIGITS] | None = may_be_absent(
+        "Width and height in pixels; without it the picture scales to its container."
+    )
+
+
+class Rule(Answer):
+    """A rule of a link; a condition that is absent matches all."""
+
+    url: str
+    countries: tuple[str, ...] | None = may_be_absent()
+    devices: tuple[str, ...] | None = may_be_absent()
+
+
+class Link(Answer):
+    """A short link. `short_url` is null without a link host, and of a deleted link, whose code may be another's."""
+
+    id: str
+    account_id: str
+    code: str
+    short_url: str | None
+    url: str
+    rules: tuple[Rule, ...]
+    state: LinkState
+    config: ConfigState
+    created_at: Moment
+    clicks_7d: Count | None = may_be_absent("In lists, for who may read reports: clicks of people in seven days.")
+
+    @classmethod
+    def of(cls, link: model.Link, account: model.Account, clicks_7d: int | None = None) -> Link:
+        """A link of this account; `clicks_7d` only where it is given."""
+        return cls(
+            id=link.id,
+            account_id=link.account_id,
+            code=link.code,
+            short_url=short_url(link, account),
+            url=link.url,
+            rules=tuple(Rule.model_validate(rule) for rule in link.rules),
+            state=link.state,
+            config=config_state(link.version, account.synced_version),
+            created_at=link.created_at,
+            clicks_7d=clicks_7d,
+        )
+
+
+class LinkList(Answer):
+    """Links, oldest first."""
+
+    links: tuple[Link, ...]
+    next_cursor: str | None = may_be_absent("Where there are more.")
+
+
+class OneLink(Answer):
+    """A link as it is now."""
+
+    link: Link
+
+
+def short_url(link: model.Link, account: model.Account) -> str | None:
+    """Where the link is clicked; None: nowhere."""
+    if account.link_host is None or link.state == "deleted":
+        return None
+    return f"https://{account.link_host.host}/{link.code}"
+
+
+def rules_of(rules: Sequence[NewRule]) -> tuple[model.Rule, ...]:
+    """The rules of a body as the service keeps them."""
+    return tuple(rule.to_model() for rule in rules)
+
+
+LIST = Endpoint(
+    method="GET",
+    path="/v1/links",
+    tag="links",
+    summary="List your links",
+    scopes=("links",),
+    query=ListQuery,
+    answer=LinkList,
+)
+ADD = Endpoint(
+    method="POST",
+    path="/v1/links",
+    tag="links",
+    summary="Make a short link",
+    scopes=("links",),
+    body=NewLink,
+    answer=OneLink,
+    status=201,
+    codes=("limit_reached", "not_found", "link_host_required", "link_exists"),
+    example={
+        "account_id": "acc_k3v5d2m7q4x6a5c3e7zp",
+        "url": "https://example.com/",
+        "rules": [{"countries": ["DE"], "devices": ["mobile"], "url": "https://example.com/de"}],
+    },
+)
+SHOW = Endpoint(
+    method="GET",
+    path="/v1/links/{link_id}",
+    tag="links",
+    summary="Show a link",
+    scopes=("links",),
+    answer=OneLink,
+)
+QR_CODE = Endpoint(
+    method="GET",
+    path="/v1/links/{link_id}/qr.svg",
+    tag="links",
+    summary="The link's QR code",
+    description="It leads to the short address with the marker `?q`, so that a scan counts with source `qr`.",
+    scopes=("links",),
+    query=QrQuery,
+    answer=None,
+    media_types=("image/svg+xml",),
+    codes=("link_host_required",),
+)
+
+ENDPOINTS = (LIST, ADD, SHOW, QR_CODE)

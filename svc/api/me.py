@@ -1,0 +1,55 @@
+"""/v1/me: the caller, its limits, and what it uses of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from svc.api.endpoint import Endpoint
+from svc.api.fields import Count
+from svc.api.shape import Answer
+from svc.model import Plan
+
+
+class User(Answer):
+    """A person who signs in."""
+
+    id: int
+    email: str
+    email_confirmed: bool
+
+
+class Limits(Answer):
+    """What this user may have, and how often a key may ask."""
+
+    accounts: Count
+    sites: Count
+    links: Count
+    keys: Count
+    requests_per_minute: Count
+    report_reads_per_minute: Count
+
+
+class Use(Answer):
+    """What this user has; what is deleted does not count."""
+
+    accounts: Count
+    sites: Count
+    links: Count
+    keys: Count
+
+
+class Me(Answer):
+    """Who asks, with which credential."""
+
+    user: User
+    plan: Plan
+    limits: Limits
+    use: Use
+    via: Literal["session", "key"]
+
+
+SHOW = Endpoint(
+    method="GET", path="/v1/me", tag="me", summary="Who asks, the plan, its limits and what is used", answer=Me
+)
+
+ENDPOINTS = (SHOW,)

@@ -1,0 +1,271 @@
+"""The contract as an OpenAPI 3.1.0 document. Pure.
+
+Models become JSON schemas by pydantic; everything else follows from the endpoints and the catalogue of errors.
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from svc.api.auth import REFRESH_COOKIE
+from svc.api.contract import ENDPOINTS, TAGS
+from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
+from svc.api.errors import ErrorAnswer
+from svc.errors import CATALOGUE, ServiceError
+from svc.ids import ID_PATTERN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from svc.api.endpoint import Access, Endpoint
+    from svc.errors import Code
+
+Json = dict[str, Any]
+
+OPENAPI_VERSION = "3.1.0"
+VERSION = "0.8.0"  # of the description (specification, 9)
+
+_REF = "#/components/schemas/{model}"
+_SECURITY: dict[Access, list[Json]] = {
+    "user": [{"bearer": []}],
+    "session": [{"bearer": []}],
+    "worker": [{"worker": []}],
+    "cookie": [{"refresh": []}],
+    "anybody": [],
+}
+
+
+class _Generator(GenerateJsonSchema):
+    """Without what tells a reader nothing: titles that repeat a field's name, null as the default of what is absent."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        del schema
+        return False
+
+    def default_schema(self, schema: Any) -> Json:
+        shown = super().default_schema(schema)
+        return {name: value for name, value in shown.items() if (name, value) != ("default", None)}
+
+
+def document(base_url: str) -> Json:
+    """The whole document; `base_url` is where the service is reached, without a slash at its end."""
+    schemas, refs = _schemas()
+    paths: dict[str, Json] = {}
+    for endpoint in ENDPOINTS:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, refs)
+    return {
+        "openapi": OPENAPI_VERSION,
+        "info": {
+            "title": "Page counters and short links",
+            "version": VERSION,
+            "description": "Page counters and short links that run on a customer's own account at an edge platform."
+            " All bodies are JSON; times are ISO 8601 in UTC, days end at midnight UTC.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": base_url}],
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "headers": _HEADERS,
+            "examples": {code: {"value": ServiceError(code).body()} for code in CATALOGUE},
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The access token of a page session, or an API key (`svc_…`).",
+                },
+                "worker": {"type": "http", "scheme": "bearer", "description": "An installed worker's own key."},
+                "refresh": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": REFRESH_COOKIE,
+                    "description": "The refresh token, set by the sign-in.",
+                },
+            },
+        },
+        "x-codes": {code: _meaning(code) for code in CATALOGUE},
+    }
+
+
+def to_json(contract: Json) -> bytes:
+    """The document as JSON."""
+    return json.dumps(contract, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def to_yaml(contract: Json) -> bytes:
+    """The document as YAML, in the same order."""
+    alone = json.loads(to_json(contract))  # no object in it twice: YAML would refer from one to the other
+    text: str = yaml.safe_dump(alone, allow_unicode=True, sort_keys=False, width=120)
+    return text.encode()
+
+
+def _schemas() -> tuple[Json, dict[tuple[type[BaseModel], str], Json]]:
+    """The components, and for each model, as it is taken or given, the reference to it."""
+    wanted: dict[tuple[type[BaseModel], Any], None] = {(ErrorAnswer, "serialization"): None}
+    for endpoint in ENDPOINTS:
+        if endpoint.body is not None:
+            wanted[endpoint.body, "validation"] = None
+        if endpoint.answer is not None:
+            wanted[endpoint.answer, "serialization"] = None
+    refs, definitions = models_json_schema(list(wanted), ref_template=_REF, schema_generator=_Generator)
+    return definitions["$defs"], refs  # type: ignore[return-value]  # its type is only wider
+
+
+def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str], Json]) -> Json:
+    parameters = [*_path_parameters(endpoint), *_query_parameters(endpoint)]
+    if endpoint.changes:
+        parameters.append(_IDEMPOTENCY_KEY)
+    operation: Json = {
+        "operationId": endpoint.operation_id,
+        "tags": [endpoint.tag],
+        "summary": endpoint.summary,
+        "description": _description(endpoint),
+        "security": _SECURITY[endpoint.access],
+        "parameters": parameters,
+        "responses": {
+            str(endpoint.status): _success(endpoint, refs),
+            **_refusals(endpoint, refs[ErrorAnswer, "serialization"]),
+        },
+    }
+    if endpoint.body is not None:
+        content: Json = {"schema": refs[endpoint.body, "validation"]}
+        if endpoint.example:
+            content["example"] = dict(endpoint.example)
+        required = bool(endpoint.body.model_fields)
+        operation["requestBody"] = {"required": required, "content": {JSON_TYPE: content}}
+    return operation
+
+
+def _description(endpoint: Endpoint[Any, Any]) -> str:
+    texts = [endpoint.description]
+    if endpoint.access == "session":
+        texts.append("Page session only: an API key gets `session_required`.")
+    if endpoint.scopes:
+        texts.append(f"Scope of an API key: {' or '.join(f'`{scope}`' for scope in endpoint.scopes)}.")
+    return " ".join(text for text in texts if text)
+
+
+def _path_parameters(endpoint: Endpoint[Any, Any]) -> Iterable[Json]:
+    name = endpoint.id_name
+    if name is not None:
+        pattern = rf"^{ID_PREFIXES[name]}_{ID_PATTERN}$"
+        yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
+
+
+def _query_parameters(endpoint: Endpoint[Any, Any]) -> Iterable[Json]:
+    if endpoint.query is None:
+        return
+    schema = endpoint.query.model_json_schema(schema_generator=_Generator)
+    for name, field in schema["properties"].items():
+        description = field.pop("description", None)
+        shown: Json = {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": field}
+        yield shown if description is None else {**shown, "description": description}
+
+
+def _success(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str], Json]) -> Json:
+    headers: Json = {"X-Request-Id": _header("X-Request-Id")}
+    if endpoint.access in ("user", "session"):
+        headers |= {name: _header(name) for name in ("RateLimit", "RateLimit-Policy")}
+    if endpoint.changes:
+        headers["Idempotent-Replayed"] = _header("Idempotent-Replayed")
+    if endpoint.cookies:
+        headers["Set-Cookie"] = _header("Set-Cookie")
+    if endpoint.answer is not None:
+        content: Json = {JSON_TYPE: {"schema": refs[endpoint.answer, "serialization"]}}
+    else:
+        kind = {"type": "object"} if JSON_TYPE in endpoint.media_types else {"type": "string"}
+        content = {media_type: {"schema": kind} for media_type in endpoint.media_types}
+    return {"description": endpoint.summary, "headers": headers, "content": content}
+
+
+def _refusals(endpoint: Endpoint[Any, Any], error: Json) -> Json:
+    """A response for each status, with the codes that may come under it."""
+    by_status: dict[int, list[Code]] = {}
+    for code in endpoint.all_codes:
+        by_status.setdefault(CATALOGUE[code].status, []).append(code)
+    return {str(status): _refusal(endpoint, status, codes, error) for status, codes in by_status.items()}
+
+
+def _refusal(endpoint: Endpoint[Any, Any], status: int, codes: list[Code], error: Json) -> Json:
+    headers: Json = {"X-Request-Id": _header("X-Request-Id")}
+    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        headers["Retry-After"] = _header("Retry-After")
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = _header("WWW-Authenticate")
+    if endpoint.changes:
+        headers["Idempotent-Replayed"] = _header("Idempotent-Replayed")
+    only_these = {"properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
+    return {
+        "description": " ".join(f"`{code}`: {CATALOGUE[code].message}" for code in codes),
+        "headers": headers,
+        "content": {
+            JSON_TYPE: {
+                "schema": {"allOf": [error, only_these]},
+                "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
+            }
+        },
+    }
+
+
+def _meaning(code: Code) -> Json:
+    meaning = CATALOGUE[code]
+    shown: Json = {"status": meaning.status, "message": meaning.message}
+    if meaning.remedy is not None:
+        shown["remedy"] = meaning.remedy
+    if meaning.shown_as is not None:
+        shown["shown_as"] = meaning.shown_as
+    return shown
+
+
+def _header(name: str) -> Json:
+    return {"$ref": f"#/components/headers/{name}"}
+
+
+_IDEMPOTENCY_KEY: Json = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Required with an API key. The same request with the same key within 24 hours gets the first answer"
+    " again and does nothing twice; with another body it is `idempotency_conflict`. Printable characters, in UTF-8.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+    "example": "0d5f8a1e-8c0b-4f57-9a52-0f6d1a7c1a55",
+}
+_HEADERS: Json = {
+    "X-Request-Id": {
+        "description": "Finds the request in the service's log.",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^req_[a-z2-7]{20}$"},
+    },
+    "RateLimit": {
+        "description": 'With an API key: what is left, and in how many seconds all is back (`"key";r=119;t=60`).',
+        "schema": {"type": "string"},
+    },
+    "RateLimit-Policy": {
+        "description": 'With an API key: how many requests in how many seconds (`"key";q=120;w=60`).',
+        "schema": {"type": "string"},
+    },
+    "Retry-After": {
+        "description": "Seconds after which the same request may be sent again.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "Idempotent-Replayed": {
+        "description": "`true`: this is the answer to an earlier request with the same Idempotency-Key.",
+        "schema": {"type": "string", "const": "true"},
+    },
+    "WWW-Authenticate": {
+        "description": "How to authenticate.",
+        "required": True,
+        "schema": {"type": "string", "const": "Bearer"},
+    },
+    "Set-Cookie": {
+        "description": "The refresh token of the session, or a mark of this browser; for /auth only.",
+        "schema": {"type": "string"},
+    },
+}

@@ -1,0 +1,64 @@
+"""/healthz, /readyz and the contract itself."""
+
+from __future__ import annotations
+
+from svc.api.endpoint import JSON_TYPE, Endpoint
+from svc.api.shape import Ok
+
+YAML_TYPE = "application/yaml"  # RFC 9512
+MARKDOWN_TYPE = "text/markdown"
+
+ALIVE = Endpoint(
+    method="GET",
+    path="/healthz",
+    tag="operation",
+    summary="Whether the process answers",
+    access="anybody",
+    answer=Ok,
+)
+READY = Endpoint(
+    method="GET",
+    path="/readyz",
+    tag="operation",
+    summary="Whether the store can be read and written",
+    access="anybody",
+    answer=Ok,
+)
+OPENAPI_JSON = Endpoint(
+    method="GET",
+    path="/openapi.json",
+    tag="operation",
+    summary="This contract as OpenAPI 3.1.0 in JSON",
+    access="anybody",
+    answer=None,
+    media_types=(JSON_TYPE,),
+)
+OPENAPI_YAML = Endpoint(
+    method="GET",
+    path="/openapi.yaml",
+    tag="operation",
+    summary="This contract as OpenAPI 3.1.0 in YAML",
+    access="anybody",
+    answer=None,
+    media_types=(YAML_TYPE,),
+)
+REFERENCE_MD = Endpoint(
+    method="GET",
+    path="/reference.md",
+    tag="operation",
+    summary="The reference as Markdown",
+    access="anybody",
+    answer=None,
+    media_types=(MARKDOWN_TYPE,),
+)
+REFERENCE = Endpoint(
+    method="GET",
+    path="/reference",
+    tag="operation",
+    summary="The reference as a page, or as Markdown for who accepts that",
+    access="anybody",
+    answer=None,
+    media_types=("text/html", MARKDOWN_TYPE),
+)
+
+ENDPOINTS = (ALIVE, READY, OPENAPI_JSON, OPENAPI_YAML, REFERENCE_MD, REFERENCE)

@@ -1,0 +1,147 @@
+"""/edge/push: the totals of an account's worker (docs/push.md has the format and its reasons).
+
+The head of a push is checked as a whole; its parts one by one, so that a part that is wrong is refused by its number
+and leaves the worker's outbox, instead of holding up all that come after it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, WithJsonSchema
+
+from svc.api.endpoint import Endpoint
+from svc.api.fields import Text
+from svc.api.shape import Answer, issues_of, parse_body
+from svc.clock import HOUR_MS, day_number
+from svc.errors import Invalid
+
+# What both engines keep, and JavaScript counts exactly.
+_LARGEST = 2**53 - 1
+
+
+def _day(text: object) -> int:
+    """A day number of YYYY-MM-DD and nothing else that Python would take for a date."""
+    if not isinstance(text, str) or len(text) != 10 or text[4] != "-" or text[7] != "-":
+        raise ValueError("must be a day, YYYY-MM-DD")
+    return day_number(text)
+
+
+_Count = Annotated[int, Field(ge=0, le=_LARGEST, strict=True)]
+_HourStart = Annotated[_Count, Field(multiple_of=HOUR_MS)]
+_Day = Annotated[int, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+# Not `Id`: there are two hundred of them in a push, so that they are read without a call into Python each.
+_Target = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$", strict=True)]
+_Row = Annotated[tuple[_Target, _Count, _Count, _Count], Field(description="Target, views, bots, visitors.")]
+
+
+class _FromWorker(BaseModel):
+    """Unknown fields of a newer worker are ignored. Not strict, because JSON arrays become tuples; scalars are strict
+    one by one."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
+
+
+class PushedHour(_FromWorker):
+    """The counts of the hour that begins at `at` (epoch ms)."""
+
+    at: _HourStart
+    rows: tuple[_Row, ...]
+
+
+class PushedPart(_FromWorker):
+    """What was counted of a day up to `as_of`."""
+
+    id: _Count
+    day: _Day
+    as_of: _Count
+    final: StrictBool
+    hours: Annotated[tuple[PushedHour, ...], Field(max_length=24)]
+    refused_hours: Annotated[tuple[_HourStart, ...], Field(max_length=24)]
+    days: tuple[_Row, ...]
+
+
+class _PartId(_FromWorker):
+    id: _Count
+
+
+class PushHead(_FromWorker):
+    """A push, its parts not looked at."""
+
+    v: Annotated[int, Field(ge=1, le=1, strict=True)]
+    install: _Target
+    bundle: _Target
+    schema_: Annotated[_Count | None, Field(alias="schema")]
+    sent_at: _Count
+    queue: _Count
+    error: Annotated[Text, Field(max_length=1000, strict=True)] | None
+    dropped: dict[str, _Count]
+    parts: Annotated[tuple[Any, ...], Field(max_length=100)]
+
+
+class Push(PushHead):
+    """A worker's push."""
+
+    parts: Annotated[tuple[PushedPart, ...], Field(max_length=100)]
+
+
+class RefusedPart(Answer):
+    """A part that is not taken and never will be."""
+
+    id: int
+    code: Literal["invalid", "too_old"]
+
+
+class PushAnswer(Answer):
+    """What became of each part."""
+
+    ok: bool = True
+    accepted: tuple[int, ...]
+    refused: tuple[RefusedPart, ...]
+    unknown_targets: tuple[str, ...]
+
+
+PUSH = Endpoint(
+    method="POST",
+    path="/edge/push",
+    tag="worker",
+    summary="An installed worker's totals",
+    description="For workers only. Sent twice, it changes nothing. `docs/push.md` has the format and its reasons.",
+    access="worker",
+    body=Push,
+    answer=PushAnswer,
+)
+
+ENDPOINTS = (PUSH,)
+
+
+def read_push(raw: bytes) -> tuple[PushHead, list[PushedPart], list[int]]:
+    """The head, the parts that are well-formed, and the ids of those that are not. Raises Invalid.
+
+    A push is nearly always right, and then read in one go; each part by itself only where one of them is wrong.
+    """
+    try:
+        push = Push.model_validate_json(raw)
+    except ValidationError:
+        head = parse_body(PushHead, raw)
+        return head, *read_parts(head.parts)
+    return push, list(push.parts), []
+
+
+def read_parts(raw: tuple[Any, ...]) -> tuple[list[PushedPart], list[int]]:
+    """The parts that are well-formed, and the ids of the others. Raises Invalid when a part has no usable id."""
+    parts: list[PushedPart] = []
+    wrong: list[int] = []
+    for value in raw:
+        try:
+            parts.append(PushedPart.model_validate(value))
+        except ValidationError:
+            wrong.append(_id_of(value))
+    return parts, wrong
+
+
+def _id_of(value: Any) -> int:
+    try:
+        return _PartId.model_validate(value).id
+    except ValidationError as error:
+        raise Invalid([(f"parts.{path}", text) for path, text in issues_of(error)]) from None

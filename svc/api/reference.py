@@ -1,0 +1,192 @@
+"""The contract as a reference for people: Markdown, and the same as a page. Pure.
+
+Written from the OpenAPI document, so that it cannot tell anything else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from markdown_it import MarkdownIt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Json = dict[str, Any]
+
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem 1rem 4rem}"
+    ":root{color-scheme:light dark}"
+    "h2{margin-top:3rem;border-bottom:1px solid #8886}h3{margin-top:2.5rem}"
+    "code{font:0.9em ui-monospace,monospace;background:#8882;padding:.1em .3em;border-radius:.2em}"
+    "pre{background:#8882;padding:.8em;overflow-x:auto;border-radius:.3em}pre code{background:none;padding:0}"
+    "table{border-collapse:collapse;display:block;overflow-x:auto}"
+    "td,th{text-align:left;vertical-align:top;padding:.3em .8em .3em 0;border-bottom:1px solid #8883}"
+)
+
+_ACCESS = {
+    "bearer": "`Authorization: Bearer <access token or API key>`",
+    "worker": "`Authorization: Bearer <the worker's key>`",
+    "refresh": "the refresh cookie",
+}
+
+
+def markdown(contract: Json) -> str:
+    """The whole reference as CommonMark with tables."""
+    return "\n".join(_lines(contract))
+
+
+def page(contract: Json) -> str:
+    """The whole reference as HTML; its one style is STYLE."""
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown(contract))
+    title = contract["info"]["title"]
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: reference</title>'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{STYLE}</style></head>'
+        f"<body>{body}</body></html>"
+    )
+
+
+def _lines(contract: Json) -> Iterator[str]:
+    info = contract["info"]
+    yield f"# {info['title']}: reference"
+    yield ""
+    yield f"Version {info['version']}. {info['description']} Base address: `{contract['servers'][0]['url']}`."
+    yield ""
+    yield "Every answer carries `X-Request-Id`, which finds the request in the service's log. Every refusal is"
+    yield '`{"error": {"code", "message", "details"?}}`; the table of codes is at the end.'
+    yield ""
+    for tag in contract["tags"]:
+        yield f"## {tag['name'].capitalize()}"
+        yield ""
+        yield tag["description"]
+        yield ""
+        for path, operations in contract["paths"].items():
+            for method, operation in operations.items():
+                if operation["tags"] == [tag["name"]]:
+                    yield from _operation(contract, method.upper(), path, operation)
+    yield "## Objects"
+    yield ""
+    for name, schema in sorted(contract["components"]["schemas"].items()):
+        yield f"### {name}"
+        yield ""
+        yield from _fields(schema)
+    yield "## Codes"
+    yield ""
+    yield "`error.details.remedy` repeats the last column, where there is one."
+    yield ""
+    yield from _table(("status", "code", "what it means", "what to do"), _codes(contract["x-codes"]))
+
+
+def _operation(contract: Json, method: str, path: str, operation: Json) -> Iterator[str]:
+    yield f"### {method} {path}"
+    yield ""
+    yield " ".join([f"{operation['summary']}.", operation["description"]]).strip()
+    yield ""
+    allowed = [_ACCESS[name] for security in operation["security"] for name in security]
+    if allowed:
+        yield f"Credential: {' or '.join(allowed)}."
+        yield ""
+    parameters = operation["parameters"]
+    if parameters:
+        yield from _table(
+            ("parameter", "in", "type", ""),
+            (
+                (f"`{each['name']}`", each["in"], _type(each["schema"]), each.get("description", ""))
+                for each in parameters
+            ),
+        )
+    if "requestBody" in operation:
+        content = operation["requestBody"]["content"]["application/json"]
+        yield f"Body: {_type(content['schema'])}"
+        yield ""
+        yield from _fields(_resolved(contract, content["schema"]))
+    for status, response in operation["responses"].items():
+        if status.startswith("2"):
+            kinds = ", ".join(f"`{kind}`" for kind in response["content"])
+            shown = response["content"].get("application/json", {}).get("schema", {})
+            yield f"Answer: {status}, {_type(shown) if '$ref' in shown else kinds}"
+            yield ""
+    codes = [
+        f"{status} {', '.join(f'`{code}`' for code in response['content']['application/json']['examples'])}"
+        for status, response in operation["responses"].items()
+        if not status.startswith("2")
+    ]
+    yield f"Refusals: {'; '.join(codes)}"
+    yield ""
+
+
+def _fields(schema: Json) -> Iterator[str]:
+    if "description" in schema:
+        yield schema["description"]
+        yield ""
+    properties: Json = schema.get("properties", {})
+    if not properties:
+        return
+    required = schema.get("required", [])
+    yield from _table(
+        ("field", "type", ""),
+        (
+            (f"`{name}`{'' if name in required else ' (may be absent)'}", _type(field), field.get("description", ""))
+            for name, field in properties.items()
+        ),
+    )
+
+
+def _codes(codes: Json) -> Iterator[tuple[str, ...]]:
+    for code, meaning in codes.items():
+        shown_as = f" A request gets `{meaning['shown_as']}`." if "shown_as" in meaning else ""
+        yield str(meaning["status"]), f"`{code}`", meaning["message"] + shown_as, meaning.get("remedy", "")
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{' --- |' * len(head)}"
+    for row in rows:
+        cells = (cell.replace("|", "\\|") for cell in row)
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _type(schema: Json) -> str:
+    """A schema in a few words: `string (hostname), at most 253 characters`."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(_type(each) for each in schema["anyOf"])
+    if "enum" in schema:
+        return " or ".join(f"`{value}`" for value in schema["enum"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    kind = schema.get("type", "any")
+    if kind == "array":
+        inner = _type(schema["items"]) if schema.get("items") else "any"
+        return f"list of {inner}{_bounds(schema, 'Items', 'items')}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"object of {_type(schema['additionalProperties'])}"
+    form = f" ({schema['format']})" if "format" in schema else ""
+    default = f", `{schema['default']}` when absent" if "default" in schema else ""
+    return f"{kind}{form}{_bounds(schema, 'Length', 'characters')}{_range(schema)}{default}"
+
+
+def _bounds(schema: Json, of: str, unit: str) -> str:
+    low, high = schema.get(f"min{of}"), schema.get(f"max{of}")
+    if low is not None and high is not None:
+        return f", {low} to {high} {unit}"
+    if high is not None:
+        return f", at most {high} {unit}"
+    return "" if low is None else f", at least {low} {unit}"
+
+
+def _range(schema: Json) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return f", {low} to {high}"
+    return ""
+
+
+def _resolved(contract: Json, schema: Json) -> Json:
+    name = schema["$ref"].rpartition("/")[2]
+    resolved: Json = contract["components"]["schemas"][name]
+    return resolved

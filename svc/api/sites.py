@@ -1,0 +1,144 @@
+"""/v1/sites: hosts whose pages are counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from svc.api.accounts import config_state
+from svc.api.endpoint import Endpoint
+from svc.api.errors import ErrorObject
+from svc.api.fields import DIGITS, Cursor, ExcludedPaths, Host, Id, Moment
+from svc.api.shape import LARGE_BYTES, Answer, Body, Query, may_be_absent
+from svc.model import ConfigState, RouteState
+from svc.worker import snippet
+
+if TYPE_CHECKING:
+    from svc import model
+
+
+class NewSite(Body):
+    """A site to be counted."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    account_id: Id
+    host: Host = Field(description="The apex of a zone of the account, or a host in it.")
+    excluded_paths: ExcludedPaths = Field((), description="Pages whose path begins with one of these are not counted.")
+
+
+class ListQuery(Query):
+    """One account's objects, or all; at most 1,000 at once."""
+
+    account_id: Id | None = may_be_absent("Only those of this account.")
+    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="How many at the most.")
+    cursor: Cursor | None = may_be_absent("`next_cursor` of the page before.")
+
+
+class Snippet(Answer):
+    """What to put into the pages: one of the two."""
+
+    inline: str = Field(description="A script element with the code in it.")
+    script_tag: str = Field(description="A script element that loads the same code from the site's own host.")
+    csp_hash: str = Field(description="What a Content-Security-Policy names to allow the inline form.")
+
+
+class Retiring(Answer):
+    """A path from before a rotation, still counted."""
+
+    path: str
+    until: Moment
+
+
+class Site(Answer):
+    """A site; a deleted one has no snippet."""
+
+    id: str
+    account_id: str
+    host: str
+    state: RouteState
+    path: str
+    snippet: Snippet | None
+    excluded_paths: tuple[str, ...]
+    config: ConfigState
+    retiring: tuple[Retiring, ...]
+    error: ErrorObject | None
+    created_at: Moment
+
+    @classmethod
+    def of(cls, site: model.Site, synced_version: int, template: str) -> Site:
+        """A site. `synced_version`: what its account's worker has; `template`: the snippet of the worker's bundle."""
+        return cls(
+            id=site.id,
+            account_id=site.account_id,
+            host=site.host,
+            state=site.state,
+            path=site.path,
+            snippet=None
+            if site.state == "deleted"
+            else Snippet(
+                inline=snippet.inline(template, site.path),
+                script_tag=snippet.script_tag(site.path, site.script_name),
+                csp_hash=snippet.csp_hash(template, site.path),
+            ),
+            excluded_paths=site.excluded_paths,
+            config=config_state(site.version, synced_version),
+            retiring=tuple(Retiring(path=old.path, until=old.until) for old in site.retiring),
+            error=ErrorObject.of(site.error),
+            created_at=site.created_at,
+        )
+
+
+class SiteList(Answer):
+    """Sites, oldest first."""
+
+    sites: tuple[Site, ...]
+    next_cursor: str | None = may_be_absent("Where there are more.")
+
+
+class OneSite(Answer):
+    """A site as it is now."""
+
+    site: Site
+
+
+LIST = Endpoint(
+    method="GET",
+    path="/v1/sites",
+    tag="sites",
+    summary="List your sites",
+    scopes=("sites",),
+    query=ListQuery,
+    answer=SiteList,
+)
+ADD = Endpoint(
+    method="POST",
+    path="/v1/sites",
+    tag="sites",
+    summary="Count a site",
+    description="The snippet is in the answer. The site counts when `state` is `active` and `config` is `synced`.",
+    scopes=("sites",),
+    body=NewSite,
+    answer=OneSite,
+    status=202,
+    codes=(
+        "limit_reached",
+        "not_found",
+        "account_not_ready",
+        "site_exists",
+        "zone_not_found",
+        "cloudflare_unavailable",
+    ),
+    example={"account_id": "acc_k3v5d2m7q4x6a5c3e7zp", "host": "shop.example.com", "excluded_paths": ["/admin/"]},
+)
+SHOW = Endpoint(
+    method="GET",
+    path="/v1/sites/{site_id}",
+    tag="sites",
+    summary="Show a site",
+    scopes=("sites",),
+    answer=OneSite,
+)
+
+ENDPOINTS = (LIST, ADD, SHOW)

@@ -1,0 +1,245 @@
+"""The one way into a handler: an endpoint's declaration (svc/api) is what is checked before it and sent after it.
+
+    credential ─► scopes ─► query ─► path id ─► body ─► Idempotency-Key ─► handler ─► answer
+
+What comes in is checked in this order, so that nobody learns of an object what its credential does not allow, and a
+body is not read for a stranger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import trio
+from pydantic_core import from_json
+from quart import Response, g, request
+
+from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
+from svc.api.shape import Answer, Body, NoQuery, Query, parse_body, parse_query
+from svc.errors import Invalid, NotFound, ServiceError
+from svc.http.credentials import Caller, Credentials, RateLimited, require
+from svc.http.idempotency import stored
+from svc.ids import is_id
+from svc.store.idempotency import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from quart_trio import QuartTrio
+
+    from svc.api.endpoint import Endpoint
+    from svc.http.credentials import IpAddress
+    from svc.http.idempotency import Idempotency
+    from svc.store.idempotency import StoredAnswer
+    from svc.store.tx import Tx
+
+T = TypeVar("T")
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
+_LONGEST_KEY = 200
+# Characters. A cursor has at most 200, an id 25; the head of a request could bring 16,000.
+_LONGEST_QUERY = 1_000
+
+
+@dataclass(frozen=True)
+class Read(Generic[Q]):
+    """A request that reads: who asks, for which object ("" where the path names none), and the query."""
+
+    caller: Caller
+    id: str
+    query: Q
+
+
+@dataclass(frozen=True)
+class Write(Generic[B]):
+    """A request that changes something: who, which object ("" where the path names none), and the body."""
+
+    caller: Caller
+    id: str
+    body: B
+    _status: int
+    _claim: Claim | None
+    _idempotency: Idempotency
+
+    def commit(
+        self, render: Callable[[T], Answer], replay: StoredAnswer | None = None
+    ) -> Callable[[Tx[T]], Tx[StoredAnswer]]:
+        """What is put around the transaction of the effect, so that the answer commits with it (rules G1 to G5).
+
+        `render` makes the answer of what the transaction gives. It runs inside of it, on the engine's thread and
+        maybe with the write lock held: pure and quick. `replay`: what a repeat gets where that is another answer.
+        """
+
+        def rendered(value: T) -> StoredAnswer:
+            return stored(render(value), self._status)
+
+        return self._idempotency.committed(self._claim, rendered, replay)
+
+
+class Serve:
+    """Puts handlers behind their endpoints."""
+
+    def __init__(self, app: QuartTrio, credentials: Credentials, idempotency: Idempotency) -> None:
+        self._app = app
+        self._credentials = credentials
+        self._idempotency = idempotency
+
+    def read(self, endpoint: Endpoint[Any, Q], handler: Callable[[Read[Q]], Awaitable[Answer | Response]]) -> None:
+        """Serve a request that reads."""
+
+        async def serve(**path: str) -> Response:
+            caller = await self._caller(endpoint)
+            query = query_of(endpoint)
+            return to_response(await handler(Read(caller, path_id(endpoint, path), query)), endpoint.status)
+
+        self._add(endpoint, serve)
+
+    def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredAnswer]]) -> None:
+        """Serve a request that changes something, once for its Idempotency-Key."""
+        if endpoint.body is None:
+            raise ValueError(f"{endpoint.path} changes something and takes no body: declare NoBody")
+        model = endpoint.body
+
+        async def serve(**path: str) -> Response:
+            caller = await self._caller(endpoint)
+            key = idempotency_key(required=caller.key is not None)
+            query_of(endpoint)
+            object_id = path_id(endpoint, path)
+            raw = await raw_body(model.most_bytes)
+            body = parse_body(model, raw)
+            claim = None
+            if key is not None:
+                method, place = request.method, request.path
+                claim = Claim(caller.user.id, caller.edge_accounts, method, place, key, _digest(raw))
+            write = Write(caller, object_id, body, endpoint.status, claim, self._idempotency)
+            return response_of(await self._idempotency.once(claim, lambda: handler(write)))
+
+        self._add(endpoint, serve)
+
+    def form(
+        self,
+        endpoint: Endpoint[B, Any],
+        admit: Callable[[], None],
+        handler: Callable[[B], Awaitable[Answer | Response]],
+    ) -> None:
+        """Serve a form of /auth, which needs no credential: `admit` raises before a body is read."""
+        if endpoint.body is None:
+            raise ValueError(f"{endpoint.path} is a form and takes no body: declare NoBody")
+        model = endpoint.body
+
+        async def serve() -> Response:
+            admit()
+            query_of(endpoint)
+            idempotency_key(required=False)
+            body = parse_body(model, await raw_body(model.most_bytes))
+            return to_response(await handler(body), endpoint.status)
+
+        self._add(endpoint, serve)
+
+    def open(self, endpoint: Endpoint[Any, Any], handler: Callable[[], Awaitable[Answer | Response]]) -> None:
+        """Serve what anybody may read, or what checks its caller and body by itself."""
+
+        async def serve() -> Response:
+            return to_response(await handler(), endpoint.status)
+
+        self._add(endpoint, serve)
+
+    def client(self) -> IpAddress | None:
+        """The address of the client whose request is served."""
+        return self._credentials.client_address(request.remote_addr, request.headers.getlist("X-Forwarded-For"))
+
+    def _add(self, endpoint: Endpoint[Any, Any], serve: Callable[..., Awaitable[Response]]) -> None:
+        rule = endpoint.path.replace("{", "<").replace("}", ">")
+        self._app.add_url_rule(rule, f"{endpoint.method} {endpoint.path}", serve, methods=[endpoint.method])
+
+    async def _caller(self, endpoint: Endpoint[Any, Any]) -> Caller:
+        """Who asks. Raises Unauthorized, Forbidden session_required, scope_required; ServiceError rate_limited."""
+        try:
+            caller, headers = await self._credentials.caller(request.headers.get("Authorization"), self.client())
+        except RateLimited as error:
+            g.headers = error.headers
+            raise
+        g.headers = headers
+        require(caller, endpoint.scopes, session_only=endpoint.access == "session")
+        return caller
+
+
+def path_id(endpoint: Endpoint[Any, Any], path: dict[str, str]) -> str:
+    """The id in the path, "" without one. Raises NotFound for what can be no id, so that the store never sees it."""
+    name = endpoint.id_name
+    if name is None:
+        return ""
+    if not is_id(ID_PREFIXES[name], path[name]):
+        raise NotFound
+    return path[name]
+
+
+def idempotency_key(*, required: bool) -> str | None:
+    """The request's Idempotency-Key (rules G1, G2). Raises Invalid."""
+    values = request.headers.getlist("Idempotency-Key")
+    if not values:
+        if required:
+            raise Invalid([("Idempotency-Key", "this header is required with an API key")])
+        return None
+    try:
+        # The framework reads headers as Latin-1; people who write other letters send UTF-8.
+        key = values[0].encode("latin-1").decode()
+    except UnicodeDecodeError:
+        key = ""
+    if len(values) > 1 or not 1 <= len(key) <= _LONGEST_KEY or not key.isprintable():
+        raise Invalid([("Idempotency-Key", f"must come once, with 1 to {_LONGEST_KEY} characters, in UTF-8")])
+    return key
+
+
+def query_of(endpoint: Endpoint[Any, Q]) -> Q:
+    """The request's query. Raises Invalid."""
+    if len(request.query_string) > _LONGEST_QUERY:
+        raise Invalid([("", f"the query must have at most {_LONGEST_QUERY} characters")])
+    model: type[Any] = endpoint.query or NoQuery
+    query: Q = parse_query(model, request.args.to_dict(flat=False))
+    return query
+
+
+async def raw_body(most_bytes: int | None = None) -> bytes:
+    """The request's body; not read beyond `most_bytes` (None: beyond `[http] max_body_bytes`).
+
+    Raises Invalid when it is not declared as JSON or does not come in time; ServiceError payload_too_large;
+    HTTPException: larger than anything may be.
+    """
+    most = most_bytes or request.max_content_length or math.inf
+    if (request.content_length or 0) > most:
+        raise ServiceError("payload_too_large")
+    raw = bytearray()
+    with trio.move_on_after(request.body_timeout or math.inf) as reading:
+        async for data in request.body:
+            raw += data
+            if len(raw) > most:
+                raise ServiceError("payload_too_large")
+    if reading.cancelled_caught:
+        raise Invalid([("", "the body did not arrive in time")])
+    if raw and request.mimetype != JSON_TYPE:
+        raise Invalid([("Content-Type", f"must be {JSON_TYPE}")])
+    return bytes(raw)
+
+
+def response_of(answer: StoredAnswer) -> Response:
+    """A stored answer as the framework's response."""
+    return Response(answer.body, answer.status, headers=answer.headers, content_type=answer.content_type)
+
+
+def to_response(answer: Answer | Response, status: int = 200) -> Response:
+    """What a handler gives as the framework's response."""
+    if isinstance(answer, Response):
+        return answer
+    return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
+
+
+def _digest(raw: bytes) -> str:
+    """Digest of the parsed body: the order of its fields and white space do not matter."""
+    text = json.dumps(from_json(raw or b"{}"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,70 @@
+"""Whether an answer is one that the OpenAPI document announces: the check that every answer in the tests passes."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+
+from svc.api.openapi import document
+
+# A refusal of what never came to an endpoint: no such path, or not with this method.
+BEFORE_AN_ENDPOINT = {404: "not_found", 405: "method_not_allowed"}
+
+
+class OutsideTheContract(AssertionError):
+    """An answer that the document does not announce."""
+
+
+@lru_cache(maxsize=1)
+def contract() -> Any:
+    """The document."""
+    return document("https://svc.example")
+
+
+@lru_cache(maxsize=1_000)
+def _validator(method: str, path: str, status: str, media_type: str) -> Draft202012Validator:
+    responses = contract()["paths"][path][method]["responses"]
+    if status not in responses:
+        raise OutsideTheContract(f"{method} {path} does not announce {status}")
+    content = responses[status]["content"]
+    if media_type not in content:
+        raise OutsideTheContract(f"{method} {path} does not announce {media_type} with {status}")
+    # The document as the schema's own root, so that its references are found.
+    schema = {**content[media_type]["schema"], "components": contract()["components"]}
+    return Draft202012Validator(schema, format_checker=FormatChecker())
+
+
+@lru_cache(maxsize=1_000)
+def path_of(target: str) -> str | None:
+    """The path in the document that a request's path fits; None: none."""
+    for path in contract()["paths"]:
+        if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)), target):
+            return str(path)
+    return None
+
+
+def check(method: str, target: str, status: int, headers: Any, raw: bytes) -> None:
+    """Raise OutsideTheContract unless the document announces this answer to `method` on `target`."""
+    path = path_of(target.partition("?")[0])
+    known = path is not None and method.lower() in contract()["paths"][path]
+    media_type = headers["Content-Type"].partition(";")[0]
+    if not known:
+        code = json.loads(raw)["error"]["code"]
+        if method != "HEAD" and BEFORE_AN_ENDPOINT.get(status) != code:
+            raise OutsideTheContract(f"{method} {target} is not announced, and gets {status} {code}")
+        return
+    assert path is not None
+    validator = _validator(method.lower(), path, str(status), media_type)
+    value = json.loads(raw) if media_type == "application/json" else raw.decode()
+    wrong = next(validator.iter_errors(value), None)
+    if wrong is not None:
+        raise OutsideTheContract(f"{method} {path} {status}: {wrong.message} at {wrong.json_path}")
+    response = contract()["paths"][path][method.lower()]["responses"][str(status)]
+    for name, reference in response["headers"].items():
+        header = contract()["components"]["headers"][reference["$ref"].rpartition("/")[2]]
+        if header.get("required") and name not in headers:
+            raise OutsideTheContract(f"{method} {path} {status} lacks the header {name}")

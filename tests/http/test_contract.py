@@ -1,0 +1,166 @@
+"""The OpenAPI document and the reference: valid, complete, and true."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, get_args
+
+import pytest
+import yaml
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from svc.api.contract import ENDPOINTS, TAGS
+from svc.api.openapi import document, to_json, to_yaml
+from svc.errors import CATALOGUE, Code
+from tests import contract
+from tests.http.test_refusals import is_error
+
+BASE_URL = "https://svc.example"
+
+
+def test_the_document_is_valid_openapi_3_1_0_with_the_version_of_the_description():
+    made = document(BASE_URL)
+    OpenAPIV31SpecValidator(made).validate()
+    assert (made["openapi"], made["info"]["version"]) == ("3.1.0", "0.8.0")
+    assert made["servers"] == [{"url": BASE_URL}]
+
+
+async def test_the_document_lists_every_route_that_exists_and_no_other(world):
+    routes = {
+        (method, re.sub(r"<(\w+)>", r"{\1}", rule.rule))
+        for rule in world.app.url_map.iter_rules()
+        for method in rule.methods - {"HEAD", "OPTIONS"}
+    }
+    announced = {
+        (method.upper(), path) for path, operations in document(BASE_URL)["paths"].items() for method in operations
+    }
+    assert announced == routes
+    assert len(ENDPOINTS) == len(announced)
+
+
+def test_every_operation_says_what_its_clients_need():
+    made = document(BASE_URL)
+    names = set()
+    for path, operations in made["paths"].items():
+        for method, operation in operations.items():
+            names.add(operation["operationId"])
+            assert operation["summary"], path
+            assert set(operation["tags"]) <= set(TAGS)
+            assert {"400", "500", "503"} <= set(operation["responses"])
+            parameters = {parameter["name"] for parameter in operation["parameters"]}
+            if path.startswith("/v1"):
+                assert operation["security"] == [{"bearer": []}]
+                assert {"401", "429"} <= set(operation["responses"])
+                assert ("Idempotency-Key" in parameters) == (method != "get")
+                success = next(each for status, each in operation["responses"].items() if status < "300")
+                assert {"RateLimit", "RateLimit-Policy", "X-Request-Id"} <= set(success["headers"])
+                assert ("404" in operation["responses"]) or "{" not in path
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            schema = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
+            assert "example" in body or schema in ("", "NoBody", "Push"), path
+    assert len(names) == len(ENDPOINTS)
+
+
+def test_every_code_of_the_catalogue_is_in_the_document_and_most_can_be_answered():
+    made = document(BASE_URL)
+    assert set(made["x-codes"]) == set(get_args(Code))
+    for code, meaning in made["x-codes"].items():
+        assert meaning["message"] == CATALOGUE[code].message
+        assert meaning.get("remedy") == CATALOGUE[code].remedy
+    for endpoint in ENDPOINTS:
+        for code in endpoint.all_codes:
+            assert CATALOGUE[code].shown_as is None, (endpoint.path, code)
+
+
+def test_examples_of_bodies_are_right():
+    for endpoint in ENDPOINTS:
+        if endpoint.body is not None and endpoint.example:
+            endpoint.body.model_validate_json(json.dumps(endpoint.example).encode().replace(b"\\u2026", b"token"))
+
+
+async def test_json_and_yaml_are_the_same_document(world):
+    in_json = await world.call("GET", "/openapi.json")
+    in_yaml = await world.call("GET", "/openapi.yaml")
+    assert in_json.body == yaml.safe_load(in_yaml.raw) == document(BASE_URL)
+    assert in_json.raw == to_json(document(BASE_URL))
+    assert in_yaml.raw == to_yaml(document(BASE_URL))
+    assert (in_json.headers["Content-Type"], in_yaml.headers["Content-Type"]) == (
+        "application/json",
+        "application/yaml",
+    )
+    assert b"&id" not in in_yaml.raw
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (None, "text/html"),
+        ("*/*", "text/html"),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"),
+        ("text/markdown", "text/markdown"),
+        ("text/markdown, text/html;q=0.5", "text/markdown"),
+        ("application/json", "text/html"),
+    ],
+)
+async def test_the_reference_is_a_page_or_markdown_for_who_accepts_that(world, accept, kind):
+    answer = await world.call("GET", "/reference", headers={} if accept is None else {"Accept": accept})
+    assert answer.headers["Content-Type"] == f"{kind}; charset=utf-8"
+    assert answer.headers["Vary"] == "Accept"
+    markdown = await world.call("GET", "/reference.md")
+    if kind == "text/markdown":
+        assert answer.raw == markdown.raw
+    else:
+        assert "style-src 'sha256-" in answer.headers["Content-Security-Policy"]
+        assert answer.raw.startswith(b"<!doctype html>")
+        assert b"<h3>GET /v1/links/{link_id}</h3>" in answer.raw
+    text = markdown.raw.decode()
+    for endpoint in ENDPOINTS:
+        assert f"\n### {endpoint.method} {endpoint.path}\n" in text
+    for code in get_args(Code):
+        assert f"| `{code}` |" in text
+
+
+async def test_the_contract_takes_no_query_and_is_cached_for_an_hour(world):
+    for path in ("/openapi.json", "/openapi.yaml", "/reference", "/reference.md"):
+        answer = await world.call("GET", path)
+        assert answer.headers["Cache-Control"] == "public, max-age=3600"
+        is_error(await world.call("POST", path), 405, "method_not_allowed")
+
+
+def answer_of(status: int, body: Any, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    shown = {"Content-Type": "application/json", "X-Request-Id": "req_" + "a" * 20, **headers}
+    return status, shown, json.dumps(body).encode()
+
+
+def error_of(code: str, **more: Any) -> Any:
+    return {"error": {"code": code, "message": "m", **more}}
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "answer"),
+    [
+        ("GET", "/v1/keys", answer_of(418, error_of("not_found"))),
+        ("GET", "/v1/keys", answer_of(404, error_of("not_found"))),
+        ("GET", "/v1/keys", answer_of(400, error_of("site_exists"))),
+        ("GET", "/v1/keys", answer_of(400, error_of("invalid_request", extra=1))),
+        ("GET", "/v1/keys", answer_of(200, {"keys": [{"id": "key_1"}]})),
+        ("GET", "/v1/keys", answer_of(200, {"keys": [], "more": 1})),
+        ("GET", "/v1/keys", (200, {"Content-Type": "text/html", "X-Request-Id": "r"}, b"{}")),
+        ("GET", "/v1/keys", (200, {"Content-Type": "application/json"}, b'{"keys": []}')),
+        ("GET", "/v1/keys", answer_of(401, error_of("unauthorized"))),
+        ("GET", "/v1/sites/site_a/report", answer_of(200, {"report": {}})),
+        ("GET", "/v1/nothing", answer_of(200, {})),
+        ("PATCH", "/v1/keys", answer_of(405, error_of("invalid_request"))),
+    ],
+)
+def test_an_answer_outside_the_document_fails(method, target, answer):
+    with pytest.raises((contract.OutsideTheContract, KeyError)):
+        contract.check(method, target, *answer)
+
+
+def test_an_answer_inside_the_document_does_not():
+    contract.check("GET", "/v1/keys?x=1", *answer_of(200, {"keys": []}))
+    contract.check("GET", "/v1/keys", *answer_of(400, error_of("invalid_request", details={"issues": []})))
+    contract.check("GET", "/v1/nothing", *answer_of(404, error_of("not_found")))
+    contract.check("PATCH", "/v1/keys", *answer_of(405, error_of("method_not_allowed")))
