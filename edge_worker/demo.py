@@ -37,7 +37,7 @@ PERIODS = ("today", "7d", "30d")
 BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
 _HOUR_S = 3_600
 _DAY_S = 86_400
-# When the visitors come: so many seconds before now, how many views, how many clicks.
+# When the visitors come: seconds before now, views, clicks.
 VISITS = ((2 * _DAY_S, 60, 15), (_DAY_S, 60, 15), (_HOUR_S, 90, 25))
 TARGET = "https://shop.example/landing"
 GERMAN = "https://shop.example/de"

@@ -27,7 +27,7 @@ class Fault(BaseModel):
     ]  # fmt: skip
     path: str = "*"
     method: str = "*"
-    after: int = Field(default=0, ge=0)  # so many calls that fit pass first
+    after: int = Field(default=0, ge=0)  # how many calls that fit pass before it
     times: int | None = Field(default=1, ge=1)  # null: until deleted
     status: int | None = Field(default=None, ge=100, le=599)
     code: int | None = None

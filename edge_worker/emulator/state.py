@@ -183,7 +183,7 @@ class Script(BaseModel):
     versions: list[Version] = Field(default_factory=list)
     deployments: list[Deployment] = Field(default_factory=list)  # newest first; the first is the active one
     schedules: list[Schedule] = Field(default_factory=list)
-    subdomain_enabled: bool = True  # an upload over the API may leave it open: whoever wants it closed must say so
+    subdomain_enabled: bool = True  # an upload over the API may leave it open: who wants it closed closes it
     previews_enabled: bool = True
     tags: list[str] = Field(default_factory=list)
     logpush: bool = False
