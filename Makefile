@@ -29,8 +29,10 @@ lint: build ## ruff and mypy; prettier, eslint and the type check of all JavaScr
 bench: build ## the benchmarks of bench/, as ratios taken in one run
 	$(PY) -m bench
 
-fuzz: build ## hostile connections for an hour (SECONDS=…, SEED=…)
-	$(PY) -m tests.http.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+FUZZ = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+fuzz: build ## hostile connections for an hour, then every operation for half an hour (SECONDS=… of each, SEED=…)
+	$(PY) -m tests.http.fuzz $(FUZZ)
+	$(PY) -m tests.http.fuzz_contract $(FUZZ)
 
 rules: env ## the rules of docs/conformance.md that no test names
 	$(PY) -m tests.rules

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import yaml
 from jsonschema import Draft202012Validator, FormatChecker
 
 from svc.api.openapi import document
 
 # A refusal of what never came to an endpoint: no such path, or not with this method.
 BEFORE_AN_ENDPOINT = {404: "not_found", 405: "method_not_allowed"}
+
+
+_PARSERS: dict[str, Callable[[bytes], Any]] = {"application/json": json.loads, "application/yaml": yaml.safe_load}
 
 
 class OutsideTheContract(AssertionError):
@@ -59,7 +64,7 @@ def check(method: str, target: str, status: int, headers: Any, raw: bytes) -> No
         return
     assert path is not None
     validator = _validator(method.lower(), path, str(status), media_type)
-    value = json.loads(raw) if media_type == "application/json" else raw.decode()
+    value = _PARSERS.get(media_type, bytes.decode)(raw)
     wrong = next(validator.iter_errors(value), None)
     if wrong is not None:
         raise OutsideTheContract(f"{method} {path} {status}: {wrong.message} at {wrong.json_path}")

@@ -17,6 +17,7 @@ from svc.api.auth import REFRESH_COOKIE
 from svc.api.contract import ENDPOINTS, TAGS
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
 from svc.api.errors import ErrorAnswer
+from svc.api.probes import YAML_TYPE
 from svc.errors import CATALOGUE, ServiceError
 from svc.ids import ID_PATTERN
 
@@ -180,8 +181,11 @@ def _success(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str
     if endpoint.answer is not None:
         content: Json = {JSON_TYPE: {"schema": refs[endpoint.answer, "serialization"]}}
     else:
-        kind = {"type": "object"} if JSON_TYPE in endpoint.media_types else {"type": "string"}
-        content = {media_type: {"schema": kind} for media_type in endpoint.media_types}
+        objects = (JSON_TYPE, YAML_TYPE)
+        content = {
+            media_type: {"schema": {"type": "object" if media_type in objects else "string"}}
+            for media_type in endpoint.media_types
+        }
     return {"description": endpoint.summary, "headers": headers, "content": content}
 
 

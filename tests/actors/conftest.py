@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 import pytest
+import trio
 
 from edge_worker.emulator.client import Customer, Emulator
 from edge_worker.harness.service import eventually
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from svc.actors.supervisor import Supervisor
     from svc.model import Account, User
     from svc.store.tx import Store
     from svc.worker.bundle import WorkerBundle
@@ -64,6 +66,7 @@ class Service:
     customer: Customer
     user: User
     session: dict[str, str]
+    supervisor: Supervisor
 
     async def call(self, method: str, path: str, json: Any = None) -> Answer:
         """A request of the user."""
@@ -104,6 +107,11 @@ class Service:
         assert answer.status == 202, answer.raw
         shown = await self.settled("ready")
         return str(shown["id"])
+
+    async def idle(self) -> None:
+        """Wait until no account's task runs: what was due is done, the look at a new account's health included."""
+        while self.supervisor.stats()["running"]:
+            await trio.lowlevel.checkpoint()
 
     async def confirmed(self) -> None:
         """The worker reports itself: no operation is under way from here on."""
@@ -190,7 +198,7 @@ class Place:
                 if self._owner is None:
                     user = await world.user()
                     self._owner = user, await world.session(user)
-                yield Service(world, self.store, self.clock, self.emulator, self.customer, *self._owner)
+                yield Service(world, self.store, self.clock, self.emulator, self.customer, *self._owner, supervisor)
 
 
 @pytest.fixture

@@ -341,7 +341,7 @@ def test_what_urls_and_hosts_are_refused_for_is_said_in_our_words():
     for url in ("https://[::1", "https://a:99999/", "https://a:b/", "https://[::1x]/", "https://[v1.a]/", "https://]/"):
         [(path, text)] = issues_of(NewLink, json.dumps({"account_id": "acc_a", "url": url}).encode())
         assert path == "url"
-        assert text.startswith(("must be an https address; ", "must name a host", "must name a port "))
+        assert text.startswith("must be an https address of a host, ")
 
 
 @pytest.mark.parametrize("text", ["64.0", "+64", "6_4", " 64", "64 ", "-64", "6e1", "0x40", "٦٤", "", "9" * 30, "true"])

@@ -1,0 +1,136 @@
+"""Every operation of our OpenAPI document under schemathesis, over HTTP, with all of its checks.
+
+`python -m tests.http.fuzz_contract --seconds 1800` does it for half an hour; a short run is in the suite. The service
+is the real one, with a connected account on the emulated platform. A seed makes the same requests again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trio
+
+from edge_worker.emulator.process import open_emulator
+from edge_worker.harness.service import Service, open_service
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+ROOT = Path(__file__).parents[2]
+ZONE = "shop.example"
+# Nothing but the contract is the subject: limits have tests of their own.
+_SETTINGS = {
+    "SVC_LIMITS_SIGN_INS_PER_MINUTE": "1000000",
+    "SVC_LIMITS_WRONG_PASSWORDS_PER_HOUR": "1000000",
+    "SVC_LIMITS_ACCOUNTS": "1000000",
+    "SVC_LIMITS_SITES": "1000000",
+    "SVC_LIMITS_LINKS": "1000000",
+    "SVC_LIMITS_KEYS_FREE": "1000000",
+}
+# What a request that fits the schema may get all the same: an unknown bootstrap token, a host in no zone (422); a token
+# of no e-mail (400 on two paths).
+_CONFIG = """
+[generation]
+database = "none"
+[checks]
+positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429", "502", "503"]
+[[operations]]
+include-path-regex = "^/auth/(password-reset/)?confirm$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What schemathesis said: its exit status (0: it found nothing), how many requests it made, its report."""
+
+    status: int
+    cases: int
+    report: str
+    service_log: str
+
+
+@asynccontextmanager
+async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, str]]]:
+    """A service with a user, whose account is connected, with a site and a link; what schemathesis is to know of it."""
+    async with open_emulator() as emulator:
+        settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api}
+        async with open_service(folder / "svc", settings) as service:
+            await service.sign_up("a@example.com", "a long password")
+            customer = await emulator.create_account([ZONE])
+            body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+            account_id = (await service.call("POST", "/v1/accounts", body))["account"]["id"]
+            await service.account_in(account_id, "ready")
+            await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{ZONE}"})
+            site = await service.call("POST", "/v1/sites", {"account_id": account_id, "host": ZONE})
+            link = await service.call("POST", "/v1/links", {"account_id": account_id, "url": "https://example.org/"})
+            yield (
+                service,
+                {
+                    **service.headers,
+                    "account_id": account_id,
+                    "site_id": site["site"]["id"],
+                    "link_id": link["link"]["id"],
+                },
+            )
+
+
+async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
+    """Run schemathesis over every operation, its files in `folder`; `options` say how long."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "schemathesis.toml").write_text(_CONFIG)
+    async with open_world(folder) as (service, known):
+        command: Sequence[str] = [
+            str(Path(sys.executable).with_name("schemathesis")),
+            "--config-file=schemathesis.toml",
+            "run",
+            f"{service.url}/openapi.json",
+            "--checks=all",
+            "--continue-on-failure",
+            "--no-color",
+            f"--seed={seed}",
+            *options,
+        ]
+        environ = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "SCHEMATHESIS_HOOKS": "tests.http.schemathesis_hooks",
+            "SVC_FUZZ_KNOWN": json.dumps(known),
+        }
+        ended = await trio.run_process(
+            command, cwd=folder, env=environ, check=False, capture_stdout=True, stderr=subprocess.STDOUT
+        )
+        log = (folder / "svc" / "log").read_text()
+    report = ended.stdout.decode()
+    cases = re.search(r"(\d+) generated", report)
+    return Outcome(ended.returncode, int(cases[1]) if cases else 0, report, log)
+
+
+async def main(seconds: float, seed: int) -> None:
+    """Fuzz for so long, and print what was found."""
+    with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:
+        outcome = await fuzz(Path(folder), seed, f"--max-time={seconds:.0f}", "--max-examples=200")
+    sys.stdout.write(outcome.report)
+    faults = [line for line in outcome.service_log.splitlines() if '"error"' in line]
+    sys.stdout.write(f"{outcome.cases} requests, {len(faults)} faults in the log\n" + "\n".join(faults[:5]) + "\n")
+    if outcome.status or faults:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=1_800)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    arguments = parser.parse_args()
+    trio.run(main, arguments.seconds, arguments.seed)
