@@ -27,15 +27,15 @@ class SlidingLimit:
         self.quota = quota
         self.window_s = window_s
         self._most_names = most_names
-        self._taken: OrderedDict[str, list[int]] = OrderedDict()  # least recently used first
+        self._counted: OrderedDict[str, list[int]] = OrderedDict()  # least recently used first
 
-    def take(self, name: str, now: int) -> Verdict:
+    def count(self, name: str, now: int) -> Verdict:
         """Use one place of `name` at `now` (epoch ms), if there is one."""
         self._forget_idle(now)
-        times = self._taken.setdefault(name, [])
-        self._taken.move_to_end(name)
-        if len(self._taken) > self._most_names:
-            self._taken.popitem(last=False)
+        times = self._counted.setdefault(name, [])
+        self._counted.move_to_end(name)
+        if len(self._counted) > self._most_names:
+            self._counted.popitem(last=False)
         if times and times[-1] > now:  # the wall clock was set back: better a fresh window than an hour of refusals
             times.clear()
         del times[: bisect_right(times, now - self.window_s * 1000)]
@@ -47,18 +47,18 @@ class SlidingLimit:
 
     def give_back(self, name: str) -> None:
         """Free the place that was used last: what it stood for does not count after all."""
-        if self._taken.get(name):
-            self._taken[name].pop()
+        if self._counted.get(name):
+            self._counted[name].pop()
 
     def __len__(self) -> int:
         """How many names are remembered."""
-        return len(self._taken)
+        return len(self._counted)
 
     def _forget_idle(self, now: int) -> None:
         """Two a call are enough: one call adds one name at the most."""
         for name in list(self._first_two()):
-            if not self._taken[name] or self._taken[name][-1] <= now - self.window_s * 1000:
-                del self._taken[name]
+            if not self._counted[name] or self._counted[name][-1] <= now - self.window_s * 1000:
+                del self._counted[name]
 
     def _first_two(self) -> list[str]:
-        return [name for name, _ in zip(self._taken, range(2), strict=False)]
+        return [name for name, _ in zip(self._counted, range(2), strict=False)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Scope = Literal["accounts", "sites", "links", "reports"]
 Period = Literal["today", "7d", "30d"]
 UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why an account's database was not read
 Dimension = Literal["pages", "sources", "countries", "devices", "browsers", "os", "bots"]
-DIMENSIONS: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
+DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 DROP_REASONS = ("budget", "invalid", "unknown_target", "too_old", "busy", "expired")
 
 # States in which the worker runs and the working token is believed to work.

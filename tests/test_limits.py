@@ -12,58 +12,58 @@ from svc.limits import SlidingLimit
 @pytest.mark.rule("C10")
 def test_the_place_after_the_quota_is_refused_and_says_when_to_come_back():
     limit = SlidingLimit(3)
-    assert [limit.take("a", at).remaining for at in (0, 10_000, 20_000)] == [2, 1, 0]
-    refused = limit.take("a", 20_001)
+    assert [limit.count("a", at).remaining for at in (0, 10_000, 20_000)] == [2, 1, 0]
+    refused = limit.count("a", 20_001)
     assert not refused.allowed
     assert refused.reset_s == 40
-    assert not limit.take("a", 59_999).allowed
-    assert limit.take("a", 60_000).allowed
-    assert not limit.take("a", 60_000).allowed
+    assert not limit.count("a", 59_999).allowed
+    assert limit.count("a", 60_000).allowed
+    assert not limit.count("a", 60_000).allowed
 
 
 def test_names_do_not_share_a_window():
     limit = SlidingLimit(1)
-    assert limit.take("a", 0).allowed
-    assert limit.take("b", 0).allowed
-    assert not limit.take("a", 1).allowed
+    assert limit.count("a", 0).allowed
+    assert limit.count("b", 0).allowed
+    assert not limit.count("a", 1).allowed
 
 
 def test_idle_names_are_forgotten():
     limit = SlidingLimit(5)
     for n in range(1_000):
-        limit.take(f"old {n}", 0)
+        limit.count(f"old {n}", 0)
     for n in range(1_000):
-        limit.take("busy", 60_000 + n)
+        limit.count("busy", 60_000 + n)
     assert len(limit) == 1
 
 
 def test_only_so_many_names_are_remembered():
     limit = SlidingLimit(1, most_names=100)
     for n in range(1_000):
-        limit.take(f"name {n}", 0)
-        limit.take("often", 0)
+        limit.count(f"name {n}", 0)
+        limit.count("often", 0)
     assert len(limit) == 100
-    assert not limit.take("often", 1).allowed
+    assert not limit.count("often", 1).allowed
 
 
 def test_a_place_that_is_given_back_counts_no_more():
     limit = SlidingLimit(2)
     for at in range(10):
-        assert limit.take("a", at).allowed
+        assert limit.count("a", at).allowed
         limit.give_back("a")
     limit.give_back("a")
     limit.give_back("never seen")
-    assert [limit.take("a", 20).allowed for _ in range(3)] == [True, True, False]
+    assert [limit.count("a", 20).allowed for _ in range(3)] == [True, True, False]
     limit.give_back("a")
-    assert limit.take("a", 21).allowed
-    assert limit.take("b", 60_021).allowed
+    assert limit.count("a", 21).allowed
+    assert limit.count("b", 60_021).allowed
     assert len(limit) == 1
 
 
 def test_a_clock_that_is_set_back_does_not_lock_anybody_out():
     limit = SlidingLimit(1)
-    assert limit.take("a", 10_000_000).allowed
-    assert limit.take("a", 5_000_000).allowed
+    assert limit.count("a", 10_000_000).allowed
+    assert limit.count("a", 5_000_000).allowed
 
 
 @given(steps=st.lists(st.integers(min_value=0, max_value=30_000), max_size=60), quota=st.integers(1, 5))
@@ -72,11 +72,11 @@ def test_no_window_of_a_minute_ever_holds_more_than_the_quota(steps, quota):
     now, allowed = 0, []
     for step in steps:
         now += step
-        verdict = limit.take("a", now)
+        verdict = limit.count("a", now)
         if verdict.allowed:
             allowed.append(now)
         else:
-            assert limit.take("a", now + verdict.reset_s * 1000).allowed
+            assert limit.count("a", now + verdict.reset_s * 1000).allowed
             now += verdict.reset_s * 1000
             allowed.append(now)
     for at in allowed:
@@ -86,7 +86,7 @@ def test_no_window_of_a_minute_ever_holds_more_than_the_quota(steps, quota):
 @pytest.mark.rule("R6")
 def test_thirty_reads_a_minute_for_each_user():
     reads = SlidingLimit(30)
-    assert all(reads.take("1", now).allowed for now in range(30))
-    assert not reads.take("1", 59_999).allowed
-    assert reads.take("2", 59_999).allowed
-    assert reads.take("1", 60_000).allowed
+    assert all(reads.count("1", now).allowed for now in range(30))
+    assert not reads.count("1", 59_999).allowed
+    assert reads.count("2", 59_999).allowed
+    assert reads.count("1", 60_000).allowed

@@ -48,7 +48,7 @@ class LiveReads:
             return kept
         if account.state not in SERVING or account.database_id is None or account.sealed_token is None:
             return Unavailable("not_installed")
-        if not self._limit.take(str(user_id), now).allowed:
+        if not self._limit.count(str(user_id), now).allowed:
             return Unavailable("rate_limited")
         try:
             with trio.fail_after(self._context.config.edge.report_read_s):

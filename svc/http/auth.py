@@ -216,7 +216,7 @@ class Auth:
 
         Each purpose has its own, so that requests which send nothing do not use up the e-mails that set a password.
         """
-        return self._emails.take(f"{purpose} {digest(address)}", self._clock()).allowed
+        return self._emails.count(f"{purpose} {digest(address)}", self._clock()).allowed
 
     def _new_token(self) -> tuple[str, int]:
         return new_secret(), int(self._clock() + self._timing.mail_token_s * 1000)
@@ -233,13 +233,13 @@ class Auth:
         """Raises ServiceError rate_limited: too many tries from this network."""
         own, around = networks_of(self._client())
         for limit, network in ((self._tries, own), (self._tries_around, around)):
-            verdict = limit.take(network, self._clock())
+            verdict = limit.count(network, self._clock())
             if not verdict.allowed:
                 raise RateLimited(verdict.reset_s)
 
     def _count_wrong_password(self, counted_as: str) -> None:
         """Before it is tried, so that many at once do not pass; a right one is given back. Raises rate_limited."""
-        verdict = self._wrong_passwords.take(counted_as, self._clock())
+        verdict = self._wrong_passwords.count(counted_as, self._clock())
         if not verdict.allowed:
             raise RateLimited(verdict.reset_s)
 

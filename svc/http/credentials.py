@@ -80,7 +80,7 @@ class Credentials:
         key, user = found
         if not address_allowed(client, key.allow_ips):
             raise Unauthorized("The key is not accepted from this address.")
-        verdict = self._limit.take(key.id, now)
+        verdict = self._limit.count(key.id, now)
         headers = rate_headers(verdict, self._limit)
         if not verdict.allowed:
             raise RateLimited(verdict.reset_s, headers)
