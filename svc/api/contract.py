@@ -16,7 +16,7 @@ TAGS: dict[Tag, str] = {
     "links": "Short links and their QR codes.",
     "reports": "What was counted.",
     "worker": "For the installed workers.",
-    "operation": "Probes, and this contract.",
+    "service": "Probes, and this contract.",
 }
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (

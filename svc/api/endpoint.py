@@ -22,7 +22,7 @@ B = TypeVar("B", bound=BaseModel, default=NoBody)
 Q = TypeVar("Q", bound=Query, default=NoQuery)
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Tag = Literal["sign-in", "me", "keys", "accounts", "sites", "links", "reports", "worker", "operation"]
+Tag = Literal["sign-in", "me", "keys", "accounts", "sites", "links", "reports", "worker", "service"]
 # Who may: a page session or an API key with one of `scopes`; a page session only; an installed worker with its key;
 # whoever has the cookie of a page session; anybody.
 Access = Literal["user", "session", "worker", "cookie", "anybody"]

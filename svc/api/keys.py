@@ -62,13 +62,15 @@ class IssuedKey(Key):
         return cls(**Key.model_validate(key).__dict__, key=value)
 
 
-class Keys(Answer):
+class KeyList(Answer):
     """A user's keys, oldest first."""
 
     keys: tuple[Key, ...]
 
 
-LIST = Endpoint(method="GET", path="/v1/keys", tag="keys", summary="List your API keys", answer=Keys, access="session")
+LIST = Endpoint(
+    method="GET", path="/v1/keys", tag="keys", summary="List your API keys", answer=KeyList, access="session"
+)
 ISSUE = Endpoint(
     method="POST",
     path="/v1/keys",

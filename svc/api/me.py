@@ -38,7 +38,7 @@ class Use(Answer):
     keys: Count
 
 
-class Me(Answer):
+class Caller(Answer):
     """Who asks, with which credential."""
 
     user: User
@@ -49,7 +49,7 @@ class Me(Answer):
 
 
 SHOW = Endpoint(
-    method="GET", path="/v1/me", tag="me", summary="Who asks, the plan, its limits and what is used", answer=Me
+    method="GET", path="/v1/me", tag="me", summary="Who asks, the plan, its limits and what is used", answer=Caller
 )
 
 ENDPOINTS = (SHOW,)

@@ -5,6 +5,8 @@ Written from the OpenAPI document, so that it cannot tell anything else.
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -38,7 +40,12 @@ def markdown(contract: Json) -> str:
 
 def page(contract: Json) -> str:
     """The whole reference as HTML; its one style is STYLE."""
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown(contract))
+    renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = renderer.parse(markdown(contract))
+    for heading, text in pairwise(tokens):
+        if heading.type == "heading_open":
+            heading.attrSet("id", _anchor(text.content))
+    body = renderer.renderer.render(tokens, renderer.options, {})
     title = contract["info"]["title"]
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: reference</title>'
@@ -56,6 +63,14 @@ def _lines(contract: Json) -> Iterator[str]:
     yield "Every answer carries `X-Request-Id`, which finds the request in the service's log. Every refusal is"
     yield '`{"error": {"code", "message", "details"?}}`; the table of codes is at the end.'
     yield ""
+    yield from _table(
+        ("endpoint", ""),
+        (
+            (f"[{method.upper()} {path}](#{_anchor(f'{method} {path}')})", operation["summary"])
+            for path, operations in contract["paths"].items()
+            for method, operation in operations.items()
+        ),
+    )
     for tag in contract["tags"]:
         yield f"## {tag['name'].capitalize()}"
         yield ""
@@ -76,6 +91,11 @@ def _lines(contract: Json) -> Iterator[str]:
     yield "`error.details.remedy` repeats the last column, where there is one."
     yield ""
     yield from _table(("status", "code", "what it means", "what to do"), _codes(contract["x-codes"]))
+
+
+def _anchor(heading: str) -> str:
+    """What leads to a heading, in the way of the sites that show Markdown: `post-v1links`."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _operation(contract: Json, method: str, path: str, operation: Json) -> Iterator[str]:
@@ -152,7 +172,7 @@ def _type(schema: Json) -> str:
     """A schema in a few words: `string (hostname), at most 253 characters`."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return f"[{name}](#{_anchor(name)})"
     if "anyOf" in schema:
         return " or ".join(_type(each) for each in schema["anyOf"])
     if "enum" in schema:

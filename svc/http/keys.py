@@ -35,10 +35,10 @@ class Keys:
         serve.write(api.ISSUE, self.issue)
         serve.write(api.REVOKE, self.revoke)
 
-    async def list(self, read: Read[NoQuery]) -> api.Keys:
+    async def list(self, read: Read[NoQuery]) -> api.KeyList:
         """The user's keys."""
         found = await self._store.read(keys.list_keys(read.caller.user.id))
-        return api.Keys(keys=tuple(api.Key.model_validate(key) for key in found))
+        return api.KeyList(keys=tuple(api.Key.model_validate(key) for key in found))
 
     async def issue(self, write: Write[api.NewKey]) -> StoredAnswer:
         """A new key: its value is in this answer and nowhere else; a repeat gets key_already_issued."""

@@ -22,10 +22,10 @@ class Me:
         self._limits = deps.config.limits
         serve.read(api.SHOW, self.show)
 
-    async def show(self, read: Read[NoQuery]) -> api.Me:
+    async def show(self, read: Read[NoQuery]) -> api.Caller:
         """Who asks, with which credential, and how much of what it may is used."""
         limits, user = self._limits, read.caller.user
-        return api.Me(
+        return api.Caller(
             user=api.User.model_validate(user),
             plan=user.plan,
             limits=api.Limits(

@@ -113,7 +113,10 @@ async def test_the_reference_is_a_page_or_markdown_for_who_accepts_that(world, a
     else:
         assert "style-src 'sha256-" in answer.headers["Content-Security-Policy"]
         assert answer.raw.startswith(b"<!doctype html>")
-        assert b"<h3>GET /v1/links/{link_id}</h3>" in answer.raw
+        anchors = set(re.findall(rb'<h\d id="([^"]+)"', answer.raw))
+        assert b"get-v1linkslink_id" in anchors
+        assert set(re.findall(rb'href="#([^"]+)"', answer.raw)) <= anchors
+        assert len(anchors) == len(re.findall(rb"<h\d ", answer.raw))  # no two are the same
     text = markdown.raw.decode()
     for endpoint in ENDPOINTS:
         assert f"\n### {endpoint.method} {endpoint.path}\n" in text
