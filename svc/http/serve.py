@@ -1,6 +1,6 @@
 """The one way into a handler: an endpoint's declaration (svc/api) is what is checked before it and sent after it.
 
-    credential ─► scopes ─► query ─► path id ─► body ─► Idempotency-Key ─► handler ─► answer
+    credential ─► scopes ─► Idempotency-Key ─► query ─► path id ─► body ─► earlier answer ─► handler ─► answer
 
 What comes in is checked in this order, so that nobody learns of an object what its credential does not allow, and a
 body is not read for a stranger.
