@@ -365,6 +365,13 @@ class EdgeRefused(EdgeError):
     permission_error, revoked, name_taken, cron_limit, route_conflict, cloudflare_error…"""
 
 
+class EdgeGone(EdgeRefused):
+    """What was asked for is not there, as the product itself says."""
+
+    def __init__(self, message: str, *, remote_status: int = 0, remote_code: int = 0) -> None:
+        super().__init__("cloudflare_error", message, remote_status=remote_status, remote_code=remote_code)
+
+
 class EdgeUnavailable(EdgeError):
     """The platform failed, throttled or was not reached; nothing was changed, or the call can be repeated."""
 

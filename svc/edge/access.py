@@ -14,7 +14,7 @@ from urllib.parse import quote
 import trio
 
 from svc.edge.answers import Envelope, Failed, Shape
-from svc.errors import EdgeError, EdgeRefused
+from svc.errors import EdgeError, EdgeGone, EdgeRefused
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Query = dict[str, str | int]
+Codes = frozenset[int]
 Files = dict[str, tuple[str | None, bytes, str]]
 
 PAGE_SIZE = 50  # platform docs: zones take 5 to 50
@@ -31,7 +32,6 @@ MAX_PASSES = 4
 # A change whose answer was lost may still be carried out for a while; what is looked up after this time is the truth.
 LATE_MS = 3_600_000
 
-_NOT_FOUND = 404
 _JITTER = random.SystemRandom()
 
 
@@ -44,6 +44,7 @@ class Exchange:
     """A request to the API. `path`: below its base URL. `files`: multipart form parts: file name, content, type.
 
     `repeatable`: sending it twice does the same as once. `graphql`: it only reads, and its answer has no envelope.
+    `gone`: the numeric codes by which the product says that what the path names is not there.
     """
 
     method: str
@@ -53,6 +54,7 @@ class Exchange:
     files: Files | None = field(default=None, repr=False)
     repeatable: bool = True
     graphql: bool = False
+    gone: Codes = frozenset()
 
 
 @dataclass(frozen=True)
@@ -117,28 +119,28 @@ class Access:
         return data
 
     async def get(self, shape: type[T], path: str, query: Query | None = None) -> T:
-        """GET what must be there. Raises EdgeRefused (a 404, too), EdgeUnavailable."""
+        """GET what must be there. Raises EdgeRefused, EdgeUnavailable (a 404, too)."""
         return await self.call(shape, "GET", path, query=query, repeatable=True)
 
-    async def find(self, shape: type[T], path: str, query: Query | None = None) -> T | None:
-        """GET what may be missing: None for the platform's own 404. Raises EdgeRefused, EdgeUnavailable."""
-        try:
-            return await self.get(shape, path, query)
-        except EdgeRefused as refused:
-            if refused.remote_status != _NOT_FOUND:
-                raise
-            return None
-
-    async def delete(self, path: str) -> bool:
-        """DELETE; False when it was gone, or went with an earlier try whose answer was lost.
+    async def find(self, shape: type[T], path: str, gone: Codes) -> T | None:
+        """GET what may be missing: None for a 404 with one of the product's codes for that.
 
         Raises EdgeRefused, EdgeUnavailable.
         """
         try:
-            await self.call(object, "DELETE", path, repeatable=True)
-        except EdgeRefused as refused:
-            if refused.remote_status != _NOT_FOUND:
-                raise
+            _, found = await self._result(shape, Exchange("GET", path, gone=gone))
+        except EdgeGone:
+            return None
+        return found
+
+    async def delete(self, path: str, gone: Codes) -> bool:
+        """DELETE; False when it was gone (see `find`), or went with an earlier try whose answer was lost.
+
+        Raises EdgeRefused, EdgeUnavailable.
+        """
+        try:
+            await self._result(object, Exchange("DELETE", path, gone=gone))
+        except EdgeGone:
             return False
         return True
 
@@ -161,17 +163,20 @@ class Access:
     ) -> int | None:
         """Read pages 1, 2, … into `found`; the total that the platform states, if it does.
 
-        A page may be shorter than asked for; only the total, an empty page or the lack of any page data ends a list.
+        A page may be shorter than asked for; only the total, a page that brings nothing new (none of a pass is read
+        twice from an endpoint that ignores `page`) or the lack of any page data ends a list.
         """
         page, seen, total = 1, 0, None
+        known: set[T] = set()
         while True:
             exchange = Exchange("GET", path, {"per_page": PAGE_SIZE, **query, "page": page})
             envelope, items = await self._result(list[item], exchange)  # type: ignore[valid-type]
             found.update(dict.fromkeys(items))
             seen += len(items)
             info = envelope.result_info
-            if info is None or not items or _full(found, limit):
+            if info is None or known.issuperset(items) or _full(found, limit):
                 return total
+            known.update(items)
             total = info.total_count if info.total_count is not None else total
             if (total is not None and seen >= total) or (info.total_pages is not None and page >= info.total_pages):
                 return total

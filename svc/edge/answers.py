@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringConstraints, ValidationError
 
 from svc.clock import epoch_ms
-from svc.errors import Code, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown
+from svc.errors import Code, EdgeError, EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 # May a call that failed be repeated? never: it would be refused again · always: nothing was done · repeatable: it may
 # have been done, so only a call that does no harm twice · credential: nothing was done; a few times before the refusal
@@ -41,11 +41,16 @@ _TRANSIENT_TEXTS = (
     "reset because its code was updated",
     "caused object to be reset",
     "storage operation exceeded timeout",
+    "due to transient issue on remote node",
+    "Can't read from request stream because client disconnected",
+    "isolate exceeded its memory limit and was reset",
+    "exceeded its CPU time limit and was reset",
 )
 # No numeric code of it is documented; the text is (D1 limits, enforced on REST since 2026-09-01).
 _DAILY_LIMIT = "exceeded D1's free tier daily row "
 
-_HTTP_UNAUTHORIZED, _HTTP_FORBIDDEN, _HTTP_TIMEOUT, _HTTP_THROTTLED, _HTTP_FAILED = 401, 403, 408, 429, 500
+_HTTP_UNAUTHORIZED, _HTTP_FORBIDDEN, _HTTP_NOT_FOUND = 401, 403, 404
+_HTTP_TIMEOUT, _HTTP_THROTTLED, _HTTP_FAILED = 408, 429, 500
 
 
 class DailyLimit(EdgeUnavailable):
@@ -169,11 +174,19 @@ class Retry:
         return min(self.first_wait_s * 2.0**self.failures, LONGEST_WAIT_S) * jitter
 
 
-def read(answer: HttpAnswer, *, repeatable: bool, secret: str = "", graphql: bool = False) -> Envelope | Failed:
+def read(
+    answer: HttpAnswer,
+    *,
+    repeatable: bool,
+    secret: str = "",
+    graphql: bool = False,
+    gone: frozenset[int] = frozenset(),
+) -> Envelope | Failed:
     """The envelope of a good answer, or what is wrong with it.
 
     `repeatable`: the call may be sent twice; of any other, a failure that leaves its outcome open is EdgeUnknown.
     `secret`: cut out of the platform's text, should it quote it. `graphql`: an answer without the v4 envelope.
+    `gone`: the numeric codes with which a 404 is EdgeGone; any other 404 says nothing about what was asked for.
     """
     status = answer.status
     try:
@@ -205,6 +218,13 @@ def read(answer: HttpAnswer, *, repeatable: bool, secret: str = "", graphql: boo
         )
     if status < 300 and envelope.success:
         return envelope
+    if status == _HTTP_NOT_FOUND:
+        # "Could not route to …" (7003, 7000) is said of what is there, too, and a proxy's 404 of anything.
+        if first.code in gone:
+            return Failed(EdgeGone(first.message, remote_status=status, remote_code=first.code), "never")
+        return Failed(
+            EdgeUnavailable(f"Not found: {first.message}", remote_status=status, remote_code=first.code), "always"
+        )
     return _refusal(status, first, repeatable=repeatable)
 
 

@@ -66,7 +66,9 @@ class Edge:
         answer = await self._answer(bearer, exchange)
         if isinstance(answer, Failed):
             return answer
-        envelope = read(answer, repeatable=exchange.repeatable, secret=secret, graphql=exchange.graphql)
+        envelope = read(
+            answer, repeatable=exchange.repeatable, secret=secret, graphql=exchange.graphql, gone=exchange.gone
+        )
         if isinstance(envelope, Failed):
             return envelope
         try:

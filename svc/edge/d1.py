@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
+_GONE = frozenset({7404})  # wrangler: the database could not be found
+
 Parameter = str | int | None
 
 
@@ -68,7 +70,7 @@ async def find(access: Access, name: str) -> Database | None:
 
 async def get(access: Access, database_id: str) -> Database | None:
     """The database of that id; None: it is gone."""
-    found = await access.find(_Database, f"{_path(access)}/{database_id}")
+    found = await access.find(_Database, f"{_path(access)}/{database_id}", _GONE)
     return None if found is None else Database(found.uuid, found.name, found.created_at)
 
 
@@ -97,4 +99,4 @@ async def query(
 
 async def delete(access: Access, database_id: str) -> bool:
     """Delete a database and all that is in it. False: it was gone."""
-    return await access.delete(f"{_path(access)}/{database_id}")
+    return await access.delete(f"{_path(access)}/{database_id}", _GONE)

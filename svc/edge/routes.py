@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
 
 
+_GONE = frozenset({10009})  # platform docs: Workers error codes; the route does not exist
+
+
 @dataclass(frozen=True)
 class Route:
     """A pattern and the script that gets its requests; None: no worker at all."""
@@ -51,7 +54,7 @@ async def create(access: Access, zone_id: str, pattern: str, script: str, *, fai
 
 async def delete(access: Access, zone_id: str, route_id: str) -> bool:
     """Delete a route. False: it was gone."""
-    return await access.delete(f"{_path(zone_id)}/{route_id}")
+    return await access.delete(f"{_path(zone_id)}/{route_id}", _GONE)
 
 
 def _path(zone_id: str) -> str:

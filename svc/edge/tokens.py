@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr  # noqa: TC002  # read at run time, by a model
 
 from svc.edge.answers import Id, Moment, Shape
-from svc.errors import ServiceError
+from svc.errors import EdgeUnavailable, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.edge.access import Access
+
+_NOT_FOUND = 404
 
 _ACCOUNT = "com.cloudflare.api.account"
 _ZONE = "com.cloudflare.api.account.zone"
@@ -132,12 +134,8 @@ async def verify(access: Access) -> TokenStatus:
 
 
 async def permission_groups(access: Access) -> list[PermissionGroup]:
-    """The platform's rights. One page of 1,000 holds them all today; one that is not in it is asked for by name."""
-    path = f"{access.account_path}/tokens/permission_groups"
-    found = await access.collect(_Group, path, {"per_page": 1_000})
-    for right in WORKING_RIGHTS:
-        if not any(right.fits(group.name, group.scopes) for group in found):
-            found += await access.collect(_Group, path, {"per_page": 1_000, "name": right.name})
+    """The platform's rights; it gives them all at once."""
+    found = await access.get(list[_Group], f"{access.account_path}/tokens/permission_groups")
     return [PermissionGroup(group.id, group.name, group.scopes) for group in found]
 
 
@@ -208,7 +206,13 @@ async def list_all(access: Access) -> list[Token]:
 
 async def delete(access: Access, token_id: str) -> bool:
     """Delete a token, also the asking one itself. False: it was gone."""
-    return await access.delete(f"{access.account_path}/tokens/{token_id}")
+    try:
+        return await access.delete(f"{access.account_path}/tokens/{token_id}", frozenset())
+    except EdgeUnavailable as error:
+        # No code for a token that is gone is documented: the list tells.
+        if error.remote_status != _NOT_FOUND or token_id in {token.id for token in await list_all(access)}:
+            raise
+        return False
 
 
 def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:

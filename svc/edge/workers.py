@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
 
 
+_GONE = frozenset({10007, 10090})  # platform docs: Workers error codes; the worker, the service does not exist
+
+
 @dataclass(frozen=True)
 class Binding:
     """What the script finds in its `env` under `name`. What it holds may be a secret: its repr does not show it."""
@@ -103,7 +106,7 @@ async def get_script(access: Access, name: str) -> Script | None:
 
 async def text_bindings(access: Access, name: str) -> dict[str, str]:
     """The plain texts that the script finds in its `env`, by name; none for a script that is not there."""
-    found = await access.find(_Settings, f"{_path(access, name)}/settings")
+    found = await access.find(_Settings, f"{_path(access, name)}/settings", _GONE)
     return {one.name: one.text for one in found.bindings if one.type == "plain_text"} if found else {}
 
 
@@ -145,4 +148,4 @@ async def disable_subdomain(access: Access, name: str) -> None:
 
 async def delete_script(access: Access, name: str) -> bool:
     """Delete the script, its cron with it. False: it was gone."""
-    return await access.delete(_path(access, name))
+    return await access.delete(_path(access, name), _GONE)

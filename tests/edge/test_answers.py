@@ -25,7 +25,7 @@ from svc.edge.answers import (
     read,
     seconds,
 )
-from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
+from svc.errors import EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 
 def refusal(code: int, message: str = "no") -> bytes:
@@ -45,7 +45,6 @@ def refusal(code: int, message: str = "no") -> bytes:
         (400, 10040, "name_taken", "never"),
         (409, 10020, "route_conflict", "never"),
         (400, 7500, "cloudflare_error", "never"),
-        (404, 10007, "cloudflare_error", "never"),
         (403, 1234, "cloudflare_error", "never"),
         (200, 1, "cloudflare_error", "never"),
     ],
@@ -56,6 +55,18 @@ def test_a_refusal_has_the_services_own_code(status: int, edge_code: int, code: 
     assert isinstance(failed.error, EdgeRefused)
     assert (failed.error.code, failed.repeat) == (code, repeat)
     assert (failed.error.remote_status, failed.error.remote_code) == (status, edge_code)
+
+
+@pytest.mark.parametrize("body", [refusal(7003), refusal(7000), refusal(10007), b"<html>not here</html>"])
+def test_only_the_products_own_code_says_that_something_is_not_there(body: bytes) -> None:
+    failed = read(HttpAnswer(404, body), repeatable=True, gone=frozenset({7404}))
+    assert isinstance(failed, Failed)
+    assert type(failed.error) is EdgeUnavailable
+    assert (failed.repeat, failed.error.remote_status) == ("always", 404)
+    absent = read(HttpAnswer(404, refusal(7404)), repeatable=True, gone=frozenset({7404}))
+    assert isinstance(absent, Failed)
+    assert type(absent.error) is EdgeGone
+    assert absent.repeat == "never"
 
 
 @pytest.mark.parametrize("status", [408, 500, 502, 504, 522])
@@ -107,7 +118,17 @@ def test_a_concurrent_change_did_nothing_and_can_be_repeated() -> None:
     assert failed.repeat == "always"
 
 
-@pytest.mark.parametrize("text", ["D1 DB is overloaded. Too many requests queued.", "binding DB failed to generate"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "D1 DB is overloaded. Too many requests queued.",
+        "binding DB failed to generate",
+        "Cannot resolve D1 DB due to transient issue on remote node.",
+        "Can't read from request stream because client disconnected.",
+        "D1 DB's isolate exceeded its memory limit and was reset.",
+        "D1 DB exceeded its CPU time limit and was reset.",
+    ],
+)
 def test_some_refusals_are_transient(text: str) -> None:
     failed = read(HttpAnswer(400, refusal(10021, text)), repeatable=True)
     assert isinstance(failed, Failed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -95,6 +95,35 @@ async def test_a_deletion_whose_answer_was_lost_is_repeated(access: Access, emul
     assert await d1.delete(access, database.id) is False  # the second try found it gone
     assert len(await calls()) == 2
     assert await d1.get(access, database.id) is None
+
+
+@pytest.mark.parametrize("fault", [{"kind": "refuse", "code": 7003}, {"kind": "html"}])
+async def test_a_404_that_is_not_the_products_own_word_says_nothing(
+    access: Access, emulator: Emulator, fault: dict[str, Any]
+) -> None:
+    database = await d1.create(access, "svc-edge")
+    path = f"{access.account_path}/d1/database/{database.id}"
+    await emulator.fault(path=path, status=404, times=1, **fault)
+    assert await d1.get(access, database.id) == database
+    await emulator.fault(path=path, status=404, times=None, **fault)
+    for asked in (d1.get, d1.delete):
+        with pytest.raises(EdgeUnavailable):
+            await asked(access, database.id)
+    await emulator.clear_faults()
+    assert await d1.get(access, database.id) == database
+
+
+async def test_a_token_is_gone_when_the_list_does_not_have_it(
+    bootstrap: Access, emulator: Emulator, customer: Customer
+) -> None:
+    token_id, _ = await emulator.create_token(customer.account_id)
+    path = f"{bootstrap.account_path}/tokens/{token_id}"
+    await emulator.fault("refuse", path, method="DELETE", status=404, code=4711, times=4)
+    with pytest.raises(EdgeUnavailable):
+        await tokens.delete(bootstrap, token_id)
+    assert await tokens.delete(bootstrap, token_id) is True
+    await emulator.fault("refuse", path, method="DELETE", status=404, code=4711, times=None)
+    assert await tokens.delete(bootstrap, token_id) is False
 
 
 @pytest.mark.parametrize("kind", LOST)

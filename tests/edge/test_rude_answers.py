@@ -136,15 +136,17 @@ async def test_a_list_that_is_shorter_than_it_says_ends() -> None:
     assert len(asked) == 6
 
 
-async def test_a_list_without_page_data_is_one_page() -> None:
+async def test_an_endpoint_that_ignores_the_page_asked_for_is_read_once_more_at_the_most() -> None:
+    zone = [{"id": "a", "name": "a", "status": "active"}]
+    async with rude([answer(zone, per_page=1), answer(zone, per_page=1)]) as (access, asked):
+        listed, _ = await zones.list_zones(access)
+    assert [each.name for each in listed] == ["a"]
+    assert len(asked) == 2
+
+
+async def test_the_rights_come_all_at_once_whatever_the_page_data_say() -> None:
     groups = [{"id": right.name.replace(" ", "_"), "name": right.name, "scopes": [right.scope]} for right in RIGHTS]
-    async with rude([answer(groups)]) as (access, asked):
+    async with rude([answer(groups, page=1, total_pages=9)]) as (access, asked):
         assert len(await tokens.permission_groups(access)) == len(groups)
     assert len(asked) == 1
-
-
-async def test_a_right_that_the_first_page_lacks_is_asked_for_by_name() -> None:
-    groups = [{"id": right.name.replace(" ", "_"), "name": right.name, "scopes": [right.scope]} for right in RIGHTS]
-    async with rude([answer(groups[1:]), answer(groups[:1])]) as (access, asked):
-        assert len(tokens.policies_for("a" * 32, await tokens.permission_groups(access))) == 2
-    assert "name=Workers+Scripts+Write" in asked[1] or "name=Workers%20Scripts%20Write" in asked[1]
+    assert "per_page" not in asked[0]

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# "Could not route to …, perhaps your object identifier is invalid?": said of an account's id that is none.
+_NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKENS_WRITE = "Account API Tokens Write"
 # A new token may be refused until the platform knows it everywhere: mostly seconds, a minute in field reports.
 SETTLING_S = 60.0
@@ -50,6 +52,10 @@ async def check(bootstrap: Access) -> tuple[TokenStatus, str]:
     try:
         own = await tokens.verify(bootstrap)
     except EdgeRefused as error:
+        raise ServiceError("invalid_bootstrap", details=error.details) from None
+    except EdgeUnavailable as error:
+        if error.remote_code not in _NO_SUCH_ACCOUNT:
+            raise
         raise ServiceError("invalid_bootstrap", details=error.details) from None
     if own.status != "active":
         raise ServiceError("invalid_bootstrap", f"The bootstrap token is {own.status}.")
