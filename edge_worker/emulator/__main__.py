@@ -38,6 +38,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--run-crons", action="store_true", help="fire schedules each minute, not only by control")
     parser.add_argument("--token-delay-ms", type=int, default=200, help="how long a new token is refused")
     parser.add_argument("--slow-one-in", type=int, default=50, help="one API answer in so many is slow (0: none)")
+    parser.add_argument("--refuse-one-in", type=int, default=200, help="one call in so many is refused, 403 (0: none)")
     parser.add_argument("--slow-ms", type=int, default=150, help="by how much")
     return parser.parse_args()
 
@@ -88,7 +89,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
         ):
             platform = Platform(
                 world, runtime, Faults(), edge_url, real_now,
-                options.token_delay_ms, options.slow_one_in, options.slow_ms, logs=logs,
+                options.token_delay_ms, options.slow_one_in, options.slow_ms, options.refuse_one_in, logs=logs,
             )  # fmt: skip
             app = make_app(platform, pages, changed)
             nursery.start_soon(serve_on, api, app)

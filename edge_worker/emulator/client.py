@@ -152,5 +152,5 @@ class Emulator:
         await self.call("POST", "/settled", {})
 
     async def set_rudeness(self, **rudeness: int) -> None:
-        """Change how rude the API is: `token_delay_ms`, `slow_one_in`, `slow_ms`."""
+        """Change how rude the API is: see control.RudenessCall."""
         await self.call("POST", "/rudeness", rudeness)

@@ -289,11 +289,14 @@ async def settled() -> Response:
 
 
 class RudenessCall(Body):
-    """How rude the API is: a new token's delay; one answer in so many takes `slow_ms` longer (0: none does)."""
+    """How rude the API is: a new token's delay; one answer in so many takes `slow_ms` longer, one call in so many is
+    refused (0: none is).
+    """
 
     token_delay_ms: int | None = None
     slow_one_in: int | None = None
     slow_ms: int | None = None
+    refuse_one_in: int | None = None
 
 
 @routes.post("/rudeness")
@@ -302,4 +305,4 @@ async def set_rudeness() -> Response:
     call, here = await read(RudenessCall), platform()
     for name, value in call.model_dump(exclude_none=True).items():
         setattr(here, name, value)
-    return as_json({"token_delay_ms": here.token_delay_ms, "slow_one_in": here.slow_one_in, "slow_ms": here.slow_ms})
+    return as_json({name: getattr(here, name) for name in RudenessCall.model_fields})

@@ -29,6 +29,7 @@ class Platform:
     token_delay_ms: int  # how long a new value is refused, as if it had not spread yet
     slow_one_in: int  # one answer in this number is slow; 0: none
     slow_ms: int  # by how much
+    refuse_one_in: int  # one call in this number is refused as if its token were no good; 0: none
     requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value
     egress: list[dict[str, Any]] = field(default_factory=list)  # the workers' own fetches
     cron_runs: list[dict[str, Any]] = field(default_factory=list)

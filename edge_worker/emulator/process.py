@@ -31,6 +31,7 @@ async def open_emulator(
     run_crons: bool = False,
     token_delay_ms: int = 200,
     slow_one_in: int = 50,
+    refuse_one_in: int = 200,
 ) -> AsyncIterator[Emulator]:
     """Run an emulator as a process until the block ends. What it and its workers print goes to our stderr.
 
@@ -38,6 +39,7 @@ async def open_emulator(
     """
     command = [sys.executable, "-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]
     command += [f"--token-delay-ms={token_delay_ms}", f"--slow-one-in={slow_one_in}"]
+    command += [f"--refuse-one-in={refuse_one_in}"]
     if run_crons:
         command.append("--run-crons")
     if state_dir is not None:

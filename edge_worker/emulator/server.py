@@ -18,9 +18,9 @@ from werkzeug.exceptions import HTTPException
 
 from edge_worker.emulator import control, customers
 from edge_worker.emulator.api import analytics, databases, routes, script_settings, scripts, tokens, zones
-from edge_worker.emulator.api.access import token_id_of
+from edge_worker.emulator.api.access import refused, token_id_of
 from edge_worker.emulator.api.wire import ApiError, envelope, no_route
-from edge_worker.emulator.faults import API_KINDS
+from edge_worker.emulator.faults import API_KINDS, Fault
 
 if TYPE_CHECKING:
     import socket
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from quart import Response
 
-    from edge_worker.emulator.faults import Fault
     from edge_worker.emulator.platform import Platform
 
 API = "/client/v4"
@@ -50,7 +49,7 @@ def make_app(platform: Platform, pages: Pages, changed: Callable[[], None]) -> F
     app.register_blueprint(control.edge_side)
 
     @app.errorhandler(ApiError)
-    async def refused(error: ApiError) -> Response:
+    async def api_error(error: ApiError) -> Response:
         return error.response()
 
     @app.errorhandler(HTTPException)
@@ -115,7 +114,7 @@ class FaultInjector:
         platform.note_request(note)
         if platform.slow_one_in and self._dice.randrange(platform.slow_one_in) == 0:
             await trio.sleep(platform.slow_ms / 1000)
-        fault = platform.faults.match(API_KINDS, scope["method"], path, scope["path"])
+        fault = platform.faults.match(API_KINDS, scope["method"], path, scope["path"]) or self._stray_refusal(path)
         note["fault"] = fault.kind if fault else None
 
         async def watched(message: Any) -> None:
@@ -132,6 +131,14 @@ class FaultInjector:
         await self._app(scope, receive, watched)
         if fault is not None and fault.kind == "drop_after":
             await CONNECTION.get().aclose()
+
+    def _stray_refusal(self, path: str) -> Fault | None:
+        """Refuse a good token now and then, as the platform does."""
+        one_in = self._platform.refuse_one_in
+        if not one_in or self._dice.randrange(one_in):
+            return None
+        error = refused(path)
+        return Fault(kind="refuse", status=error.status, code=error.code, message=error.message)
 
     async def _fail(self, fault: Fault, send: Callable[[Any], Awaitable[None]]) -> None:
         """Answer in the API's place, having done nothing."""

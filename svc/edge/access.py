@@ -92,7 +92,7 @@ class Access:
     def settling(self, seconds: float) -> Access:
         """The same access with a token that was just made: for `seconds`, 401 and 403 are tried again.
 
-        (For a settled one a few times only, see answers.CREDENTIAL_REPEATS.) A new token takes up to about a minute to
+        (For a settled one a few times only, see answers.CREDENTIAL_WAITS.) A new token takes up to about a minute to
         work everywhere (platform field reports).
         """
         return Access(self._client, self._bearer, trio.current_time() + seconds)

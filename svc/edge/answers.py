@@ -21,17 +21,20 @@ MESSAGE_CHARS = 500  # of the platform's text, kept in an error
 
 LONGEST_WAIT_S = 4.0
 LONGEST_SETTLING_WAIT_S = 15.0
-# A refused credential is asked about again this often before it is believed: the platform refuses good tokens now and
-# then (10000 and 7403 in its users' reports), and our users would be told that theirs is broken.
-CREDENTIAL_REPEATS = 3
+# A refused credential is asked about again before it is believed, after 1, 4 and 10 s with the usual first wait: the
+# platform refuses good tokens now and then (10000 and 7403 in its users' reports), and our users would be told that
+# theirs is broken. In multiples of the first wait.
+CREDENTIAL_WAITS = (4, 16, 40)
 # The platform blocks a token for five minutes once it went over its limit; only a short block is waited out here.
 LONGEST_THROTTLE_S = 5.0
 
 # platform docs: Workers error codes; the codes 7502 and 7404 are those that wrangler maps for D1.
 _REFUSALS: dict[int, Code] = {7502: "name_taken", 10040: "name_taken", 10020: "route_conflict", 10072: "cron_limit"}
-# HTTP 403: a dead token and a missing right alike. 7403 is D1's own code for it; both also come for no reason at all.
-_AUTHENTICATION = frozenset({10000, 7403})
 _DEAD_TOKEN = frozenset({1000, 9109})
+# HTTP 403 is a refused credential, for a dead token, a missing right and no reason at all alike; each product has its
+# own code for it (10000, 7403, 10023 …), so it is these that are something else: a token's policies that cannot be
+# granted, an account without a workers.dev name.
+_FORBIDDEN_FOR_ANOTHER_REASON = frozenset({1001, 10063})
 _CONCURRENT_CHANGE = 10035  # platform docs: wait and retry
 # Texts of transient failures, whatever status they come with (platform docs: D1 "debug", Workers 10021).
 _TRANSIENT_TEXTS = (
@@ -165,7 +168,11 @@ class Retry:
         """
         if failed.repeat == "credential":
             wait_s = min(self.first_wait_s * 2.0**self.refusals, LONGEST_SETTLING_WAIT_S)
-            return wait_s if self.refusals < CREDENTIAL_REPEATS or wait_s <= settling_s else None
+            if wait_s <= settling_s:
+                return wait_s
+            return (
+                self.first_wait_s * CREDENTIAL_WAITS[self.refusals] if self.refusals < len(CREDENTIAL_WAITS) else None
+            )
         may_repeat = failed.repeat == "always" or (failed.repeat == "repeatable" and repeatable)
         if not may_repeat or self.failures >= self.most:
             return None
@@ -294,7 +301,7 @@ def _refusal(status: int, first: _Error, *, repeatable: bool) -> Failed:
     repeat: Repeat = "never"
     if status == _HTTP_UNAUTHORIZED or first.code in _DEAD_TOKEN:
         code, repeat = "revoked", "credential"
-    elif status == _HTTP_FORBIDDEN and first.code in _AUTHENTICATION:
+    elif status == _HTTP_FORBIDDEN and code == "cloudflare_error" and first.code not in _FORBIDDEN_FOR_ANOTHER_REASON:
         code, repeat = "permission_error", "credential"
     return Failed(EdgeRefused(code, message, remote_status=status, remote_code=first.code), repeat)
 

@@ -127,7 +127,7 @@ async def test_a_report_that_is_refused_is_shown_by_the_account_too(service, acc
 
 @pytest.mark.rule("A3", "G8")
 @pytest.mark.parametrize("path", ["*/tokens/verify", "*/tokens", "*/tokens/permission_groups", "*/tokens/*"])
-@pytest.mark.parametrize(("status", "code"), [(403, 10000), (401, 1000), (400, 1234), (500, 1)])
+@pytest.mark.parametrize(("status", "code"), [(403, 10000), (401, 1000), (400, 1234), (404, 7003), (500, 1)])
 async def test_no_refusal_of_a_connect_is_a_failure_of_the_service(service, path, status, code):
     await service.emulator.fault("refuse", path, times=None, status=status, code=code)
     answer = await service.connect()

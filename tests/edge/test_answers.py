@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from svc.edge.answers import (
-    CREDENTIAL_REPEATS,
+    CREDENTIAL_WAITS,
     LONGEST_SETTLING_WAIT_S,
     LONGEST_THROTTLE_S,
     LONGEST_WAIT_S,
@@ -25,6 +25,7 @@ from svc.edge.answers import (
     read,
     seconds,
 )
+from svc.edge.client import FIRST_WAIT_S
 from svc.errors import EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 
@@ -45,7 +46,12 @@ def refusal(code: int, message: str = "no") -> bytes:
         (400, 10040, "name_taken", "never"),
         (409, 10020, "route_conflict", "never"),
         (400, 7500, "cloudflare_error", "never"),
-        (403, 1234, "cloudflare_error", "never"),
+        (403, 10023, "permission_error", "credential"),
+        (403, 1234, "permission_error", "credential"),
+        (403, 0, "permission_error", "credential"),
+        (403, 1001, "cloudflare_error", "never"),
+        (403, 10063, "cloudflare_error", "never"),
+        (403, 10072, "cron_limit", "never"),
         (200, 1, "cloudflare_error", "never"),
     ],
 )
@@ -208,8 +214,8 @@ def waits(retry: Retry, failure: Failed, *, repeatable: bool = True, settling_s:
         ("repeatable", False, 0),
         ("never", True, 0),
         ("never", False, 0),
-        ("credential", True, CREDENTIAL_REPEATS),
-        ("credential", False, CREDENTIAL_REPEATS),
+        ("credential", True, len(CREDENTIAL_WAITS)),
+        ("credential", False, len(CREDENTIAL_WAITS)),
     ],
 )
 def test_what_failed_and_whether_it_can_be_repeated_decide_about_another_try(
@@ -230,6 +236,10 @@ def test_the_platforms_own_wait_is_kept_exactly_or_not_at_all() -> None:
     assert waits(Retry(2, 0.25), failed("always", LONGEST_THROTTLE_S + 1)) == []
 
 
+def test_a_refused_credential_is_asked_about_for_a_quarter_of_a_minute() -> None:
+    assert waits(Retry(3, FIRST_WAIT_S), failed("credential")) == [1, 4, 10]
+
+
 def test_a_new_token_is_tried_for_as_long_as_it_settles() -> None:
     tried = waits(Retry(3, 0.25), failed("credential"), settling_s=60)
     assert tried == [0.25, 0.5, 1, 2, 4, 8, LONGEST_SETTLING_WAIT_S, LONGEST_SETTLING_WAIT_S]
@@ -237,8 +247,8 @@ def test_a_new_token_is_tried_for_as_long_as_it_settles() -> None:
 
 
 def test_failures_and_refusals_of_one_call_are_counted_apart() -> None:
-    retry = Retry(1, 0.25).counted(failed("credential")).counted(failed("credential"))
+    retry = Retry(1, 0.25).counted(failed("credential"))
     assert retry.wait_s(failed("always"), repeatable=True, settling_s=0, jitter=1) == 0.25
     retry = retry.counted(failed("always"))
     assert retry.wait_s(failed("always"), repeatable=True, settling_s=0, jitter=1) is None
-    assert retry.wait_s(failed("credential"), repeatable=True, settling_s=0, jitter=1) == 1
+    assert retry.wait_s(failed("credential"), repeatable=True, settling_s=0, jitter=1) == 4

@@ -233,7 +233,9 @@ async def test_a_refusal_that_cannot_be_judged_accuses_nobody(
 
 
 @pytest.mark.rule("A20")
-@pytest.mark.parametrize(("status", "code"), [(403, 10000), (403, 7403), (401, 1000), (403, 9109)])
+@pytest.mark.parametrize(
+    ("status", "code"), [(403, 10000), (403, 7403), (403, 10023), (403, 1234), (401, 1000), (403, 9109)]
+)
 async def test_a_stray_refusal_of_the_token_is_asked_about_again_before_it_is_believed(
     access: Access, emulator: Emulator, calls: Calls, status: int, code: int
 ) -> None:

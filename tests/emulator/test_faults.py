@@ -33,6 +33,17 @@ async def test_a_dropped_call_is_done_or_not(emulator: Emulator, api: Api, kind:
     assert [(entry["method"], entry["fault"]) for entry in logged] == [("POST", kind)]
 
 
+async def test_a_good_token_is_refused_now_and_then(emulator: Emulator, api: Api) -> None:
+    await emulator.set_rudeness(refuse_one_in=4)
+    refusals = set()
+    for path in (api.account, f"{api.account}/d1/database", f"{api.account}/tokens/verify"):
+        answers = [await api.call("GET", path) for _ in range(40)]
+        refused = [(answer.status_code, answer.json()["errors"][0]["code"]) for answer in answers if answer.is_error]
+        assert 0 < len(refused) < 40
+        refusals |= set(refused)
+    assert refusals == {(403, 10000), (403, 7403)}
+
+
 async def test_a_call_whose_caller_has_left_is_carried_out_whole(emulator: Emulator, api: Api) -> None:
     await emulator.fault("slow", "*/d1/database", method="POST", delay_s=0.2)
     async with trio.open_nursery() as nursery:

@@ -22,8 +22,18 @@ if TYPE_CHECKING:
 HEX_ID = re.compile(r"[0-9a-f]{32}")
 
 
-def _refused() -> ApiError:
+def refused(path: str) -> ApiError:
+    """Return the refusal of a credential, as the product behind the path words it (the path after /client/v4)."""
+    if re.match(r"/accounts/[^/]*/d1/", path):
+        message = "The given account is not valid or is not authorized to access this service"
+        return ApiError(403, 7403, message)
+    if re.match(r"/accounts/[^/]*/tokens(/(?!verify$)|$)", path):
+        return ApiError(403, 9109, "Unauthorized to access requested resource")
     return ApiError(403, 10000, "Authentication error")
+
+
+def _refused() -> ApiError:
+    return refused(request.path.removeprefix("/client/v4"))
 
 
 def bearer() -> str:
@@ -72,7 +82,7 @@ def usable(token: Token) -> bool:
 
 
 def identify() -> tuple[Account, Token]:
-    """Return the usable token of this request, and its account. Raises ApiError 403/10000."""
+    """Return the usable token of this request, and its account. Raises ApiError 403."""
     found = find_token(platform().world, bearer())
     if found is None or not usable(found[1]):
         raise _refused()
