@@ -64,6 +64,7 @@ Code = Literal[
     "busy",
     # kept
     "revoked",
+    "token_refused",
     "permission_error",
     "resource_drift",
     "credentials_missing",
@@ -201,6 +202,11 @@ CATALOGUE: dict[Code, Meaning] = {
     "not_configured": Meaning(503, "The operator has not configured this part of the service.", "Ask the operator."),
     "busy": Meaning(503, "The service cannot take this now; Retry-After says when to come back."),
     "revoked": _not_ready("The working token is gone, disabled or expired.", _RENEW),
+    "token_refused": _not_ready(
+        "The edge platform refuses the working token.",
+        "Wait: the service asks again every ten minutes, and goes on by itself once the token is accepted. If the token"
+        " was deleted, renew it with a new bootstrap token; after an hour of refusals the account is `revoked`.",
+    ),
     "permission_error": _not_ready(
         "The working token lacks a right that it was made with.",
         "Give the token its rights back in the edge platform's dashboard, or renew it with a new bootstrap token.",
@@ -362,7 +368,7 @@ class EdgeError(ServiceError):
 
 class EdgeRefused(EdgeError):
     """The platform said no and will say no again. `code` names the refusal where the service knows it:
-    permission_error, revoked, name_taken, cron_limit, route_conflict, cloudflare_error…"""
+    permission_error, token_refused, revoked, name_taken, cron_limit, route_conflict, cloudflare_error…"""
 
 
 class EdgeGone(EdgeRefused):

@@ -125,6 +125,8 @@ class Account:
     token_name: str | None
     token_expires_at: int | None
     sealed_token: bytes | None = field(repr=False)
+    token_refused_at: int | None  # since when every check of the token was refused; None: the last one was not
+    token_refusals: int  # checks since then
     error: ErrorNote | None
     warnings: tuple[AccountWarning, ...]  # each stays until its cause is gone
     revoke_tokens: tuple[str, ...]  # names of tokens that may be alive at the platform and are not the account's own

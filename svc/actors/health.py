@@ -28,10 +28,16 @@ log = logging.getLogger(__name__)
 # What a remote refusal makes of an account that serves.
 _STATE_AFTER: dict[str, AccountState] = {
     "permission_error": "permission_error",
+    "token_refused": "permission_error",
     "revoked": "revoked",
     "resource_drift": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
+# The platform also refuses good tokens, in incidents for minutes to hours: only so many checks in a row, over so long,
+# make a token `revoked`. Meanwhile, and while a right is missing, it is looked at more often.
+_REVOKED_AFTER_CHECKS = 3
+_REVOKED_AFTER_MS = 3_600_000
+_REFUSED_CHECK_S = 600.0
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
 
 
@@ -70,6 +76,10 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
     """Look at the token, the script and the database every `health_every_s`; all well heals a broken state."""
     if account.state not in _WATCHED or account.sealed_token is None:
         return math.inf
+    every_s = context.config.timing.health_every_s
+    if account.state == "permission_error":
+        every_s = min(every_s, _REFUSED_CHECK_S)
+    timers.health_at = min(timers.health_at, trio.current_time() + every_s)
     if trio.current_time() < timers.health_at:
         return timers.health_at
     try:
@@ -78,11 +88,31 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
         log.info("health not known", extra={"account": account.id, "why": error.message})
     else:
         if trouble is not None:
-            await note_refusal(context, account, trouble)
+            await _show(context, account, await _believed(context, account, trouble))
         elif account.state not in SERVING:
             await context.store.run(accounts.move(account.id, (account.state,), "ready", None))
-    timers.health_at = trio.current_time() + context.config.timing.health_every_s
+    timers.health_at = trio.current_time() + every_s
     return timers.health_at
+
+
+async def _believed(context: Context, account: Account, trouble: ServiceError) -> ServiceError:
+    """The trouble, or `revoked` where the token was refused at several checks for long enough."""
+    if trouble.code != "token_refused":
+        return trouble
+    refused_at, checks = await context.store.run(accounts.token_refused(account.id, context.clock()))
+    if checks < _REVOKED_AFTER_CHECKS or context.clock() - refused_at < _REVOKED_AFTER_MS:
+        return trouble
+    return EdgeRefused("revoked", "The edge platform has refused the working token for more than an hour.")
+
+
+async def _show(context: Context, account: Account, trouble: ServiceError) -> None:
+    """Let the account show what the check found, whatever it showed before."""
+    state = _STATE_AFTER.get(trouble.code)
+    if state is None:
+        await note_refusal(context, account, trouble)
+    elif (account.state, account.error) != (state, trouble.note()):
+        log.warning("not well", extra={"account": account.id, "code": trouble.code})
+        await context.store.run(accounts.move(account.id, (account.state,), state, trouble.note()))
 
 
 async def _trouble(context: Context, account: Account) -> ServiceError | None:
@@ -91,6 +121,8 @@ async def _trouble(context: Context, account: Account) -> ServiceError | None:
     try:
         access = context.access(account)
         status = await tokens.verify(access)
+        if account.token_refused_at is not None:
+            await context.store.run(accounts.token_accepted(account.id))
         if status.status != "active":
             return EdgeRefused("revoked", f"The working token is {status.status}.")
         script = await workers.get_script(access, SCRIPT_NAME)

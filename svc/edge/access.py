@@ -186,7 +186,7 @@ class Access:
         outcome = await self._try(shape, exchange)
         if not isinstance(outcome, Failed):
             return outcome
-        if outcome.error.code in ("permission_error", "revoked"):
+        if outcome.error.code in ("permission_error", "token_refused"):
             raise await self._judged(outcome.error, exchange)
         raise outcome.error
 
@@ -194,15 +194,17 @@ class Access:
         """What a refused credential means: the platform's codes do not tell, the token's own check does.
 
         403/10000 comes for a dead token and for a missing right alike; 403/9109 also for a zone that is not there.
+        `revoked` is what the platform says of a token that it knows; one that it refuses, `token_refused`, may be gone
+        or as good as ever.
         """
         verify_path = f"{self.account_path}/tokens/verify"
         if exchange.path == verify_path:
-            return _refused("revoked", refused)
+            return _refused("token_refused", refused)
         own = await self._try(_TokenStatus, Exchange("GET", verify_path))
         if not isinstance(own, Failed):
             return _refused("permission_error" if own[1].status == "active" else "revoked", refused)
         # A check that failed for another reason leaves it open: nobody may conclude anything about the token.
-        return _refused("revoked", refused) if isinstance(own.error, EdgeRefused) else own.error
+        return _refused("token_refused", refused) if isinstance(own.error, EdgeRefused) else own.error
 
     async def _try(self, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
         """Try until it works or there is no use in another try."""

@@ -300,7 +300,7 @@ def _refusal(status: int, first: _Error, *, repeatable: bool) -> Failed:
     code: Code = _REFUSALS.get(first.code, "cloudflare_error")
     repeat: Repeat = "never"
     if status == _HTTP_UNAUTHORIZED or first.code in _DEAD_TOKEN:
-        code, repeat = "revoked", "credential"
+        code, repeat = "token_refused", "credential"
     elif status == _HTTP_FORBIDDEN and code == "cloudflare_error" and first.code not in _FORBIDDEN_FOR_ANOTHER_REASON:
         code, repeat = "permission_error", "credential"
     return Failed(EdgeRefused(code, message, remote_status=status, remote_code=first.code), repeat)

@@ -62,7 +62,7 @@ class Edge:
         """One try; its outcome is returned, also a failure."""
         secret = bearer.token.get_secret_value()
         if not _TOKEN.fullmatch(secret):
-            return Failed(EdgeRefused("revoked", "This is not a valid token."), "never")
+            return Failed(EdgeRefused("token_refused", "This is not a valid token."), "never")
         answer = await self._answer(bearer, exchange)
         if isinstance(answer, Failed):
             return answer

@@ -113,6 +113,22 @@ def move(account_id: str, from_states: Sequence[AccountState], to: AccountState,
     return bool(rows)
 
 
+def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
+    """One more check of the working token was refused. Returns since when (epoch ms), and how many in a row."""
+    rows = yield sql(
+        "update accounts set token_refused_at = coalesce(token_refused_at, $2), token_refusals = token_refusals + 1"
+        " where id = $1 returning token_refused_at, token_refusals",
+        account_id,
+        now,
+    )
+    return (rows[0]["token_refused_at"], rows[0]["token_refusals"]) if rows else (now, 0)
+
+
+def token_accepted(account_id: str) -> Tx[None]:
+    """The platform knows the working token again."""
+    yield sql("update accounts set token_refused_at = null, token_refusals = 0 where id = $1", account_id)
+
+
 def note_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
     """Show on the account that the service fails on it; another error, which is still true, stays."""
     yield sql(
@@ -223,6 +239,8 @@ def _account(row: Row, host: Row | None) -> Account:
         token_name=row["token_name"],
         token_expires_at=row["token_expires_at"],
         sealed_token=row["sealed_token"],
+        token_refused_at=row["token_refused_at"],
+        token_refusals=row["token_refusals"],
         error=note_from_json(row["error"]),
         warnings=tuple(from_json(row["warnings"])),
         revoke_tokens=tuple(from_json(row["revoke_tokens"])),

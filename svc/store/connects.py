@@ -115,7 +115,8 @@ def finish_connect(
         warnings.append("orphan_not_deleted")
     yield sql(
         "update accounts set token_id = $2, token_name = $3, token_expires_at = $4, sealed_token = $5, error = null,"
-        " warnings = $6, revoke_tokens = $7, bootstrap_expires_at = $8 where id = $1",
+        " token_refused_at = null, token_refusals = 0, warnings = $6, revoke_tokens = $7, bootstrap_expires_at = $8"
+        " where id = $1",
         account_id,
         token_id,
         token_name,

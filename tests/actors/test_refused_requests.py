@@ -35,10 +35,10 @@ async def test_a_token_that_is_gone_is_shown_by_the_account_and_said_to_the_requ
     await service.as_platform("DELETE", f"/accounts/{service.customer.account_id}/tokens/{token_id}", hand)
     answer = await service.call(*requests(account_id, zone)[number])
     assert (answer.status, answer.code) == (409, "account_not_ready")
-    assert answer.body["error"]["details"]["reason"] == "revoked"
+    assert answer.body["error"]["details"]["reason"] == "token_refused"
     assert answer.body["error"]["details"]["remedy"]
     shown = await service.shown()
-    assert (shown["state"], shown["error"]["code"]) == ("revoked", "revoked")
+    assert (shown["state"], shown["error"]["code"]) == ("permission_error", "token_refused")
 
 
 @pytest.mark.rule("A20", "G8")

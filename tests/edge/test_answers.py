@@ -38,9 +38,9 @@ def refusal(code: int, message: str = "no") -> bytes:
     [
         (403, 10000, "permission_error", "credential"),
         (403, 7403, "permission_error", "credential"),
-        (401, 1000, "revoked", "credential"),
-        (403, 9109, "revoked", "credential"),
-        (401, 10000, "revoked", "credential"),
+        (401, 1000, "token_refused", "credential"),
+        (403, 9109, "token_refused", "credential"),
+        (401, 10000, "token_refused", "credential"),
         (400, 10072, "cron_limit", "never"),
         (409, 7502, "name_taken", "never"),
         (400, 10040, "name_taken", "never"),

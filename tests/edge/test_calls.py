@@ -202,7 +202,7 @@ async def test_a_missing_right_is_a_permission_error(edge: Edge, emulator: Emula
 
 
 @pytest.mark.rule("A20")
-async def test_a_dead_token_is_revoked_not_a_permission_error(
+async def test_a_dead_token_is_refused_which_is_no_permission_error(
     edge: Edge, emulator: Emulator, customer: Customer, bootstrap: Access
 ) -> None:
     token_id, value = await emulator.create_token(customer.account_id, rights=["Workers Scripts Write"])
@@ -211,7 +211,7 @@ async def test_a_dead_token_is_revoked_not_a_permission_error(
     assert await tokens.delete(bootstrap, token_id)
     with pytest.raises(EdgeRefused) as caught:
         await workers.get_script(access, "svc-edge")
-    assert caught.value.code == "revoked"
+    assert caught.value.code == "token_refused"
 
 
 @pytest.mark.rule("A25")
@@ -342,7 +342,7 @@ async def test_no_token_shows_anywhere(
 async def test_what_is_no_token_is_never_sent(edge: Edge, customer: Customer, calls: Calls, pasted: str) -> None:
     with pytest.raises(EdgeRefused) as caught:
         await tokens.verify(edge.access(customer.account_id, pasted))
-    assert caught.value.code == "revoked"
+    assert caught.value.code == "token_refused"
     assert not pasted or pasted not in str(caught.value)
     assert await calls() == []
 

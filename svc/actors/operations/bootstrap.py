@@ -141,7 +141,7 @@ async def delete(context: Context, bootstrap: Access, bootstrap_id: str, account
     try:
         await tokens.delete(bootstrap, bootstrap_id)
     except (EdgeRefused, EdgeUnavailable) as error:
-        if error.code != "revoked":  # the code for a token that is gone: an earlier try's answer was lost
+        if error.code != "token_refused":  # what is said of a token that is gone: an earlier try's answer was lost
             log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
             return
     await context.store.run(connects.bootstrap_gone(account.id))

@@ -93,6 +93,9 @@ create table accounts (
     token_name TEXT,
     token_expires_at INT,
     sealed_token BYTES,
+    -- Since when, and at how many checks, the platform has refused the token; null and 0 once it accepts it.
+    token_refused_at INT,
+    token_refusals INT not null default 0,
     error TEXT,
     -- What needs a hand though the account works: JSON lists of names of warnings, and of tokens at the platform that
     -- may be alive and that only the customer can revoke.
