@@ -100,6 +100,8 @@ class EdgeConfig(_Section):
     api_base_url: HttpUrl = "https://api.cloudflare.com/client/v4"
     timeout_s: Seconds = 15
     connect_s: Seconds = 30
+    settling_s: Seconds = 60
+    settling_in_connect_s: Seconds = 10
     report_read_s: Seconds = 5
     concurrency: Number = 16
     concurrency_per_user: Number = 6

@@ -25,7 +25,7 @@ Running = tuple[dict[str, str], int]
 def emulator_process(state: Path) -> Iterator[Running]:
     """A polite emulator: nothing but what a test asks for."""
     command = [sys.executable, "-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0", f"--state={state}"]
-    command += ["--token-delay-ms=0", "--slow-one-in=0", "--refuse-one-in=0"]
+    command += ["--token-delay-ms=0", "--token-spread-ms=0", "--slow-one-in=0", "--refuse-one-in=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline()), process.pid
@@ -34,10 +34,11 @@ def emulator_process(state: Path) -> Iterator[Running]:
 
 @asynccontextmanager
 async def fresh(running: Running) -> AsyncIterator[Emulator]:
-    """The emulator's control, without faults and with an empty log."""
+    """The emulator's control, polite, without faults and with an empty log."""
     ready, pid = running
     async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
         emulator = Emulator(ready, client, pid)
         await emulator.clear_faults()
+        await emulator.set_rudeness(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
         await emulator.forget_requests()
         yield emulator

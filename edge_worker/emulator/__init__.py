@@ -14,6 +14,7 @@ Rude by default, as far as that harms no right client:
 
     what it does                                              default   knob
     a new or rolled token is refused until it has spread       200 ms   --token-delay-ms, `token_delay_ms`
+    … and then by fewer and fewer of its calls                 2 s      --token-spread-ms, `token_spread_ms`
     one answer of the API in so many is slow                   1 in 50  --slow-one-in, `slow_one_in` (0: none)
     … by how much                                              150 ms   --slow-ms, `slow_ms`
     one call in so many is refused, though its token is good   1 in 200 --refuse-one-in, `refuse_one_in` (0: none)
@@ -23,7 +24,7 @@ Rude by default, as far as that harms no right client:
     a customer has the limits of the free plan                 free     `plan`, `limits` of the account
 
 The knobs in backquotes are control's: POST /_control/rudeness while it runs; the last one of POST /_control/accounts.
-What is slow or refused is drawn with a fixed seed. Tests that measure something else start it with all three off.
+What is slow or refused is drawn with a fixed seed. Tests that measure something else start it with all of these off.
 
 Rude on demand (POST /_control/faults): the n-th call that fits is refused, throttled, slowed, answered with a page of
 HTML, or its connection is closed before the call is carried out or after. The same for a worker's own fetches and for

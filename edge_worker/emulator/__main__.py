@@ -37,6 +37,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--state", type=Path, help="folder that keeps everything over a restart")
     parser.add_argument("--run-crons", action="store_true", help="fire schedules each minute, not only by control")
     parser.add_argument("--token-delay-ms", type=int, default=200, help="how long a new token is refused")
+    parser.add_argument("--token-spread-ms", type=int, default=2000, help="and then refused by some calls")
     parser.add_argument("--slow-one-in", type=int, default=50, help="one API answer in so many is slow (0: none)")
     parser.add_argument("--refuse-one-in", type=int, default=200, help="one call in so many is refused, 403 (0: none)")
     parser.add_argument("--slow-ms", type=int, default=150, help="by how much")
@@ -89,7 +90,8 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
         ):
             platform = Platform(
                 world, runtime, Faults(), edge_url, real_now,
-                options.token_delay_ms, options.slow_one_in, options.slow_ms, options.refuse_one_in, logs=logs,
+                options.token_delay_ms, options.token_spread_ms, options.slow_one_in, options.slow_ms,
+                options.refuse_one_in, logs=logs,
             )  # fmt: skip
             app = make_app(platform, pages, changed)
             nursery.start_soon(serve_on, api, app)

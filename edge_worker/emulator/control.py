@@ -289,11 +289,12 @@ async def settled() -> Response:
 
 
 class RudenessCall(Body):
-    """How rude the API is: a new token's delay; one answer in so many takes `slow_ms` longer, one call in so many is
-    refused (0: none is).
+    """How rude the API is: a new token's delay and spread; one answer in so many is slow, one call in so many refused
+    (0: none).
     """
 
     token_delay_ms: int | None = None
+    token_spread_ms: int | None = None
     slow_one_in: int | None = None
     slow_ms: int | None = None
     refuse_one_in: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,9 +28,11 @@ class Platform:
     edge_url: str
     real_now: Callable[[], int]  # epoch ms
     token_delay_ms: int  # how long a new value is refused, as if it had not spread yet
+    token_spread_ms: int  # how long after that some of its calls are still refused: the platform's places disagree
     slow_one_in: int  # one answer in this number is slow; 0: none
     slow_ms: int  # by how much
     refuse_one_in: int  # one call in this number is refused as if its token were no good; 0: none
+    dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
     requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value
     egress: list[dict[str, Any]] = field(default_factory=list)  # the workers' own fetches
     cron_runs: list[dict[str, Any]] = field(default_factory=list)

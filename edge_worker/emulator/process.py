@@ -30,6 +30,7 @@ async def open_emulator(
     edge_port: int = 0,
     run_crons: bool = False,
     token_delay_ms: int = 200,
+    token_spread_ms: int = 2000,
     slow_one_in: int = 50,
     refuse_one_in: int = 200,
 ) -> AsyncIterator[Emulator]:
@@ -39,7 +40,7 @@ async def open_emulator(
     """
     command = [sys.executable, "-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]
     command += [f"--token-delay-ms={token_delay_ms}", f"--slow-one-in={slow_one_in}"]
-    command += [f"--refuse-one-in={refuse_one_in}"]
+    command += [f"--token-spread-ms={token_spread_ms}", f"--refuse-one-in={refuse_one_in}"]
     if run_crons:
         command.append("--run-crons")
     if state_dir is not None:

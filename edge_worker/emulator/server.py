@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +91,6 @@ class FaultInjector:
 
     def __init__(self, app: Any, platform: Platform, changed: Callable[[], None]) -> None:
         self._app, self._platform, self._changed = app, platform, changed
-        self._dice = random.Random(20261121)  # noqa: S311 (which answer is slow is no secret)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Run one request."""
@@ -112,7 +110,7 @@ class FaultInjector:
         note = {"method": scope["method"], "path": path, "query": query, "token_id": token_id}
         note |= {"status": None, "fault": None, "at": platform.now()}
         platform.note_request(note)
-        if platform.slow_one_in and self._dice.randrange(platform.slow_one_in) == 0:
+        if platform.slow_one_in and platform.dice.randrange(platform.slow_one_in) == 0:
             await trio.sleep(platform.slow_ms / 1000)
         fault = platform.faults.match(API_KINDS, scope["method"], path, scope["path"]) or self._stray_refusal(path)
         note["fault"] = fault.kind if fault else None
@@ -135,7 +133,7 @@ class FaultInjector:
     def _stray_refusal(self, path: str) -> Fault | None:
         """Refuse a good token now and then, as the platform does."""
         one_in = self._platform.refuse_one_in
-        if not one_in or self._dice.randrange(one_in):
+        if not one_in or self._platform.dice.randrange(one_in):
             return None
         error = refused(path)
         return Fault(kind="refuse", status=error.status, code=error.code, message=error.message)

@@ -40,11 +40,14 @@ class Context:
     push_url: str
 
     def access(self, account: Account) -> Access:
-        """The edge account with its working token.
+        """The edge account with its working token, which is new while the worker is not, or was just, installed.
 
         Raises ServiceError: credentials_missing, credentials_unreadable.
         """
         if account.sealed_token is None:
             raise ServiceError("credentials_missing", "The account has no working token.")
         token = self.vault.open(account.sealed_token, account.id)
-        return self.edge.access(account.edge_account_id, token, account.user_id)
+        age_s = 0.0 if account.installed_at is None else (self.clock() - account.installed_at) / 1000
+        return self.edge.access(account.edge_account_id, token, account.user_id).settling(
+            self.config.edge.settling_s - age_s
+        )

@@ -167,9 +167,8 @@ class Retry:
         ask for, so that calls that failed together do not come back together.
         """
         if failed.repeat == "credential":
-            wait_s = min(self.first_wait_s * 2.0**self.refusals, LONGEST_SETTLING_WAIT_S)
-            if wait_s <= settling_s:
-                return wait_s
+            if settling_s > 0:
+                return min(self.first_wait_s * 2.0**self.refusals, LONGEST_SETTLING_WAIT_S, settling_s)
             return (
                 self.first_wait_s * CREDENTIAL_WAITS[self.refusals] if self.refusals < len(CREDENTIAL_WAITS) else None
             )

@@ -163,9 +163,8 @@ class Place:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
         """The service, until the block ends; work under way is then cut short."""
-        edge_config = EdgeConfig(
-            api_base_url=self.emulator.api, **{"timeout_s": 5, "connect_s": 20, "retries": 1, **self.edge}
-        )
+        polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 0.5, "retries": 1}
+        edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
         config = Config(
             http=HttpConfig(base_url="https://svc.example"),
             edge=edge_config,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
     """A polite one: no delays but those that a test asks for."""
-    async with open_emulator(token_delay_ms=0, slow_one_in=0, refuse_one_in=0) as running:
+    async with open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0) as running:
         yield running
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 async def test_everything_is_kept_over_a_restart(tmp_path: Path) -> None:
-    async with open_emulator(tmp_path, token_delay_ms=0, refuse_one_in=0) as emulator:
+    async with open_emulator(tmp_path, token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
         customer = await emulator.create_account(["shop.example"])
         _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS, expires_in_s=None)
         await emulator.clock(3600)
@@ -29,7 +29,7 @@ async def test_everything_is_kept_over_a_restart(tmp_path: Path) -> None:
             await api.result("PUT", f"{api.account}/workers/scripts/probe/schedules", json=[{"cron": "* * * * *"}])
         await emulator.visit("shop.example", "/insert")
         before = await emulator.state()
-    async with open_emulator(tmp_path, token_delay_ms=0, refuse_one_in=0) as emulator:
+    async with open_emulator(tmp_path, token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
         after = await emulator.state()
         assert after["offset_s"] == 3600
         kept, was = (state["accounts"][customer.account_id] for state in (after, before))
@@ -61,7 +61,7 @@ def lives(pid: int) -> bool:
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="reads /proc")  # noqa: PTH110
 async def test_its_runtimes_end_with_it() -> None:
-    async with open_emulator(token_delay_ms=0, refuse_one_in=0) as emulator:
+    async with open_emulator(token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
         runtimes = children_of(emulator.pid)
         assert len(runtimes) == 2
     assert not [pid for pid in runtimes if lives(pid)]
@@ -69,7 +69,7 @@ async def test_its_runtimes_end_with_it() -> None:
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="reads /proc")  # noqa: PTH110
 async def test_its_runtimes_end_when_it_is_killed() -> None:
-    async with open_emulator(token_delay_ms=0, refuse_one_in=0) as emulator:
+    async with open_emulator(token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
         runtimes = children_of(emulator.pid)
         os.kill(emulator.pid, 9)
         with trio.fail_after(10):
@@ -79,7 +79,7 @@ async def test_its_runtimes_end_when_it_is_killed() -> None:
 
 
 async def test_two_customers_share_nothing(tmp_path: Path) -> None:
-    async with open_emulator(token_delay_ms=0, slow_one_in=0, refuse_one_in=0) as emulator:
+    async with open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0) as emulator:
         customers: list[Customer] = [await emulator.create_account([f"{name}.example"]) for name in ("one", "two")]
         async with httpx.AsyncClient(base_url=emulator.api, trust_env=False) as client:
             apis = []

@@ -163,6 +163,17 @@ async def test_a_new_token_takes_a_moment(emulator: Emulator, bootstrap: Api) ->
     assert refusals > 0
 
 
+async def test_the_platforms_places_disagree_on_a_new_token(emulator: Emulator, bootstrap: Api) -> None:
+    made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap))
+    await emulator.set_rudeness(token_spread_ms=1000)
+    working = Api(bootstrap.client, bootstrap.customer, made["value"])
+    statuses: list[int] = []
+    with trio.fail_after(10):
+        while len(set(statuses)) < 2 or statuses[-1] == 403:
+            statuses.append((await working.call("GET", working.account)).status_code)
+    assert set(statuses) == {200, 403}
+
+
 async def test_a_token_ends_at_its_time_of_the_emulated_clock(emulator: Emulator, bootstrap: Api) -> None:
     await emulator.clock(86_400 - 60)
     await bootstrap.result("GET", bootstrap.account)

@@ -74,7 +74,10 @@ def status_of(token: Token) -> str:
 def usable(token: Token) -> bool:
     """Tell whether the token works for this request: live everywhere, active, in its time, from an admitted address."""
     here = platform()
+    settling_ms = token.live_at + here.token_spread_ms - here.real_now()
     if here.real_now() < token.live_at or status_of(token) != "active":
+        return False
+    if settling_ms > 0 and here.dice.randrange(here.token_spread_ms) < settling_ms:
         return False
     if token.not_before_at is not None and here.now() < token.not_before_at:
         return False

@@ -32,10 +32,8 @@ log = logging.getLogger(__name__)
 # "Could not route to …, perhaps your object identifier is invalid?": said of an account's id that is none.
 _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKENS_WRITE = "Account API Tokens Write"
-# A new token may be refused until the platform knows it everywhere: mostly seconds, a minute in field reports.
-SETTLING_S = 60.0
-# The part of it that fits into the request (edge.connect_s); the install after it is more patient.
-_SETTLING_IN_REQUEST_S = 15.0
+# What a good token is refused with until the platform knows it everywhere.
+_NOT_SETTLED = ("token_refused", "permission_error")
 
 
 def token_name(operation_id: str) -> str:
@@ -43,12 +41,13 @@ def token_name(operation_id: str) -> str:
     return f"svc-{operation_id}"
 
 
-async def check(bootstrap: Access) -> tuple[TokenStatus, str]:
-    """The bootstrap token's status at the platform, and the account's name.
+async def check(context: Context, bootstrap: Access) -> tuple[TokenStatus, str]:
+    """The bootstrap token's status at the platform, and the account's name. It may have been made a moment ago.
 
     Raises ServiceError invalid_bootstrap (unknown, expired, of another account), bootstrap_permission_error;
     EdgeUnavailable.
     """
+    bootstrap = bootstrap.settling(context.config.edge.settling_in_connect_s)
     try:
         own = await tokens.verify(bootstrap)
     except EdgeRefused as error:
@@ -77,7 +76,8 @@ async def check(bootstrap: Access) -> tuple[TokenStatus, str]:
 async def mint(
     context: Context, bootstrap: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """A working token with exactly the rights needed, checked; and the operation whose name it has.
+    """A working token with exactly the rights needed, checked as far as it has settled (the install checks it again);
+    and the operation whose name it has.
 
     Raises ServiceError bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed,
     orphan_not_deleted; EdgeUnavailable.
@@ -97,11 +97,25 @@ async def mint(
         raise ServiceError("token_check_failed", error.message, error.details) from None
     if not tokens.same_rights(policies, token.policies):
         raise ServiceError("token_rights_mismatch")
+    working = context.edge.access(account.edge_account_id, token.value.get_secret_value(), account.user_id)
+    settling_s = context.config.edge.settling_in_connect_s
     try:
-        await _probe(context.edge.access(account.edge_account_id, token.value.get_secret_value(), account.user_id))
+        with trio.move_on_after(settling_s):
+            await probe(working.settling(settling_s))
     except EdgeRefused as error:
-        raise ServiceError("token_check_failed", details=error.details) from None
+        if error.code not in _NOT_SETTLED:
+            raise ServiceError("token_check_failed", details=error.details) from None
     return operation, token
+
+
+async def probe(working: Access) -> None:
+    """Use every right of the working token once. Raises EdgeRefused when one does not work; EdgeUnavailable."""
+    await tokens.verify(working)
+    await workers.get_script(working, SCRIPT_NAME)
+    await d1.find(working, DATABASE_NAME)
+    found, _ = await zones.list_zones(working, limit=1)
+    if found:  # rights on zones cannot be tried on an account without any
+        await routes.list_routes(working, found[0].id)
 
 
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
@@ -173,14 +187,3 @@ async def _create(context: Context, bootstrap: Access, operation: Operation, pol
         raise
     await context.store.run(operations.token_made(operation.id, token.id))
     return token
-
-
-async def _probe(working: Access) -> None:
-    """Use every right of the working token once. Raises EdgeRefused when one does not work."""
-    settled = working.settling(_SETTLING_IN_REQUEST_S)
-    await tokens.verify(settled)
-    await workers.get_script(settled, SCRIPT_NAME)
-    await d1.find(settled, DATABASE_NAME)
-    found, _ = await zones.list_zones(settled, limit=1)
-    if found:  # rights on zones cannot be tried on an account without any
-        await routes.list_routes(settled, found[0].id)

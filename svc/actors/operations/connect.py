@@ -59,7 +59,7 @@ async def connect(
     access = context.edge.access(edge_account_id, bootstrap_token.get_secret_value(), user_id)
     try:
         with trio.fail_after(context.config.edge.connect_s):
-            own, name = await bootstrap.check(access)
+            own, name = await bootstrap.check(context, access)
             account, operation = await context.store.run(
                 connects.begin_connect(
                     account_id=new_id("acc"),

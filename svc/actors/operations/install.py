@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from svc.actors.operations.bootstrap import SETTLING_S
+from svc.actors.operations.bootstrap import probe
 from svc.actors.operations.run import Work
 from svc.actors.script import INSTALL_BINDING, is_as_uploaded, ownership_tag
 from svc.edge import d1, workers
@@ -37,6 +37,7 @@ _CLOCK_SKEW_MS = 300_000
 async def _make_database(job: Job) -> None:
     context, account, access = job.context, job.account, _access(job)
     await context.store.run(installs.installing(account.id))
+    await probe(access)  # a connect does not wait for a new token until it works everywhere
     await _check_script(context, access, account)  # before anything is made that a foreign script would make useless
     database_id = await _database(context, access, account)
     # The worker's tables. Every statement can be repeated.
@@ -75,7 +76,7 @@ async def _set_cron(job: Job) -> None:
 
 def _access(job: Job) -> Access:
     """The account with its working token, which may have been made a moment ago."""
-    return job.context.access(job.account).settling(SETTLING_S)
+    return job.context.access(job.account).settling(job.context.config.edge.settling_s)
 
 
 async def _database(context: Context, access: Access, account: Account) -> str:

@@ -83,6 +83,22 @@ async def test_a_token_that_does_not_work_is_deleted_and_no_record_stays(service
     assert (await service.call("GET", "/v1/accounts")).body["accounts"] == []
 
 
+@pytest.mark.rule("A3", "A4")
+@pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 2500)])
+async def test_tokens_that_are_new_at_both_ends_are_waited_for(place, delay_ms, spread_ms):
+    """The working token is refused for longer than the request lasts; the install goes on asking."""
+    place.edge |= {"settling_in_connect_s": 3, "settling_s": 20}
+    async with place.running() as service:
+        rights = ["Account Settings Read", "Account API Tokens Write"]
+        token_id, token = await service.emulator.create_token(service.customer.account_id, rights=rights, delay_ms=delay_ms)
+        await service.emulator.set_rudeness(token_delay_ms=4500, token_spread_ms=spread_ms)
+        answer = await service.connect(token)
+        assert answer.status == 202, answer.raw
+        shown = await service.settled("ready")
+        assert await service.token_names() == [shown["token"]["name"]]
+        assert token_id not in (await service.held())["tokens"]
+
+
 @pytest.mark.rule("A3")
 async def test_a_bootstrap_token_that_may_not_write_tokens_is_told_so(service):
     rights = ["Account Settings Read", "Account API Tokens Read"]
@@ -110,7 +126,7 @@ async def test_a_token_of_a_killed_connect_stays_named_while_it_cannot_be_delete
 
 @pytest.mark.rule("A5")
 async def test_a_creation_that_is_carried_out_late_is_deleted_before_the_connect_ends(place):
-    place.edge |= {"timeout_s": 0.5, "retries": 3}
+    place.edge |= {"timeout_s": 0.5, "retries": 3, "settling_in_connect_s": 5}
     async with place.running() as service:
         await service.emulator.fault("slow", TOKENS, method="POST", delay_s=0.7)
         # The second token's check waits until the first one has come.
