@@ -72,6 +72,7 @@ Code = Literal[
     "bootstrap_lost",
     "name_taken",
     "cron_limit",
+    "subdomain_required",
     "self_check_timeout",
     "cloudflare_error",
 ]
@@ -233,6 +234,10 @@ CATALOGUE: dict[Code, Meaning] = {
     "cron_limit": _not_ready(
         "The account has no cron trigger left.",
         "Delete a cron trigger of another worker, then install the worker again.",
+    ),
+    "subdomain_required": _not_ready(
+        "The account has no name on workers.dev, and could not be given one.",
+        "Open Workers in the edge platform's dashboard and choose a workers.dev name, then install the worker again.",
     ),
     "self_check_timeout": _not_ready("The worker did not report itself on its first cron.", _INSTALL_AGAIN),
     "cloudflare_error": Meaning(503, "The edge platform refused the call.", _TRY_AGAIN, "cloudflare_unavailable"),

@@ -37,6 +37,11 @@ def new_site_path() -> str:
     return f"/{random_base32(4)}/{random_base32(4)}"
 
 
+def new_subdomain() -> str:
+    """A DNS label that tells nothing and that nobody else has."""
+    return f"w{random_base32(11)}"
+
+
 def new_secret(prefix: str = "") -> str:
     """A secret of 256 bits in URL-safe characters, behind `prefix`."""
     return prefix + secrets.token_urlsafe(32)

@@ -22,6 +22,9 @@ Rude by default, as far as that harms no right client:
     lists come in small pages unless `per_page` asks for more  5 or 10
     an upload leaves the workers.dev address open              always
     a customer has the limits of the free plan                 free     `plan`, `limits` of the account
+    … and no name on workers.dev, so no script can be put      none     `subdomain` of the account
+    the answer to an upload has no etag (with excludeScript)   always
+    above the limit of crons any change of crons is refused    always
 
 The knobs in backquotes are control's: POST /_control/rudeness while it runs; the last one of POST /_control/accounts.
 What is slow or refused is drawn with a fixed seed. Tests that measure something else start it with all of these off.

@@ -54,10 +54,14 @@ class Emulator:
         *,
         plan: str = "free",
         limits: Mapping[str, int | None] | None = None,
+        subdomain: str | None = None,
     ) -> Customer:
-        """Make an account with zones (names, or {name, status?, paused?, dns?}) and a bootstrap token for a day."""
+        """Make an account with zones (names, or {name, status?, paused?, dns?}) and a bootstrap token for a day.
+
+        `subdomain`: its name on workers.dev; without one no script can be uploaded.
+        """
         wanted = [{"name": zone} if isinstance(zone, str) else dict(zone) for zone in zones]
-        body = {"zones": wanted, "plan": plan, "limits": dict(limits or {})}
+        body = {"zones": wanted, "plan": plan, "limits": dict(limits or {}), "subdomain": subdomain}
         return Customer(**await self.call("POST", "/accounts", body))
 
     async def create_token(self, account_id: str, **wanted: Any) -> tuple[str, str]:

@@ -31,9 +31,10 @@ class NewZone(Body):
 
 
 class NewAccount(Body):
-    """An account to make; `limits` changes single limits of its plan."""
+    """An account to make; `limits` changes single limits of its plan. `subdomain`: its name on workers.dev."""
 
     name: str = "Customer"
+    subdomain: str | None = None
     plan: str = "free"
     zones: list[NewZone] = Field(default_factory=list)
     limits: dict[str, int | None] = Field(default_factory=dict)
@@ -93,7 +94,7 @@ async def create_account() -> Response:
     limits = Limits.model_validate({**plan.model_dump(), **wanted.limits})
     account = Account(
         id=account_id, name=wanted.name, plan=wanted.plan, created_at=here.now(), limits=limits,
-        subdomain=f"customer-{account_id[:8]}",
+        subdomain=wanted.subdomain,
     )  # fmt: skip
     here.world.accounts[account_id] = account
     zones = {wanted_zone.name: add_zone(account, wanted_zone, here.now()).id for wanted_zone in wanted.zones}

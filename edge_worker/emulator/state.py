@@ -218,7 +218,7 @@ class Account(BaseModel):
     plan: str = "free"
     created_at: int
     limits: Limits
-    subdomain: str
+    subdomain: str | None = None  # its name on workers.dev, which it has once somebody has asked for one
     tokens: dict[str, Token] = Field(default_factory=dict)
     zones: dict[str, Zone] = Field(default_factory=dict)
     scripts: dict[str, Script] = Field(default_factory=dict)

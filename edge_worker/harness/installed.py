@@ -244,7 +244,7 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
         open_receiver() as receiver,
         open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0) as emulator,
     ):
-        customer = await emulator.create_account(["example.com"], limits=limits)
+        customer = await emulator.create_account(["example.com"], limits=limits, subdomain="example-com")
         _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)
         headers = {"authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(base_url=emulator.api, headers=headers, trust_env=False, timeout=60) as client:

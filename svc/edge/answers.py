@@ -29,7 +29,14 @@ CREDENTIAL_WAITS = (4, 16, 40)
 LONGEST_THROTTLE_S = 5.0
 
 # platform docs: Workers error codes; the codes 7502 and 7404 are those that wrangler maps for D1.
-_REFUSALS: dict[int, Code] = {7502: "name_taken", 10040: "name_taken", 10020: "route_conflict", 10072: "cron_limit"}
+_REFUSALS: dict[int, Code] = {
+    7502: "name_taken",
+    10020: "route_conflict",
+    10031: "name_taken",
+    10040: "name_taken",
+    10063: "subdomain_required",
+    10072: "cron_limit",
+}
 _DEAD_TOKEN = frozenset({1000, 9109})
 # HTTP 403 is a refused credential, for a dead token, a missing right and no reason at all alike; each product has its
 # own code for it (10000, 7403, 10023 …), so it is these that are something else: a token's policies that cannot be

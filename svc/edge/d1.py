@@ -45,6 +45,12 @@ class _Database(Shape):
     created_at: Moment
 
 
+class _Listed(Shape):
+    # The account's other databases: in the platform's own schema each field may miss.
+    uuid: Id | None = None
+    name: str | None = None
+
+
 class _Meta(Shape):
     rows_read: int = 0
     rows_written: int = 0
@@ -62,9 +68,9 @@ def _path(access: Access) -> str:
 
 async def find(access: Access, name: str) -> Database | None:
     """The database of exactly that name (the platform's `name` is a search)."""
-    for found in await access.collect(_Database, _path(access), {"name": name}):
-        if found.name == name:
-            return Database(found.uuid, found.name, found.created_at)
+    for found in await access.collect(_Listed, _path(access), {"name": name}):
+        if found.name == name and found.uuid is not None:
+            return await get(access, found.uuid)
     return None
 
 

@@ -1,19 +1,25 @@
-"""Scripts: upload, tags, cron, deletion (platform docs: multipart upload metadata, cron triggers).
+"""Scripts: upload, tags, cron, deletion (platform docs: multipart upload metadata, cron triggers); the account's name
+on workers.dev, without which the platform takes neither a script nor a cron.
 
 Every function raises EdgeRefused, EdgeUnavailable.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from svc.edge.answers import Shape, compact
+from svc.errors import EdgeRefused, EdgeUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from svc.edge.access import Access
+
+# Platform docs and wrangler's registerSubdomain: what is not there, or not yet; a name on workers.dev that is free.
+_NO_SUCH_WORKER, _NAME_IS_FREE = 10007, 10032
 
 
 _GONE = frozenset({10007, 10090})  # platform docs: Workers error codes; the worker, the service does not exist
@@ -46,17 +52,22 @@ class Upload:
 
 @dataclass(frozen=True)
 class Script:
-    """A script as the platform lists it. `etag` changes with its code."""
+    """A script as the platform lists it. `etag` changes with its code; None: the platform does not tell it."""
 
     name: str
-    etag: str
+    etag: str | None
     tags: tuple[str, ...]
 
 
 class _Script(Shape):
-    id: str
-    etag: str = ""
+    # Nothing is sure of what the account's other scripts look like: in the platform's own schema each field may miss.
+    id: str | None = None
+    etag: str | None = None
     tags: tuple[str, ...] | None = None
+
+
+class _Subdomain(Shape):
+    subdomain: str | None = None
 
 
 class _Binding(Shape):
@@ -74,7 +85,7 @@ class _Schedule(Shape):
 
 
 class _Schedules(Shape):
-    schedules: tuple[_Schedule, ...]
+    schedules: tuple[_Schedule, ...] = ()
 
 
 def database_binding(name: str, database_id: str) -> Binding:
@@ -96,11 +107,28 @@ def _path(access: Access, name: str) -> str:
     return f"{access.account_path}/workers/scripts/{name}"
 
 
+async def has_subdomain(access: Access) -> bool:
+    """Whether the account has a name on workers.dev; one that never used Workers has none."""
+    found = await access.find(_Subdomain, f"{access.account_path}/workers/subdomain")
+    return found is not None and bool(found.subdomain)
+
+
+async def register_subdomain(access: Access, name: str) -> None:
+    """Give the account its name on workers.dev, for good. Raises EdgeRefused name_taken: another account has it."""
+    try:
+        await access.get(_Subdomain, f"{access.account_path}/workers/subdomains/{name}")
+    except EdgeRefused as refused:
+        if refused.remote_code != _NAME_IS_FREE:
+            raise
+    path, body = f"{access.account_path}/workers/subdomain", {"subdomain": name}
+    await access.call(_Subdomain, "PUT", path, body=body, repeatable=True)
+
+
 async def get_script(access: Access, name: str) -> Script | None:
     """The script of that name. The list is the one place that tells etag and tags without the code."""
     for script in await access.get(list[_Script], f"{access.account_path}/workers/scripts"):
         if script.id == name:
-            return Script(script.id, script.etag, script.tags or ())
+            return Script(name, script.etag, script.tags or ())
     return None
 
 
@@ -110,8 +138,11 @@ async def text_bindings(access: Access, name: str) -> dict[str, str]:
     return {one.name: one.text for one in found.bindings if one.type == "plain_text"} if found else {}
 
 
-async def upload(access: Access, name: str, content: Upload) -> Script:
-    """Upload and deploy a script; the same again gives the same."""
+async def upload(access: Access, name: str, content: Upload) -> None:
+    """Upload and deploy a script; the same again gives the same. Its etag: see `get_script`; here it may be null.
+
+    Raises EdgeRefused subdomain_required: the account has no name on workers.dev.
+    """
     metadata = {
         "main_module": content.main_module,
         "compatibility_date": content.compatibility_date,
@@ -120,7 +151,7 @@ async def upload(access: Access, name: str, content: Upload) -> Script:
         "tags": list(content.tags),
         "observability": {"enabled": False},
     }
-    made = await access.call(
+    await access.call(
         _Script,
         "PUT",
         _path(access, name),
@@ -131,19 +162,41 @@ async def upload(access: Access, name: str, content: Upload) -> Script:
         },
         repeatable=True,
     )
-    return Script(made.id, made.etag, content.tags)
 
 
 async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None:
-    """Replace the script's cron triggers. Raises EdgeRefused cron_limit: the account has no slot left."""
-    body = [{"cron": cron} for cron in crons]
-    await access.call(_Schedules, "PUT", f"{_path(access, name)}/schedules", body=body, repeatable=True)
+    """Make these the script's cron triggers.
+
+    Raises EdgeRefused: cron_limit, the account has no slot left; subdomain_required.
+    """
+    path = f"{_path(access, name)}/schedules"
+    with _just_uploaded():
+        # An account above its limit is refused any change, also one to what it has (workers-sdk #15194).
+        found = await access.get(_Schedules, path)
+        if {one.cron for one in found.schedules} != set(crons):
+            await access.call(_Schedules, "PUT", path, body=[{"cron": cron} for cron in crons], repeatable=True)
 
 
 async def disable_subdomain(access: Access, name: str) -> None:
-    """Turn off the workers.dev address; whether an upload leaves it on is not documented."""
+    """Turn off the script's workers.dev address; whether an upload leaves it on is not documented."""
     body = {"enabled": False, "previews_enabled": False}
-    await access.call(Shape, "POST", f"{_path(access, name)}/subdomain", body=body, repeatable=True)
+    with _just_uploaded():
+        await access.call(Shape, "POST", f"{_path(access, name)}/subdomain", body=body, repeatable=True)
+
+
+@contextmanager
+def _just_uploaded() -> Iterator[None]:
+    """Around calls about a script that is there: the platform may not know everywhere yet what it took a moment ago."""
+    try:
+        yield
+    except EdgeRefused as refused:
+        if refused.remote_code != _NO_SUCH_WORKER:
+            raise
+        raise EdgeUnavailable(
+            "The edge platform does not know the worker yet.",
+            remote_status=refused.remote_status,
+            remote_code=refused.remote_code,
+        ) from None
 
 
 async def delete_script(access: Access, name: str) -> bool:

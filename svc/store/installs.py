@@ -50,7 +50,14 @@ def begin_upload(operation: Operation, key_digest: str) -> Tx[None]:
 
 
 def uploaded(
-    operation: Operation, *, bundle: str, schema: int, script_etag: str, key_digest: str, keys_until: int, now: int
+    operation: Operation,
+    *,
+    bundle: str,
+    schema: int,
+    script_etag: str | None,
+    key_digest: str,
+    keys_until: int,
+    now: int,
 ) -> Tx[None]:
     """The worker is at the platform; the keys of the ones before it are accepted until `keys_until` (rule W7)."""
     yield sql(

@@ -37,8 +37,9 @@ async def edge(edge_config: EdgeConfig) -> AsyncIterator[Edge]:
 
 @pytest.fixture
 async def customer(emulator: Emulator, request: pytest.FixtureRequest) -> Customer:
-    """An account with one zone, `<number>.example`."""
-    return await emulator.create_account([zone_name(request)])
+    """An account with one zone, `<number>.example`, that has used Workers before."""
+    name = zone_name(request)
+    return await emulator.create_account([name], subdomain=name.split(".")[0])
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from svc.clock import system_clock
 from svc.edge import d1, routes, tokens, workers, zones
 from svc.edge.answers import DailyLimit
-from svc.errors import EdgeRefused, ServiceError
+from svc.errors import EdgeRefused, EdgeUnavailable, ServiceError
 from tests.edge.test_calls import schedules, upload
 
 if TYPE_CHECKING:
@@ -166,10 +166,13 @@ async def test_a_host_needs_a_proxied_record_of_its_own_or_of_the_closest_wildca
 
 
 async def test_a_script_is_known_by_its_tag_and_etag(access: Access) -> None:
-    uploaded = await upload(access)
+    await upload(access)
+    uploaded = await workers.get_script(access, "svc-edge")
+    assert uploaded is not None
+    assert uploaded.etag
     assert uploaded.tags == ("svc-account:acc_1",)
-    assert await workers.get_script(access, "svc-edge") == uploaded
-    assert await upload(access) == uploaded  # the same code, the same etag
+    await upload(access)
+    assert await workers.get_script(access, "svc-edge") == uploaded  # the same code, the same etag
     await workers.disable_subdomain(access, "svc-edge")
     await workers.set_schedules(access, "svc-edge", ["* * * * *"])
     assert await schedules(access) == ["* * * * *"]
@@ -200,6 +203,59 @@ async def test_what_is_bound_reaches_the_worker(
     assert (await emulator.visit(zone, "/x1")).body == "plain ü hidden kept"
     assert await routes.delete(access, customer.zones[zone], route.id)
     assert (await emulator.visit(zone, "/x1")).status == 404
+
+
+@pytest.mark.rule("A12")
+async def test_an_account_that_never_used_workers_gets_its_name_once(edge: Edge, emulator: Emulator) -> None:
+    taken = f"taken{system_clock()}"
+    await emulator.create_account(subdomain=taken)
+    access = await unused(edge, emulator)
+    with pytest.raises(EdgeRefused) as caught:
+        await upload(access)
+    assert caught.value.code == "subdomain_required"
+    assert await workers.has_subdomain(access) is False
+    with pytest.raises(EdgeRefused) as caught:
+        await workers.register_subdomain(access, taken)
+    assert caught.value.code == "name_taken"
+    await workers.register_subdomain(access, f"free{system_clock()}")
+    assert await workers.has_subdomain(access) is True
+    await upload(access)
+
+
+async def unused(edge: Edge, emulator: Emulator) -> Access:
+    """A customer's account in which nobody used Workers yet."""
+    customer = await emulator.create_account()
+    rights = [right.name for right in tokens.WORKING_RIGHTS]
+    _, value = await emulator.create_token(customer.account_id, rights=rights)
+    return edge.access(customer.account_id, value)
+
+
+async def test_an_account_above_its_limit_of_crons_keeps_those_that_are_right(
+    access: Access, emulator: Emulator, customer: Customer
+) -> None:
+    await upload(access)
+    await workers.set_schedules(access, "svc-edge", ["* * * * *"])
+    await emulator.set_limits(customer.account_id, crons=0)
+    await workers.set_schedules(access, "svc-edge", ["* * * * *"])
+    with pytest.raises(EdgeRefused) as caught:
+        await workers.set_schedules(access, "svc-edge", [])
+    assert caught.value.code == "cron_limit"
+
+
+@pytest.mark.parametrize("call", ["schedules", "subdomain"])
+async def test_a_worker_that_is_not_known_everywhere_yet_is_no_refusal(
+    access: Access, emulator: Emulator, call: str
+) -> None:
+    await upload(access)
+    await emulator.fault("refuse", f"*/scripts/svc-edge/{call}", status=404, code=10007)
+    with pytest.raises(EdgeUnavailable):
+        await settle(access)
+
+
+async def settle(access: Access) -> None:
+    """What follows an upload."""
+    await workers.set_schedules(access, "svc-edge", ["* * * * *"])
+    await workers.disable_subdomain(access, "svc-edge")
 
 
 @pytest.mark.rule("A12")

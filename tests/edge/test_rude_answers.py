@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from svc.config import EdgeConfig
-from svc.edge import d1, tokens, zones
+from svc.edge import d1, tokens, workers, zones
 from svc.edge.client import open_edge
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 
@@ -150,3 +150,15 @@ async def test_the_rights_come_all_at_once_whatever_the_page_data_say() -> None:
         assert len(await tokens.permission_groups(access)) == len(groups)
     assert len(asked) == 1
     assert "per_page" not in asked[0]
+
+
+async def test_other_scripts_and_databases_of_the_account_may_look_like_anything() -> None:
+    nothing = {"id": None, "etag": None, "tags": None, "uuid": None, "name": None, "created_at": None}
+    own = {"id": "svc-edge", "etag": None, "tags": ["svc-account:acc_1"]}
+    async with rude([answer([nothing, {}, own])]) as (access, _):
+        assert await workers.get_script(access, "svc-edge") == workers.Script("svc-edge", None, ("svc-account:acc_1",))
+    made = {"uuid": "0" * 32, "name": "svc-edge", "created_at": "2026-01-01T00:00:00Z"}
+    async with rude([answer([nothing, {}, made]), answer(made)]) as (access, _):
+        found = await d1.find(access, "svc-edge")
+        assert found is not None
+        assert found.id == "0" * 32

@@ -26,7 +26,7 @@ async def emulator() -> AsyncIterator[Emulator]:
 @pytest.fixture
 async def customer(emulator: Emulator) -> Customer:
     """An account on the free plan with one zone."""
-    return await emulator.create_account(["shop.example"])
+    return await emulator.create_account(["shop.example"], subdomain="shop-example")
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ async def test_the_limit_of_requests_holds_over_an_upload(emulator: Emulator, ap
     assert [(await emulator.visit("shop.example", "/")).status for _ in range(2)] == [200, 429]
 
 
-async def test_crons_are_limited_by_account(api: Api) -> None:
+async def test_crons_are_limited_by_account(api: Api, emulator: Emulator) -> None:
     for name in ("one", "two"):
         await api.upload(name)
     crons = [{"cron": f"{minute} * * * *"} for minute in range(6)]
@@ -128,6 +128,9 @@ async def test_crons_are_limited_by_account(api: Api) -> None:
     await api.result("PUT", one, json=crons[:3])  # its own are not counted twice
     await api.result("PUT", one, json=[])
     assert len((await api.result("PUT", two, json=crons[:5]))["schedules"]) == 5
+    await emulator.set_limits(api.customer.account_id, crons=4)
+    for fewer in (crons[:5], crons[:1], []):  # above its limit it may not even go back
+        assert await api.refusal("PUT", two, json=fewer) == (400, 10072)
 
 
 async def test_databases_are_limited_and_named_once(api: Api) -> None:

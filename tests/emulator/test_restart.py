@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 async def test_everything_is_kept_over_a_restart(tmp_path: Path) -> None:
     async with open_emulator(tmp_path, token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
-        customer = await emulator.create_account(["shop.example"])
+        customer = await emulator.create_account(["shop.example"], subdomain="shop-example")
         _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS, expires_in_s=None)
         await emulator.clock(3600)
         async with httpx.AsyncClient(base_url=emulator.api, trust_env=False) as client:
@@ -80,7 +80,9 @@ async def test_its_runtimes_end_when_it_is_killed() -> None:
 
 async def test_two_customers_share_nothing(tmp_path: Path) -> None:
     async with open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0) as emulator:
-        customers: list[Customer] = [await emulator.create_account([f"{name}.example"]) for name in ("one", "two")]
+        customers: list[Customer] = [
+            await emulator.create_account([f"{name}.example"], subdomain=f"{name}-example") for name in ("one", "two")
+        ]
         async with httpx.AsyncClient(base_url=emulator.api, trust_env=False) as client:
             apis = []
             for customer in customers:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from quart import Blueprint, Response
 
 from edge_worker.emulator.api.access import for_account
 from edge_worker.emulator.api.deploying import deploy
-from edge_worker.emulator.api.scripts import READ, WRITE, active_of, script_of
+from edge_worker.emulator.api.scripts import READ, WRITE, active_of, check_subdomain, script_of
 from edge_worker.emulator.api.uploads import (
     BINDING_NAME,
     MAX_TEXT_BYTES,
@@ -24,6 +25,7 @@ from edge_worker.emulator.platform import platform
 from edge_worker.emulator.state import Account, Schedule, Script, Version, iso_micro, new_uuid
 
 routes = Blueprint("script_settings", __name__)
+SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def _script_level(script: Script) -> dict[str, Any]:
@@ -126,7 +128,12 @@ async def schedules(account: Account, name: str) -> Response:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/schedules")
 @for_account(WRITE)
 async def replace_schedules(account: Account, name: str) -> Response:
-    """Replace all crons of the script. The limit is the whole account's (platform docs: error 10072)."""
+    """Replace all crons of the script. The limit is the whole account's (platform docs: error 10072).
+
+    An account above its limit (its plan went down, its crons are older than the limit) may not even remove some:
+    workers-sdk #15194.
+    """
+    check_subdomain(account)
     script, body = script_of(account, name), await body_json()
     if not isinstance(body, list) or not all(isinstance(item, dict) and "cron" in item for item in body):
         raise invalid("an array of {cron} is expected", 10026)
@@ -136,8 +143,10 @@ async def replace_schedules(account: Account, name: str) -> Response:
         except ValueError as error:
             raise invalid(f"invalid cron string {item['cron']!r}: {error}", 10100) from None
     others = sum(len(other.schedules) for other in account.scripts.values() if other is not script)
-    if others + len(body) > account.limits.crons:
-        raise invalid("You have exceeded the limit of cron triggers of your account.", 10072)
+    if max(others + len(script.schedules), others + len(body)) > account.limits.crons:
+        plan, limit = account.plan.capitalize(), account.limits.crons
+        text = f"This account has reached the Workers {plan} limit of {limit} cron triggers per account."
+        raise invalid(text, 10072)
     now = platform().now()
     before = {schedule.cron: schedule for schedule in script.schedules}
     script.schedules = [
@@ -184,19 +193,39 @@ async def close_subdomain(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/subdomain")
 @for_account(*READ)
 async def account_subdomain(account: Account) -> Response:
-    """Show the account's name on workers.dev."""
+    """Show the account's name on workers.dev; one that never asked for a name has none."""
+    if account.subdomain is None:
+        raise ApiError(404, 10007, "This Worker does not exist on your account.")
     return envelope({"subdomain": account.subdomain})
+
+
+@routes.get("/accounts/<account_id>/workers/subdomains/<wanted>")
+@for_account(*READ)
+async def subdomain_availability(account: Account, wanted: str) -> Response:
+    """Tell whose a name on workers.dev is. That it is free is a refusal, too (wrangler: registerSubdomain)."""
+    if account.subdomain == wanted:
+        return envelope({"subdomain": wanted})
+    _check_free(account, wanted)
+    raise ApiError(404, 10032, "workers.api.error.subdomain_unavailable")
 
 
 @routes.put("/accounts/<account_id>/workers/subdomain")
 @for_account(WRITE)
 async def set_account_subdomain(account: Account) -> Response:
-    """Change the account's name on workers.dev."""
+    """Give the account its name on workers.dev. It has one for good: the API does not rename."""
     wanted = str((await body_object()).get("subdomain"))
-    if any(other.subdomain == wanted for other in platform().world.accounts.values() if other is not account):
-        raise ApiError(409, 10031, "This subdomain is taken.")
+    if not SUBDOMAIN.fullmatch(wanted):
+        raise invalid("workers.api.error.invalid_subdomain", 10033)
+    _check_free(account, wanted)
+    if account.subdomain not in (None, wanted):
+        raise ApiError(409, 10036, "workers.api.error.subdomain_already_set")
     account.subdomain = wanted
     return envelope({"subdomain": wanted})
+
+
+def _check_free(account: Account, wanted: str) -> None:
+    if any(other.subdomain == wanted for other in platform().world.accounts.values() if other is not account):
+        raise ApiError(403, 10031, "workers.api.error.subdomain_taken")
 
 
 # -- secrets --------------------------------------------------------------------------------------------------------

@@ -35,6 +35,12 @@ def active_of(script: Script) -> Version:
     return script.active
 
 
+def check_subdomain(account: Account) -> None:
+    """Check that the account has a name on workers.dev, without which nothing can be set up. Raises ApiError 10063."""
+    if account.subdomain is None:
+        raise ApiError(403, 10063, "You need a workers.dev subdomain in order to proceed.")
+
+
 def shown(account: Account, script: Script) -> dict[str, Any]:
     """Show a script as lists and uploads do."""
     version = active_of(script)
@@ -42,7 +48,7 @@ def shown(account: Account, script: Script) -> dict[str, Any]:
     return {
         "id": script.name,
         "tag": script.tag,
-        "tags": script.tags,
+        "tags": script.tags or None,
         "etag": version.etag,
         "created_on": iso_micro(script.created_at),
         "modified_on": iso_micro(script.modified_at),
@@ -110,7 +116,11 @@ def new_script(account: Account, name: str) -> Script:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>")
 @for_account(WRITE)
 async def upload(account: Account, name: str) -> Response:
-    """Upload a script and run it; one that does not start changes nothing."""
+    """Upload a script and run it; one that does not start changes nothing.
+
+    With `excludeScript` the answer's etag is null: wrangler types it so, and nobody says that it is the list's.
+    """
+    check_subdomain(account)
     script = account.scripts.get(name) or new_script(account, name)
     metadata, modules = await read_form("metadata")
     version = make_version(account, script, metadata, modules, platform().now())
@@ -124,7 +134,8 @@ async def upload(account: Account, name: str) -> Response:
                 setattr(script, field, metadata[field])
 
     deployment = await deploy(account, script, version, version.annotations, also=settings)
-    return envelope({**shown(account, script), "deployment_id": deployment.id.replace("-", ""), "startup_time_ms": 1})
+    answer = {**shown(account, script), "deployment_id": deployment.id.replace("-", ""), "startup_time_ms": 1}
+    return envelope(answer | ({"etag": None} if request.args.get("excludeScript") == "true" else {}))
 
 
 @routes.get("/accounts/<account_id>/workers/scripts")

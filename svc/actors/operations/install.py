@@ -1,6 +1,6 @@
-"""Installing the worker: database, script, cron. Each step can be repeated; its effect is looked up, not assumed.
+"""Installing the worker: each step can be repeated; its effect is looked up, not assumed.
 
-    database and its tables ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by the worker's first push
+    database and its tables ──► subdomain ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by a first push
 
 Nothing that the service did not make is touched: a script is ours by its tag, a database because it was recorded that
 there was none before. What is asked of the platform is recorded before it is asked, and its outcome right after: an
@@ -9,6 +9,7 @@ install that failed anywhere can be begun again, and finds what the one before i
 
 from __future__ import annotations
 
+import logging
 import zlib
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,8 @@ from svc.actors.operations.run import Work
 from svc.actors.script import INSTALL_BINDING, is_as_uploaded, ownership_tag
 from svc.edge import d1, workers
 from svc.edge.access import LATE_MS
-from svc.errors import EdgeRefused, EdgeUnknown
-from svc.ids import digest, new_secret
+from svc.errors import CATALOGUE, EdgeRefused, EdgeUnavailable, EdgeUnknown
+from svc.ids import digest, new_secret, new_subdomain
 from svc.store import accounts, installs
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
@@ -27,8 +28,13 @@ if TYPE_CHECKING:
     from svc.actors.operations.run import Job
     from svc.edge.access import Access
     from svc.edge.d1 import Database
+    from svc.edge.workers import Script
     from svc.model import Account, Operation
 
+log = logging.getLogger(__name__)
+
+# Names on workers.dev that are tried, all of them random.
+_SUBDOMAIN_TRIES = 3
 # A database of the worker's name that was made about when we asked for one, and there was none before: ours. The clocks
 # may differ by this much.
 _CLOCK_SKEW_MS = 300_000
@@ -44,16 +50,42 @@ async def _make_database(job: Job) -> None:
     await d1.query(access, database_id, [(statement, []) for statement in context.bundle.schema_statements])
 
 
+async def _register_subdomain(job: Job) -> None:
+    """Give the account a name on workers.dev if it has none: nobody used Workers there before.
+
+    The worker itself is not reached by it (see `_set_cron`). The name is for good, so it tells nothing.
+    """
+    access = _access(job)
+    for _ in range(_SUBDOMAIN_TRIES):
+        if await workers.has_subdomain(access):
+            return
+        try:
+            await workers.register_subdomain(access, new_subdomain())
+        except EdgeRefused as refused:
+            # Another account has this name; or an earlier try's answer was lost, which the next look shows.
+            if refused.code not in ("name_taken", "cloudflare_error"):
+                raise
+            log.info("no workers.dev name", extra={"account": job.account.id, "why": refused.message})
+    if not await workers.has_subdomain(access):
+        raise EdgeRefused("subdomain_required", CATALOGUE["subdomain_required"].message)
+
+
 async def _upload_script(job: Job) -> None:
-    """Upload the worker with a new key of its own."""
+    """Upload the worker with a new key of its own, unless an earlier try of this operation has."""
     context, account, operation, access = job.context, job.account, job.operation, _access(job)
     if account.database_id is None:
         raise AssertionError("a worker is to be uploaded before its database is made")
-    await _check_script(context, access, account)
+    script = await _check_script(context, access, account)
+    own = (account.install_id, account.edge_bundle) == (operation.id, context.bundle.sha256)
+    if own and script is not None and script.etag == account.script_etag:
+        return
     worker_key = new_secret("svcw_")
     await context.store.run(installs.begin_upload(operation, digest(worker_key)))
     content = _content(context, account, operation, account.database_id, worker_key)
-    uploaded = await workers.upload(access, SCRIPT_NAME, content)
+    await workers.upload(access, SCRIPT_NAME, content)
+    uploaded = await workers.get_script(access, SCRIPT_NAME)
+    if uploaded is None:
+        raise EdgeUnavailable("The edge platform does not list the worker yet.")
     now = context.clock()
     await context.store.run(
         installs.uploaded(
@@ -111,15 +143,19 @@ async def _create_database(access: Access) -> Database:
         return found
 
 
-async def _check_script(context: Context, access: Access, account: Account) -> None:
-    """Raises EdgeRefused: name_taken, another's script has our name; resource_drift, ours was changed outside."""
+async def _check_script(context: Context, access: Access, account: Account) -> Script | None:
+    """The worker that stands at the platform, which an upload may replace.
+
+    Raises EdgeRefused: name_taken, another's script has our name; resource_drift, ours was changed outside.
+    """
     script = await workers.get_script(access, SCRIPT_NAME)
     if script is None:
-        return
+        return None
     if ownership_tag(account.id) not in script.tags:
         raise EdgeRefused("name_taken", f"The account has a worker {SCRIPT_NAME} that the service did not make.")
     if not await is_as_uploaded(context, access, account, script):
         raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
+    return script
 
 
 def _content(
@@ -153,7 +189,12 @@ def push_minute(edge_account_id: str) -> int:
 
 WORK = Work(
     begin=installs.begin_install,
-    steps=(("database", _make_database), ("script", _upload_script), ("cron", _set_cron)),
+    steps=(
+        ("database", _make_database),
+        ("subdomain", _register_subdomain),
+        ("script", _upload_script),
+        ("cron", _set_cron),
+    ),
     done=installs.installed,
     failed=installs.fail_install,
     unconfirmed=installs.end_selfcheck,

@@ -18,17 +18,54 @@ async def install_again(service, *states):
 
 
 @pytest.mark.rule("A12", "A13", "A21")
-async def test_an_update_that_failed_at_its_cron_is_installed_by_the_next_try(place):
+async def test_an_update_that_failed_after_its_upload_is_installed_by_the_next_try(place):
     async with place.running() as service:
         await service.ready()
     place.upgrade()
     async with place.running() as service:
-        await service.emulator.fault("refuse", f"{SCRIPT}/schedules", method="PUT", status=400, code=10072)
+        await service.emulator.fault("refuse", f"{SCRIPT}/schedules", method="GET", status=400, code=10026)
         shown = await install_again(service, "connected")
-        assert shown["error"]["code"] == "cron_limit"
+        assert shown["error"]["code"] == "cloudflare_error"
         assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)  # from the upload on
         shown = await install_again(service, "ready")
         assert shown["error"] is None
+
+
+@pytest.mark.rule("A6", "A11")
+async def test_an_account_that_never_used_workers_is_given_a_name_there(service):
+    # The first answer is lost: the name is there all the same, and no other is asked for.
+    await service.emulator.fault("drop_after", "*/workers/subdomain", method="PUT")
+    await service.ready()
+    held = await service.held()
+    assert held["subdomain"]
+    script = held["scripts"]["svc-edge"]
+    assert (script["subdomain_enabled"], script["previews_enabled"]) == (False, False)
+
+
+@pytest.mark.rule("A12")
+async def test_an_account_that_cannot_be_given_a_name_says_what_to_do(service):
+    await service.emulator.fault("refuse", "*/workers/subdomain", method="PUT", status=403, code=10031, times=None)
+    assert (await service.connect()).status == 202
+    shown = await service.settled("connected")
+    assert shown["error"]["code"] == "subdomain_required"
+    assert "workers.dev" in shown["error"]["details"]["remedy"]
+    await service.emulator.clear_faults()
+    await install_again(service, "ready")
+
+
+@pytest.mark.rule("A14")
+async def test_an_account_above_its_limit_of_crons_can_be_installed_again(service):
+    await service.ready()
+    await service.emulator.set_limits(service.customer.account_id, crons=0)
+    await install_again(service, "ready")
+
+
+@pytest.mark.rule("A11")
+async def test_a_worker_that_is_not_known_everywhere_yet_is_uploaded_once(service):
+    await service.emulator.fault("refuse", f"{SCRIPT}/subdomain", method="POST", status=404, code=10007)
+    await service.ready()
+    uploads = [call for call in await service.emulator.requests() if call["path"].endswith("/svc-edge")]
+    assert len(uploads) == 1
 
 
 @pytest.mark.rule("A12", "A13")
@@ -125,5 +162,7 @@ async def edited(service, install_id, tags=None):
         ("metadata", (None, json.dumps(head), "application/json")),
         ("files", ("theirs.js", code, "application/javascript+module")),
     ]
-    path = f"/accounts/{service.customer.account_id}/workers/scripts/svc-edge"
-    await service.as_platform("PUT", path, token, files=form)
+    path = f"/accounts/{service.customer.account_id}/workers"
+    if (await service.held())["subdomain"] is None:
+        await service.as_platform("PUT", f"{path}/subdomain", token, json={"subdomain": f"w{service.customer.account_id[:12]}"})
+    await service.as_platform("PUT", f"{path}/scripts/svc-edge", token, files=form)
