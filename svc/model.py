@@ -28,6 +28,9 @@ AccountWarning = Literal["bootstrap_not_deleted", "orphan_not_deleted", "not_con
 RouteState = Literal["route_pending", "active", "route_conflict", "deleted"]
 LinkState = Literal["active", "deleted"]
 ConfigState = Literal["pending", "synced"]  # whether the account's worker knows it as it is
+# Where a database is kept: near a part of the world, or by law inside a jurisdiction.
+Jurisdiction = Literal["eu", "fedramp"]
+Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 Plan = Literal["free", "api"]
 Scope = Literal["accounts", "sites", "links", "reports"]
 Period = Literal["today", "7d", "30d"]
@@ -131,6 +134,7 @@ class Account:
     warnings: tuple[AccountWarning, ...]  # each stays until its cause is gone
     revoke_tokens: tuple[str, ...]  # names of tokens that may be alive at the platform and are not the account's own
     bootstrap_expires_at: int | None  # None: the bootstrap token is gone
+    location: Location | None  # where its database is made; None: where the edge platform makes it
     database_id: str | None
     database_sought_at: int | None  # a creation of the database was asked for then, and its outcome is not recorded
     script_etag: str | None  # etag of our last upload; a different one means the script was changed outside the service

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svc.actors.duty import Duty, Timers
     from svc.actors.live import LiveReads, Unavailable
     from svc.edge.zones import Zone
-    from svc.model import Account, Link, LinkHost, Rule, Site
+    from svc.model import Account, Link, LinkHost, Location, Rule, Site
     from svc.worker.counts import Live, TargetDays
 
 T = TypeVar("T")
@@ -82,10 +82,12 @@ class AccountActor:
         self._start(self)
         return await ask.answer()
 
-    async def connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
+    async def connect(
+        self, user_id: int, bootstrap_token: SecretStr, location: Location | None, commit: Commit[Account, R]
+    ) -> R:
         """Connect this edge account for a user; see `operations.connect`."""
         return await self.ask(
-            lambda: connect.connect(self._context, self.edge_account_id, user_id, bootstrap_token, commit)
+            lambda: connect.connect(self._context, self.edge_account_id, user_id, bootstrap_token, location, commit)
         )
 
     async def install(self, account_id: str, commit: Commit[Account, R]) -> R:

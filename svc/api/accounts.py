@@ -11,7 +11,16 @@ from svc.api.errors import ErrorObject
 from svc.api.fields import Count, EdgeAccountId, EdgeToken, Host, Moment
 from svc.api.shape import Answer, Body, NoBody, may_be_absent
 from svc.errors import Code, with_remedy
-from svc.model import DROP_REASONS, AccountState, AccountWarning, ConfigState, OperationKind, OperationState, RouteState
+from svc.model import (
+    DROP_REASONS,
+    AccountState,
+    AccountWarning,
+    ConfigState,
+    Location,
+    OperationKind,
+    OperationState,
+    RouteState,
+)
 
 if TYPE_CHECKING:
     from svc import model
@@ -24,6 +33,12 @@ class Connect(Body):
     bootstrap_token: EdgeToken = Field(
         description="An API token of the edge account with *Account Settings: Read* and *Account API Tokens: Edit*,"
         " valid for one day. It is used within this request and deleted, never stored."
+    )
+    location: Location | None = Field(
+        None,
+        description="Where the account's database is to be made: near a part of the world (`wnam`, `enam`, `weur`,"
+        " `eeur`, `apac`, `oc`), or bound to a jurisdiction (`eu`, `fedramp`). It cannot be changed later. Without it"
+        " the edge platform makes it near the service.",
     )
 
 
@@ -77,6 +92,7 @@ class Account(Answer):
     id: str
     edge_account_id: str
     name: str
+    location: Location | None
     state: AccountState
     token: WorkingToken | None
     error: AccountTrouble | None
@@ -195,6 +211,7 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
         "id": account.id,
         "edge_account_id": account.edge_account_id,
         "name": account.name,
+        "location": account.location,
         "state": account.state,
         "token": None
         if account.token_name is None

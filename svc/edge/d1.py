@@ -6,14 +6,16 @@ Every function raises EdgeRefused, EdgeUnavailable; those that are never repeate
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from svc.edge.answers import Id, Moment, Shape
+from svc.model import Jurisdiction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from svc.edge.access import Access
+    from svc.model import Location
 
 _GONE = frozenset({7404})  # wrangler: the database could not be found
 
@@ -80,9 +82,14 @@ async def get(access: Access, database_id: str) -> Database | None:
     return None if found is None else Database(found.uuid, found.name, found.created_at)
 
 
-async def create(access: Access, name: str) -> Database:
-    """Make a database. Never repeated. Raises EdgeRefused name_taken where there is one of that name."""
-    made = await access.call(_Database, "POST", _path(access), body={"name": name}, repeatable=False)
+async def create(access: Access, name: str, location: Location | None = None) -> Database:
+    """Make a database; without `location` near whoever asks, which is the service. Never repeated.
+
+    Raises EdgeRefused name_taken where there is one of that name.
+    """
+    field = "jurisdiction" if location in get_args(Jurisdiction) else "primary_location_hint"
+    body = {"name": name, **({field: location} if location else {})}
+    made = await access.call(_Database, "POST", _path(access), body=body, repeatable=False)
     return Database(made.uuid, made.name, made.created_at)
 
 

@@ -45,7 +45,7 @@ class Accounts:
         if not write.caller.sees(body.edge_account_id):
             raise NotFound
         actor = self._supervisor.account(body.edge_account_id)
-        return await actor.connect(user.id, body.bootstrap_token, write.commit(self._one))
+        return await actor.connect(user.id, body.bootstrap_token, body.location, write.commit(self._one))
 
     async def show(self, read: Read[NoQuery]) -> api.OneFullAccount:
         """One account with its latest operation and its link host."""

@@ -245,6 +245,7 @@ def _account(row: Row, host: Row | None) -> Account:
         warnings=tuple(from_json(row["warnings"])),
         revoke_tokens=tuple(from_json(row["revoke_tokens"])),
         bootstrap_expires_at=row["bootstrap_expires_at"],
+        location=row["location"],
         database_id=row["database_id"],
         database_sought_at=row["database_sought_at"],
         script_etag=row["script_etag"],

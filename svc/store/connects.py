@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from svc.config import LimitsConfig
     from svc.errors import ErrorNote
-    from svc.model import Account, AccountWarning, Operation
+    from svc.model import Account, AccountWarning, Location, Operation
 
 
 def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
@@ -44,7 +44,15 @@ def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[
 
 
 def begin_connect(
-    *, account_id: str, operation_id: str, user_id: int, edge_account_id: str, name: str, limits: LimitsConfig, now: int
+    *,
+    account_id: str,
+    operation_id: str,
+    user_id: int,
+    edge_account_id: str,
+    name: str,
+    location: Location | None = None,
+    limits: LimitsConfig,
+    now: int,
 ) -> Tx[tuple[Account, Operation]]:
     """The record and the operation of a connect; one that is pending or was lost continues under its own id.
 
@@ -64,6 +72,7 @@ def begin_connect(
             name,
             now if existing.state == "bootstrap_lost" else existing.created_at,
         )
+    yield sql("update accounts set location = $2 where id = $1", account_id, location)
     operation = yield from operations.running(account_id)
     if operation is None:
         operation = yield from operations.add(operation_id, account_id, edge_account_id, "connect", "token", now)

@@ -72,11 +72,12 @@ class Service:
         """A request of the user."""
         return await self.world.call(method, path, json, headers=self.session)
 
-    async def connect(self, token: str | None = None) -> Answer:
+    async def connect(self, token: str | None = None, **more: Any) -> Answer:
         """POST /v1/accounts with the customer's bootstrap token, or another."""
         body = {
             "edge_account_id": self.customer.account_id,
             "bootstrap_token": token or self.customer.bootstrap_token,
+            **more,
         }
         return await self.call("POST", "/v1/accounts", body)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Commit
     from svc.clock import Clock
     from svc.config import Config
-    from svc.model import Account, AccountState, Link, LinkHost, Rule, Site
+    from svc.model import Account, AccountState, Link, LinkHost, Location, Rule, Site
     from svc.store.tx import Store, Tx
     from svc.worker.counts import TargetDays
 
@@ -80,7 +80,10 @@ class StandInActor:
         self._world = world
         self._edge_account_id = edge_account_id
 
-    async def connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
+    async def connect(
+        self, user_id: int, bootstrap_token: SecretStr, location: Location | None, commit: Commit[Account, R]
+    ) -> R:
+        del location
         return await self._in_actor(lambda: self._connect(user_id, bootstrap_token, commit))
 
     async def _connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:

@@ -22,6 +22,7 @@ ACCOUNT_FIELDS = [
     "id",
     "edge_account_id",
     "name",
+    "location",
     "state",
     "token",
     "error",

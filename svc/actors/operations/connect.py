@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.tokens import NewToken, TokenStatus
-    from svc.model import Account, JsonObject, Operation
+    from svc.model import Account, JsonObject, Location, Operation
 
 R = TypeVar("R")
 
@@ -46,9 +46,14 @@ WAITING = "waiting"
 
 
 async def connect(
-    context: Context, edge_account_id: str, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]
+    context: Context,
+    edge_account_id: str,
+    user_id: int,
+    bootstrap_token: SecretStr,
+    location: Location | None,
+    commit: Commit[Account, R],
 ) -> R:
-    """Connect `edge_account_id` for a user and begin the install.
+    """Connect `edge_account_id` for a user and begin the install. `location`: where the database is to be made.
 
     Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
     service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
@@ -67,6 +72,7 @@ async def connect(
                     user_id=user_id,
                     edge_account_id=edge_account_id,
                     name=name,
+                    location=location,
                     limits=context.config.limits,
                     now=context.clock(),
                 )

@@ -123,17 +123,17 @@ async def _database(context: Context, access: Access, account: Account) -> str:
         # Recorded before it is made: a database of this name that is found later is then the one made here.
         sought_at = context.clock()
         await context.store.run(accounts.seek_database(account.id, sought_at))
-        found = await _create_database(access)
+        found = await _create_database(access, account)
     elif sought_at is None or not sought_at - _CLOCK_SKEW_MS <= found.created_at <= sought_at + LATE_MS:
         raise EdgeRefused("name_taken", f"The account has a database {DATABASE_NAME} that the service did not make.")
     await context.store.run(accounts.set_database(account.id, found.id))
     return found.id
 
 
-async def _create_database(access: Access) -> Database:
+async def _create_database(access: Access, account: Account) -> Database:
     """Make the database; one of its name that is suddenly there is that of a try whose answer was lost."""
     try:
-        return await d1.create(access, DATABASE_NAME)
+        return await d1.create(access, DATABASE_NAME, account.location)
     except (EdgeUnknown, EdgeRefused) as error:
         if isinstance(error, EdgeRefused) and error.code != "name_taken":
             raise

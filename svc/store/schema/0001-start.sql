@@ -103,6 +103,8 @@ create table accounts (
     revoke_tokens TEXT not null default '[]',
     -- Null once the bootstrap token is known to be gone.
     bootstrap_expires_at INT,
+    -- Where the user wants the database to be; null: where the edge platform makes it.
+    location TEXT,
     database_id TEXT,
     -- While the creation of the database has been asked for and its outcome is not recorded.
     database_sought_at INT,

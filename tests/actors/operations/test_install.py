@@ -147,6 +147,17 @@ async def test_where_the_workers_name_is_taken_nothing_is_left_behind(service):
     assert (await service.held())["databases"] == {}
 
 
+@pytest.mark.rule("A1")
+@pytest.mark.parametrize(("location", "hint", "jurisdiction"), [("oc", "oc", None), ("eu", None, "eu")])
+async def test_the_database_is_made_where_the_user_wants_it(service, location, hint, jurisdiction):
+    assert (await service.connect(location="the moon")).status == 400
+    answer = await service.connect(location=location)
+    assert answer.body["account"]["location"] == location
+    await service.settled("ready")
+    (database,) = (await service.held())["databases"].values()
+    assert (database["location_hint"], database["jurisdiction"]) == (hint, jurisdiction)
+
+
 async def edited(service, install_id, tags=None):
     """The customer uploads another code under the worker's name, and leaves the rest of it as it was."""
     rights = [right.name for right in WORKING_RIGHTS]
@@ -164,5 +175,7 @@ async def edited(service, install_id, tags=None):
     ]
     path = f"/accounts/{service.customer.account_id}/workers"
     if (await service.held())["subdomain"] is None:
-        await service.as_platform("PUT", f"{path}/subdomain", token, json={"subdomain": f"w{service.customer.account_id[:12]}"})
+        await service.as_platform(
+            "PUT", f"{path}/subdomain", token, json={"subdomain": f"w{service.customer.account_id[:12]}"}
+        )
     await service.as_platform("PUT", f"{path}/scripts/svc-edge", token, files=form)
