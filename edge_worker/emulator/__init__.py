@@ -31,13 +31,15 @@ What is slow or refused is drawn with a fixed seed. Tests that measure something
 
 Rude on demand (POST /_control/faults): the n-th call that fits is refused, throttled, slowed, answered with a page of
 HTML, or its connection is closed before the call is carried out or after. The same for a worker's own fetches and for
-its statements to a database.
+its statements to a database; at a statement the whole invocation can be ended, too, as the platform ends one that has
+used up its CPU or is replaced (d1_end_before, d1_end_after): nothing comes back to it.
 
 It enforces the rights of a token at each call, with its status, times and addresses; conflicts of names and routes;
 and the limits that the runtime alone knows nothing of: requests, rows read and written a day, the size of a database,
-databases, scripts, crons and tokens of an account, routes of a zone, bindings and their texts, 50 statements an
-invocation, 100 parameters and 100 kB a statement, 2 MB a value, 400 statements that queue for a database. A script that
-does not start changes nothing. The clock can be moved, and days and daily limits move with it.
+databases, scripts, crons and tokens of an account, routes of a zone, bindings and their texts, 30 seconds for what
+waitUntil waits for (its waits and statements, by the real clock), 50 statements an invocation, 100 parameters and
+100 kB a statement, 2 MB a value, 400 statements that queue for a database. A script that does not start changes
+nothing. The clock can be moved, and days and daily limits move with it.
 
 Limits: what it does not do.
 

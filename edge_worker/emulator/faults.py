@@ -9,14 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 API_KINDS = frozenset({"refuse", "slow", "drop_before", "drop_after", "html", "throttle"})
 EGRESS_KINDS = frozenset({"egress_drop_before", "egress_drop_after", "egress_status"})
-D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after"})
+D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after", "d1_end_before", "d1_end_after"})
 
 
 class Fault(BaseModel):
     """One fault. `path` is a glob.
 
     It is matched for the API with the path after /client/v4 (or the whole path), for a worker's own fetches (egress_…)
-    with the URL, for D1 bindings (d1_…) with the database's id.
+    with the URL, for D1 bindings (d1_…) with the database's id. d1_end_… ends the invocation that makes the call:
+    nothing comes back to it, and whatever it had left to do is not done.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -24,6 +25,7 @@ class Fault(BaseModel):
     kind: Literal[
         "refuse", "slow", "drop_before", "drop_after", "html", "throttle",
         "egress_drop_before", "egress_drop_after", "egress_status", "d1_drop_before", "d1_drop_after",
+        "d1_end_before", "d1_end_after",
     ]  # fmt: skip
     path: str = "*"
     method: str = "*"

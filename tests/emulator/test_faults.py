@@ -140,6 +140,16 @@ async def test_a_binding_is_lost_before_or_after(emulator: Emulator, api: Api, k
     assert (await emulator.visit("shop.example", "/insert")).body == "ok"
 
 
+@pytest.mark.parametrize(("kind", "done"), [("d1_end_before", 0), ("d1_end_after", 1)])
+async def test_an_invocation_is_ended_at_a_statement(emulator: Emulator, api: Api, kind: str, done: int) -> None:
+    database = await api.probe()
+    await emulator.fault(kind, database)
+    assert (await emulator.visit("shop.example", "/insert")).status == 500
+    await emulator.settled()
+    assert await count(api, database) == done
+    assert (await emulator.visit("shop.example", "/insert")).body == "ok"
+
+
 async def test_answers_are_slow_now_and_then(emulator: Emulator, api: Api) -> None:
     await emulator.set_rudeness(slow_one_in=1, slow_ms=200)
     started = time.monotonic()

@@ -7,9 +7,18 @@ import * as script from "__MAIN__";
 export * from "__MAIN__";
 
 /**
- * @typedef {{kind: string, d1_queries: number, open: number, failure: unknown}} Invocation open: promises that have not
- *   settled; failure: of the first of them that failed
+ * @typedef {object} Invocation
+ * @property {string} kind
+ * @property {number} d1_queries
+ * @property {number} open promises that have not settled
+ * @property {unknown} failure of the first of them that failed
+ * @property {number} until ms of the isolate's clock at which what waitUntil waits for is ended
+ * @property {boolean} ended nothing that it waits for comes back to it
+ * @property {(error: Error) => void} fail instead of an answer that has not been given
  */
+
+// platform docs (runtime-apis/context): what waitUntil waits for is cancelled so long after the answer.
+const WAIT_UNTIL_MS = 30_000;
 
 /** @type {AsyncLocalStorage<Invocation>} */
 const invocations = new AsyncLocalStorage();
@@ -23,7 +32,7 @@ const totals = { max_d1_queries: 0 };
  */
 function invoke(ctx, kind, body) {
   /** @type {Invocation} */
-  const invocation = { kind, d1_queries: 0, open: 1, failure: undefined };
+  const invocation = { kind, d1_queries: 0, open: 1, failure: undefined, until: Infinity, ended: false, fail() {} };
   running.add(invocation);
   const close = () => {
     invocation.open -= 1;
@@ -42,10 +51,35 @@ function invoke(ctx, kind, body) {
     );
     waitUntil.call(ctx, settled);
   };
-  const answer = invocations.run(invocation, async () => body());
-  const ended = answer.then(close, close);
-  return { invocation, answer, ended };
+  const ended = new Promise((_, reject) => {
+    invocation.fail = reject;
+  });
+  const answer = Promise.race([invocations.run(invocation, async () => body()), ended]);
+  const answered = () => (invocation.until = performance.now() + WAIT_UNTIL_MS);
+  if (kind === "fetch") answer.then(answered, answered);
+  answer.then(close, close);
+  return { invocation, answer };
 }
+
+/**
+ * Lets an answer come back to the invocation, unless that has been ended meanwhile.
+ * @template T @param {T} answer @returns {Promise<T>}
+ */
+function comeBack(answer) {
+  const invocation = invocations.getStore();
+  if (invocation !== undefined && performance.now() >= invocation.until) end(invocation);
+  return invocation?.ended ? new Promise(() => {}) : Promise.resolve(answer);
+}
+
+/** @param {Invocation} invocation */
+function end(invocation) {
+  invocation.ended = true;
+  invocation.fail(new Error("the platform has ended this invocation"));
+  running.delete(invocation);
+}
+
+const wait = scheduler.wait.bind(scheduler);
+scheduler.wait = async (ms, options) => comeBack(await wait(ms, options));
 
 // Every statement of a D1 binding passes these two methods of the runtime's own client (workerd 2026-11: the fetcher
 // itself is private). They count queries for each invocation: platform docs, 50 on the free plan, statements of a batch
@@ -73,7 +107,10 @@ function countQueries(env) {
     if ((invocations.getStore()?.d1_queries ?? 0) > settings.max_d1_queries) {
       return Response.json({ success: false, error: "Too many API requests by single worker invocation." });
     }
-    return call.call(this, input, init);
+    const response = await call.call(this, input, init);
+    const invocation = invocations.getStore();
+    if (invocation !== undefined && response.headers.has("x-emulator-ended")) end(invocation);
+    return comeBack(response);
   };
 }
 
@@ -111,16 +148,15 @@ export default {
 async function fire({ cron, scheduledTime }, env, ctx) {
   countQueries(env);
   const controller = { type: "scheduled", cron, scheduledTime, noRetry() {} };
-  const { invocation, answer, ended } = invoke(ctx, "scheduled", () => {
+  const { invocation, answer } = invoke(ctx, "scheduled", () => {
     const run = handler("scheduled", env, ctx);
     if (!run) throw new Error("Handler does not export a scheduled() function.");
     return run(controller);
   });
   /** @type {any} */
   let error;
-  await answer.catch((thrown) => (error = thrown));
-  await ended;
-  while (invocation.open > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  answer.catch((thrown) => (error = thrown));
+  while (invocation.open > 0 && !invocation.ended) await new Promise((resolve) => setTimeout(resolve, 1));
   error ??= invocation.failure;
   return {
     outcome: error === undefined ? "ok" : "exception",

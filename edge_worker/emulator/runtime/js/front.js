@@ -114,6 +114,9 @@ async function fault(call) {
 }
 
 const LOST = "Network connection lost.";
+const lost = () => Response.json({ success: false, error: LOST });
+/** Tells our entry module that the platform ends the invocation here. */
+const ended = () => Response.json({}, { headers: { "x-emulator-ended": "1" } });
 
 /** What a script's own fetch() goes through (platform docs: a fetch to the script's own zone goes to the origin). */
 export class Egress extends WorkerEntrypoint {
@@ -162,7 +165,8 @@ export class D1Binding extends WorkerEntrypoint {
     if (pathname === "/dump") return Response.json({ success: false, error: "dump is not supported" });
     const call = { side: "d1", account, script, method: "POST", target: database };
     const found = world.watch_d1 ? await fault(call) : null;
-    if (found?.kind === "d1_drop_before") return Response.json({ success: false, error: LOST });
+    if (found?.kind === "d1_drop_before") return lost();
+    if (found?.kind === "d1_end_before") return ended();
     const waiting = queued.get(database) ?? 0;
     if (waiting >= MAX_QUEUED) return Response.json({ success: false, error: OVERLOADED });
     queued.set(database, waiting + 1);
@@ -170,8 +174,8 @@ export class D1Binding extends WorkerEntrypoint {
     const response = await this.#send(database, format, request).finally(() =>
       queued.set(database, (queued.get(database) ?? 1) - 1),
     );
-    if (found?.kind !== "d1_drop_after") return response;
-    return Response.json({ success: false, error: LOST });
+    if (found?.kind === "d1_drop_after") return lost();
+    return found?.kind === "d1_end_after" ? ended() : response;
   }
 
   /** @param {string} database @param {string} format @param {Request} request */
