@@ -34,8 +34,8 @@ const BROWSERS = [
   ["Firefox", /Firefox\/|FxiOS\/|\bFocus\/|\bKlar\//],
   ["Android WebView", /; wv\)/],
   ["Chrome", /Chrome\/|CriOS\/|Chromium\//],
-  ["Android Browser", /Android.*Version\/[\d.]+.*Safari\//],
-  ["Safari", /Version\/[\d.]+.*Safari\/|\((?:iPhone|iPad|iPod|Macintosh).*AppleWebKit\//],
+  ["Android Browser", /^(?=.*Android)(?=.*Version\/).*Safari\//],
+  ["Safari", /^(?=.*Version\/|.*\((?:iPhone|iPad|iPod|Macintosh)).*(?:Safari|AppleWebKit)\//],
 ];
 
 /** @type {readonly (readonly [string, RegExp])[]} */
@@ -71,22 +71,21 @@ const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
  */
 const firstMatch = (list, ua) => list.find(([, pattern]) => pattern.test(ua))?.[0] ?? "Other";
 
-/** Most characters of a user agent that are looked at: real ones are under 500. */
-const UA_CHARS = 512;
+/** Most characters of a user agent that are kept of a request: real ones have fewer. */
+export const UA_CHARS = 512;
 
 /**
  * @param {string} ua
  * @returns {Device}
  */
 export function deviceOf(ua) {
-  const text = ua.slice(0, UA_CHARS);
-  if (TV.test(text)) return "tv";
-  if (CONSOLE.test(text)) return "console";
-  if (TABLET.test(text)) return "tablet";
-  if (MOBILE.test(text)) return "mobile";
+  if (TV.test(ua)) return "tv";
+  if (CONSOLE.test(ua)) return "console";
+  if (TABLET.test(ua)) return "tablet";
+  if (MOBILE.test(ua)) return "mobile";
   // Android says "Mobile" on phones only (Chrome's and Firefox's documentation of their user agents).
-  if (text.includes("Android")) return "tablet";
-  return DESKTOP.test(text) ? "desktop" : "other";
+  if (ua.includes("Android")) return "tablet";
+  return DESKTOP.test(ua) ? "desktop" : "other";
 }
 
 /**
@@ -104,22 +103,20 @@ export function ruleDevice(ua) {
  * @returns {{device: Device, browser: string, os: string}}
  */
 export function readAgent(ua) {
-  const text = ua.slice(0, UA_CHARS);
-  return { device: deviceOf(text), browser: firstMatch(BROWSERS, text), os: firstMatch(SYSTEMS, text) };
+  return { device: deviceOf(ua), browser: firstMatch(BROWSERS, ua), os: firstMatch(SYSTEMS, ua) };
 }
 
 /** @typedef {{reason: import("./bots.js").Reason, device: Device, browser: string, os: string}} Agent */
 
 /** How many user agents are cached: a few hundred make up nearly all visits, and an invented one costs little. */
 const MOST_KNOWN = 500;
-const KNOWN_CHARS = 1_024;
 
 /** @type {Map<string, Agent>} */
 const known = new Map();
 
 /**
  * Reason, device, browser and system of a user agent; cached, as finding them takes as long as the rest of a request.
- * @param {string} ua
+ * @param {string} ua at most UA_CHARS characters
  * @returns {Agent}
  */
 export function agentOf(ua) {
@@ -127,7 +124,7 @@ export function agentOf(ua) {
   if (agent === undefined) {
     agent = { reason: agentReason(ua), ...readAgent(ua) };
     if (known.size >= MOST_KNOWN) known.clear();
-    if (ua.length <= KNOWN_CHARS) known.set(ua, agent);
+    known.set(ua, agent);
   }
   return agent;
 }

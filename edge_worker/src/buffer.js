@@ -2,10 +2,13 @@
  * Buffers events in the isolate, for a short window and while a write is under way, and writes them in batches: each is
  * appended to the minute's row of the event log. A batch is named by a random id that the row remembers, so that a
  * write made twice (its answer was lost) adds nothing the second time.
+ *
+ * The platform may end a request with all its work at any await: nothing is held by a request alone. Whatever is not
+ * yet in the database is in `events` or in `batches`, and a request that promised to write and did not is replaced.
  */
 
 import { keepsDetail, windowMs } from "./budget.js";
-import { encodeDrops, encodeEvent, firstIdAt, newWriteName } from "./event_log.js";
+import { closeLine, encodeDrops, encodeEvent, firstIdAt, newWriteName } from "./event_log.js";
 import { noneDropped } from "./state.js";
 import { DAY_MS, MINUTE_MS, SECOND_MS } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
@@ -16,13 +19,22 @@ const ROW_CHARS = 64_000;
 /** With this many events the buffer is written before the window ends: about 3 ms of CPU. */
 const FLUSH_EVENTS = 400;
 
-/** Events held while the database does not take them (about 4 MB); more are dropped. */
+/** Most characters of a batch: two usual flushes. */
+const BATCH_CHARS = 200_000;
+
+/** Events held while the database does not take them: about 4 MB, 10 MB of the longest; more are dropped. */
 const MOST_HELD = 8_000;
 
 const RETRY_AFTER_MS = 300;
 
 /** Pauses before a failed flush is repeated; after the last one the next event triggers a flush. */
 const FLUSH_PAUSES_MS = [1 * SECOND_MS, 4 * SECOND_MS];
+
+/** How long a flush waits for the write before it. */
+const WAIT_FOR_WRITE_MS = 5 * SECOND_MS;
+
+/** A request that has not begun to write this long after it should have was ended; the next event arms another one. */
+const ARMED_GRACE_MS = WAIT_FOR_WRITE_MS + 1 * SECOND_MS;
 
 /** A write that has no answer after this long counts as lost, and is repeated under its own name. */
 const WRITE_LOST_MS = 15 * SECOND_MS;
@@ -33,18 +45,27 @@ const LIMITED_MS = MINUTE_MS;
 /** The level whose window is used when only drops are to be written. */
 const DROPS_LEVEL = 3;
 
+/** D1's text for a value of more than 2 MB. */
+const TOO_BIG = "SQLITE_TOOBIG";
+
 /**
- * @typedef {import("./event_log.js").Event & {ip: string, ua: string}} Seen an event with what its visitor's hash is
- *   made of; it exists in memory only
- * @typedef {{id: number, name: string, lines: string, drops: string, n: number, tried: boolean, triedAt: number}} Batch
- *   id: of the row of the event log
+ * @typedef {import("./event_log.js").OpenLine & {day: number, target: string, reason: string, ip: string, ua: string}}
+ *   Waiting an event whose visitor's hash is not made yet, with what it is made of; it exists in memory only
+ * @typedef {object} Batch
+ * @property {string} name of its write
+ * @property {number} n its events
+ * @property {Waiting[] | null} events null: they are in `lines`
+ * @property {string} lines @property {string} drops
+ * @property {number} id of the row of the event log that it was last written to
+ * @property {boolean} tried perhaps it is there
+ * @property {number} triedAt epoch ms; 0 for a try that failed
  * @typedef {{db: D1Database, level: number}} Sink where to write, and the write budget's level
  */
 
 export class EventBuffer {
-  /** @type {Seen[]} */
+  /** @type {Waiting[]} */
   events = [];
-  /** @type {object | null} the request that will write what is in `events` */
+  /** @type {{until: number} | null} the request that will write what is in `events`, before that time (epoch ms) */
   armed = null;
   /** @type {Batch[]} being written, or written without an answer */
   batches = [];
@@ -64,15 +85,21 @@ export class EventBuffer {
 
 /**
  * @param {EventBuffer} buffer
- * @param {Seen} event
+ * @param {import("./event_log.js").Event} event
+ * @param {{ip: string, ua: string}} visitor
  * @param {Sink} sink
  * @returns {Promise<void> | undefined} for waitUntil; undefined: another request will write this event
  */
-export function record(buffer, event, sink) {
+export function record(buffer, event, { ip, ua }, sink) {
   if (buffer.events.length >= FLUSH_EVENTS && buffer.held >= MOST_HELD) {
     return recordDrop(buffer, Date.now() < buffer.limitedUntil ? "budget" : "busy", sink);
   }
-  buffer.events.push(event);
+  const { target, hour, reason } = event;
+  // Encoded here and not in the flush: what an event costs is paid by its own request.
+  const withDetail = keepsDetail(sink.level);
+  const { head, tail } = encodeEvent(event, withDetail);
+  if (!withDetail && reason === "") buffer.dropped.budget += 1;
+  buffer.events.push({ head, tail, day: Math.floor(hour / 24), target, reason, ip, ua });
   if (buffer.events.length % FLUSH_EVENTS === 0) return flushAll(buffer, sink);
   return arm(buffer, sink, windowMs(sink.level));
 }
@@ -90,17 +117,17 @@ export function recordDrop(buffer, reason, sink) {
 
 /** @param {EventBuffer} buffer @param {Sink} sink @param {number} waitMs */
 function arm(buffer, sink, waitMs) {
-  if (buffer.armed !== null) return undefined;
-  const me = {};
+  if (buffer.armed !== null && Date.now() < buffer.armed.until) return undefined;
+  const me = { until: Date.now() + waitMs + ARMED_GRACE_MS };
   buffer.armed = me;
   return flushAfter(buffer, me, sink, waitMs);
 }
 
-/** @param {EventBuffer} buffer @param {object} me @param {Sink} sink @param {number} waitMs */
+/** @param {EventBuffer} buffer @param {{until: number}} me @param {Sink} sink @param {number} waitMs */
 async function flushAfter(buffer, me, sink, waitMs) {
   await scheduler.wait(waitMs);
-  // Buffer on while a write is under way; a request that was cancelled in its write does not hold the others up.
-  while (buffer.armed === me && Date.now() - buffer.writingSince < 5 * SECOND_MS) await scheduler.wait(50);
+  // Buffer on while a write is under way; a request that was ended in its write does not hold the others up.
+  while (buffer.armed === me && Date.now() - buffer.writingSince < WAIT_FOR_WRITE_MS) await scheduler.wait(50);
   if (buffer.armed === me) await flushAll(buffer, sink);
 }
 
@@ -124,62 +151,90 @@ async function flush(buffer, sink) {
   buffer.writingSince = Date.now();
   try {
     const lost = buffer.batches.find(({ triedAt }) => Date.now() - triedAt >= WRITE_LOST_MS);
-    if (lost !== undefined && !(await write(buffer, lost, sink.db))) return;
-    const events = buffer.events.splice(0, 2 * FLUSH_EVENTS);
-    const batch = await makeBatch(buffer, events, sink);
-    if (batch === null) return;
-    buffer.batches.push(batch);
-    await write(buffer, batch, sink.db);
+    if (lost !== undefined && !(await writeBatch(buffer, lost, sink.db))) return;
+    const batch = takeBatch(buffer);
+    if (batch !== null) await writeBatch(buffer, batch, sink.db);
   } finally {
     buffer.writingSince = 0;
   }
 }
 
 /**
- * @param {EventBuffer} buffer @param {Seen[]} events @param {Sink} sink
- * @returns {Promise<Batch | null>} null: nothing to write, or no salt to be had now (the events are held)
+ * Puts the first of the events into a batch, which stays in `batches` until the database has it.
+ * @param {EventBuffer} buffer @returns {Batch | null} null: there is nothing to write
  */
-async function makeBatch(buffer, events, { db, level }) {
-  try {
-    await fetchSalts(buffer, events, db);
-  } catch (error) {
-    buffer.events.unshift(...events);
-    noteFailure(buffer, "no salt", error);
-    return null;
+function takeBatch(buffer) {
+  let n = 0;
+  let chars = 0;
+  for (const { head, tail } of buffer.events) {
+    chars += head.length + tail.length;
+    if (n === 2 * FLUSH_EVENTS || (n > 0 && chars > BATCH_CHARS)) break;
+    n += 1;
   }
-  const withDetail = keepsDetail(level);
-  const visitors = await hashesOf(buffer, events);
-  const lines = events.map((event, i) => {
-    const visitor = visitors[i];
-    return visitor === undefined ? "" : encodeEvent(event, visitor, withDetail);
-  });
-  const kept = lines.filter((line) => line !== "");
-  buffer.dropped.too_old += events.length - kept.length;
-  if (!withDetail) buffer.dropped.budget += kept.length;
   const drops = encodeDrops(buffer.dropped);
+  if (n === 0 && drops === "") return null;
   buffer.dropped = noneDropped();
-  if (kept.length === 0 && drops === "") return null;
-  return {
-    id: 0,
-    name: newWriteName(),
-    lines: kept.join(""),
-    drops,
-    n: kept.length,
-    tried: false,
-    triedAt: Date.now(),
-  };
+  const events = buffer.events.splice(0, n);
+  const batch = { name: newWriteName(), n, events, lines: "", drops, id: 0, tried: false, triedAt: Date.now() };
+  buffer.batches.push(batch);
+  return batch;
 }
 
 /**
- * @param {EventBuffer} buffer @param {Seen[]} events
+ * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
+ * @returns {Promise<boolean>} false: the database does not take it now; the batch is held
+ */
+async function writeBatch(buffer, batch, db) {
+  batch.triedAt = Date.now();
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await encodeLines(buffer, batch, db);
+      if (batch.lines !== "" || batch.drops !== "") await append(buffer, batch, db);
+      buffer.batches = buffer.batches.filter((other) => other !== batch);
+      return true;
+    } catch (error) {
+      console.warn(`events not written: ${String(error)}`);
+      // The platform's text; the code that goes with it is not documented (platform docs: D1 limits).
+      if (String(error).includes("daily row")) buffer.limitedUntil = Date.now() + LIMITED_MS;
+      if (attempt === 2 || Date.now() < buffer.limitedUntil) {
+        batch.triedAt = 0;
+        return false;
+      }
+      await scheduler.wait(RETRY_AFTER_MS);
+    }
+  }
+}
+
+/**
+ * Makes the lines of a batch: once, also when two requests are at it.
+ * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
+ * @throws {Error} the database does not give the salt
+ */
+async function encodeLines(buffer, batch, db) {
+  if (batch.events === null) return;
+  await fetchSalts(buffer, batch.events, db);
+  const visitors = await hashesOf(buffer, batch.events);
+  if (batch.events === null) return;
+  let tooOld = 0;
+  for (const [i, event] of batch.events.entries()) {
+    const visitor = visitors[i];
+    if (visitor === undefined) tooOld += 1;
+    else batch.lines += closeLine(event, visitor);
+  }
+  if (tooOld > 0) batch.drops += encodeDrops({ ...noneDropped(), too_old: tooOld });
+  batch.n -= tooOld;
+  batch.events = null;
+}
+
+/**
+ * @param {EventBuffer} buffer @param {Waiting[]} events
  * @returns {Promise<(string | undefined)[]>} for each event: "" for a bot, undefined when its day is closed
  */
 async function hashesOf(buffer, events) {
   // Several events of one visitor are often written together: one hash for all.
   /** @type {Map<string, Promise<string>>} */
   const making = new Map();
-  const names = events.map(({ target, hour, reason, ip, ua }) => {
-    const day = Math.floor(hour / 24);
+  const names = events.map(({ day, target, reason, ip, ua }) => {
     const key = buffer.salts.get(day);
     if (key === undefined) return undefined;
     if (reason !== "") return "";
@@ -192,9 +247,9 @@ async function hashesOf(buffer, events) {
   return names.map((name) => (name === undefined || name === "" ? name : made.get(name)));
 }
 
-/** @param {EventBuffer} buffer @param {Seen[]} events @param {D1Database} db */
+/** @param {EventBuffer} buffer @param {Waiting[]} events @param {D1Database} db */
 async function fetchSalts(buffer, events, db) {
-  for (const day of new Set(events.map(({ hour }) => Math.floor(hour / 24)))) {
+  for (const day of new Set(events.map((event) => event.day))) {
     if (buffer.salts.has(day)) continue;
     try {
       buffer.salts.set(day, await saltOfDay(db, day));
@@ -205,34 +260,6 @@ async function fetchSalts(buffer, events, db) {
   // A day's salt leaves the isolate's memory soon after the day, as it leaves the database.
   for (const day of buffer.salts.keys()) {
     if ((day + 1) * DAY_MS + 15 * MINUTE_MS < Date.now()) buffer.salts.delete(day);
-  }
-}
-
-/** @param {EventBuffer} buffer @param {string} what @param {unknown} error */
-function noteFailure(buffer, what, error) {
-  console.warn(`${what}: ${String(error)}`);
-  // The platform's text; the code that goes with it is not documented (platform docs: D1 limits).
-  if (String(error).includes("daily row")) buffer.limitedUntil = Date.now() + LIMITED_MS;
-}
-
-/**
- * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
- * @returns {Promise<boolean>} false: the database does not take it now; the batch is held
- */
-async function write(buffer, batch, db) {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await append(buffer, batch, db);
-      buffer.batches = buffer.batches.filter((other) => other !== batch);
-      return true;
-    } catch (error) {
-      noteFailure(buffer, "events not written", error);
-      if (attempt === 2 || Date.now() < buffer.limitedUntil) {
-        batch.triedAt = 0;
-        return false;
-      }
-      await scheduler.wait(RETRY_AFTER_MS);
-    }
   }
 }
 
@@ -251,7 +278,17 @@ async function append(buffer, batch, db) {
     if (!again) batch.id = currentId(buffer);
     batch.tried = true;
     batch.triedAt = Date.now();
-    const row = await db.prepare(APPEND).bind(batch.id, batch.lines, batch.name, batch.drops).first();
+    /** @type {Record<string, unknown> | null} */
+    let row;
+    try {
+      row = await db.prepare(APPEND).bind(batch.id, batch.lines, batch.name, batch.drops).first();
+    } catch (error) {
+      if (!String(error).includes(TOO_BIG)) throw error;
+      // Other isolates have filled the row: nothing of this batch is stored, nor was it before.
+      batch.tried = false;
+      buffer.logId = batch.id + 1;
+      continue;
+    }
     if (row !== null) {
       if (Number(row.chars) > ROW_CHARS && batch.id === currentId(buffer)) buffer.logId += 1;
       return;

@@ -126,6 +126,8 @@ async function sort(run) {
   const until = sortUntil(run);
   if (until === null) return true;
   const taken = await readTaken(db, until, today(now));
+  if (taken === null) return false;
+
   const { last } = taken;
   const pages = Math.ceil(taken.chars / PAGE_CHARS) + 1;
   const next = {

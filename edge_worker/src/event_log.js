@@ -30,7 +30,7 @@ export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
  *   cost 100 bytes an event.
  *
  * @typedef {object} Event
- * @property {string} target
+ * @property {string} target id, without quotes
  * @property {number} hour epoch hour in which it was received
  * @property {import("./bots.js").Reason} reason "" for a person
  * @property {string} page @property {string} source @property {string} country
@@ -47,24 +47,30 @@ export const splitClient = (client) => client.split(CLIENT_MARK);
 
 const NOT_ASCII = /[\u0080-\uffff]/g;
 const escapeOf = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
-/** Printable ASCII without quote and backslash: its JSON is itself in quotes. Nearly everything is. */
-const PLAIN = /^[ !#-[\]-~]*$/;
 
 /** @param {string} text @returns {string} its JSON in ASCII, so that a character is one of SQLite's too */
-const quote = (text) => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text).replace(NOT_ASCII, escapeOf));
+const quote = (text) => JSON.stringify(text).replace(NOT_ASCII, escapeOf);
+
+/**
+ * A line but for the visitor, whose hash stands between `head` and `tail`. Both hold copies, nothing of a request's
+ * texts, which may be long.
+ * @typedef {{head: string, tail: string}} OpenLine
+ */
 
 /**
  * @param {Event} event
- * @param {string} visitor hash, "" for a bot
  * @param {boolean} withDetail
- * @returns {string} one line, with its end
+ * @returns {OpenLine}
  */
-export function encodeEvent({ target, hour, reason, page, source, country, device, browser, os }, visitor, withDetail) {
-  const head = `[${quote(target)},${hour},"${reason}","${visitor}"`;
-  if (reason !== "" || !withDetail) return `${head}]\n`;
+export function encodeEvent({ target, hour, reason, page, source, country, device, browser, os }, withDetail) {
+  const head = `["${target}",${hour},"${reason}","`;
+  if (reason !== "" || !withDetail) return { head, tail: '"]\n' };
   const client = [country, device, browser, os].join(CLIENT_MARK);
-  return `${head},${quote(page)},${quote(source)},${quote(client)}]\n`;
+  return { head, tail: `",${quote(page)},${quote(source)},"${client}"]\n` };
 }
+
+/** @param {OpenLine} line @param {string} visitor hash, "" for a bot @returns {string} the line, with its end */
+export const closeLine = ({ head, tail }, visitor) => head + visitor + tail;
 
 /**
  * @param {string} lines

@@ -66,7 +66,7 @@ export function readWaiting(row) {
 /**
  * @param {D1Database} db @param {number} until id of a row: those up to it can be sorted
  * @param {number} today the least id of a row of this UTC day
- * @returns {Promise<Taken>}
+ * @returns {Promise<Taken | null>} null: there are none, another run has sorted them
  */
 export async function readTaken(db, until, today) {
   const row = await db
@@ -80,6 +80,7 @@ export async function readTaken(db, until, today) {
     .bind(until, today, SORT_CHARS)
     .first();
   const found = /** @type {Omit<Taken, "writes" | "next"> & {today: number, next: number | null}} */ (row);
+  if (found.rows === 0) return null;
   return { ...found, writes: writesIn(found.today), next: found.next ?? Number.MAX_SAFE_INTEGER };
 }
 

@@ -6,6 +6,14 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 const PRINTABLE = /^[ -~]*$/;
 
 /**
+ * The first characters of a header. They are copied: a slice would keep all of the text in memory.
+ * @param {string} text
+ * @param {number} limit most characters (UTF-16 units) kept
+ * @returns {string}
+ */
+export const cut = (text, limit) => (text.length <= limit ? text : [...text.slice(0, limit)].join(""));
+
+/**
  * @param {string} text
  * @param {number} limit most characters (UTF-16 units) kept
  * @returns {string}

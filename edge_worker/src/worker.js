@@ -1,8 +1,8 @@
 /** svc-edge: answers a request first, and counts it afterwards. */
 
 import { readAddress } from "./address.js";
-import { agentOf } from "./agents.js";
-import { BEACON_CHARS, isExcluded, parseBeacon } from "./beacon.js";
+import { UA_CHARS, agentOf } from "./agents.js";
+import { isExcluded, parseBeacon, readBody } from "./beacon.js";
 import { botReason } from "./bots.js";
 import { EventBuffer, record, recordDrop } from "./buffer.js";
 import { Config, ensure, findLink } from "./config.js";
@@ -11,6 +11,7 @@ import { tick } from "./cron.js";
 import { CODE, targetOf } from "./links.js";
 import { snippetCode } from "./snippet.js";
 import { QR, hasMarker, namedSource, sourceKey } from "./sources.js";
+import { cut } from "./text.js";
 import { hourOf } from "./time.js";
 
 /**
@@ -30,9 +31,18 @@ function countryOf(request) {
   return typeof country === "string" && /^[A-Z][A-Z0-9]$/.test(country) ? country : "XX";
 }
 
+/** Most characters of a header that names a purpose. */
+const PURPOSE_CHARS = 64;
+
 /** @param {Headers} headers @returns {string} what browsers say of a fetch that nobody has seen yet, "" for nothing */
-const purposeOf = (headers) =>
-  headers.get("sec-purpose") ?? headers.get("purpose") ?? headers.get("x-purpose") ?? headers.get("x-moz") ?? "";
+function purposeOf(headers) {
+  const purpose =
+    headers.get("sec-purpose") ?? headers.get("purpose") ?? headers.get("x-purpose") ?? headers.get("x-moz") ?? "";
+  return purpose.slice(0, PURPOSE_CHARS);
+}
+
+/** @param {Headers} headers @returns {string} the user agent, cut before anything is made of it */
+const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 
 /**
  * Counts one request: after its answer is given.
@@ -55,10 +65,9 @@ function count(env, ctx, request, { target, page, driven, ua, country, source })
     device,
     browser,
     os,
-    ip: headers.get("cf-connecting-ip") ?? "",
-    ua,
   };
-  const written = record(buffer, event, { db: env.DB, level: config.level });
+  const visitor = { ip: headers.get("cf-connecting-ip") ?? "", ua };
+  const written = record(buffer, event, visitor, { db: env.DB, level: config.level });
   if (written !== undefined) ctx.waitUntil(written);
 }
 
@@ -100,7 +109,7 @@ function answerLink(request, env, ctx, url) {
  */
 function redirect(request, env, ctx, url, link) {
   const { headers } = request;
-  const ua = headers.get("user-agent") ?? "";
+  const ua = uaOf(headers);
   const country = countryOf(request);
   const location = targetOf(link, country, ua);
   const source = () =>
@@ -118,13 +127,12 @@ async function answerBeacon(request, env, ctx, url, site) {
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow: "POST, OPTIONS" } });
   if (request.method !== "POST") return new Response(null, { status: 404, headers: NO_STORE });
   const { headers } = request;
-  // A body longer than a beacon is not read at all.
-  const tooLong = Number(headers.get("content-length") ?? 0) > BEACON_CHARS * 3;
-  const beacon = tooLong || isForeign(request, url) ? null : parseBeacon(await request.text());
+  const body = isForeign(request, url) ? null : readBody(request);
+  const beacon = body === null ? null : parseBeacon(await body);
   if (beacon === null) drop(env, ctx, "invalid");
   else if (!isExcluded(beacon.page, site.excluded_paths ?? [])) {
     const { page, referrer, named, driven } = beacon;
-    const ua = headers.get("user-agent") ?? "";
+    const ua = uaOf(headers);
     const source = () => sourceKey(referrer, named, url.hostname);
     count(env, ctx, request, { target: site.target, page, driven, ua, country: countryOf(request), source });
   }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readAddress } from "../src/address.js";
-import { isExcluded, parseBeacon } from "../src/beacon.js";
+import { isExcluded, parseBeacon, readBody } from "../src/beacon.js";
+import { closeLine, encodeEvent } from "../src/event_log.js";
 import { campaign, hasMarker, namedSource, referrerHost, sourceKey } from "../src/sources.js";
 
 // rule R3
@@ -10,7 +11,10 @@ test("a referrer is kept as its host only, normalised", () => {
   assert.equal(referrerHost("https://www.Google.com:443/search?q=secret#x"), "google.com");
   assert.equal(referrerHost("https://user:pw@news.example.org/a"), "news.example.org");
   assert.equal(referrerHost("android-app://com.slack/"), "com.slack");
-  for (const odd of ["", "about:blank", "javascript:alert(1)", "not an address", "http://"]) {
+  assert.equal(referrerHost("http://[2001:DB8::1]:8080/x"), "[2001:db8::1]");
+  assert.equal(referrerHost("https://xn--bcher-kva.example/"), "xn--bcher-kva.example");
+  const odds = ["", "about:blank", "javascript:alert(1)", "not an address", "http://", "https://bücher.example/"];
+  for (const odd of [...odds, "http://[2001:db8::1", "https://a b/", `https://${"a".repeat(500)}`]) {
     assert.equal(referrerHost(odd), "");
   }
 });
@@ -29,6 +33,7 @@ test("utm_source and ref name the source, but never a person", () => {
   assert.equal(campaign("%E0%A4%A"), "%e0%a4%a");
   assert.equal(namedSource("?a=1&utm_source=x%20y&b=2"), "x%20y");
   assert.equal(namedSource("?xref=1"), "");
+  assert.equal(campaign("x".repeat(5_000)).length, 100);
 });
 
 // rule L5
@@ -45,8 +50,69 @@ test("a beacon's page is its path, cleaned and cut", () => {
     driven: true,
   });
   assert.equal(parseBeacon(`/${"x".repeat(500)}`)?.page.length, 200);
-  assert.equal(parseBeacon("/a\u0000\u001b[31m\ud800b")?.page, "/a[31m\ufffdb");
-  for (const odd of ["", "a", "\n/a", "{}", `/${"x".repeat(9_000)}`]) assert.equal(parseBeacon(odd), null);
+  for (const odd of ["", "a", "\n/a", "{}"]) assert.equal(parseBeacon(odd), null);
+});
+
+test("a beacon's page is what a browser's pathname can be", () => {
+  for (const path of ["/", "//", "/~a/b-c_d.html;v=1", "/%E6%97%A5%E6%9C%AC", "/a'(b)*!$&+,:=@|[x]^{y}`"]) {
+    const { pathname } = new URL(`https://a.example${path}`);
+    assert.equal(parseBeacon(`${pathname}\n`)?.page, pathname);
+  }
+  for (const odd of ["/日本", "/a b", '/a"b', "/a\\b", "/a\u0000", "/a\u001b[31m", "/\ud800", "/a\tb", "/é"]) {
+    assert.equal(parseBeacon(`${odd}\nhttps://b.c/`), null, odd);
+  }
+});
+
+test("whatever a visitor sends, its line in the event log has a bound", () => {
+  const letters = ["日", "\u{1f642}", '"', "\\", "x", "%", "&", "\ud800", "é"];
+  for (const letter of letters) {
+    const many = letter.repeat(8_000);
+    for (const named of [many, encodeURIComponent(letter.toWellFormed()).repeat(900)]) {
+      const source = sourceKey(`https://${many}/`, named, "shop.example.com");
+      const page = parseBeacon(`/${"x".repeat(8_000)}`)?.page ?? "";
+      const event = { target: `site_${"a".repeat(20)}`, hour: 500_000, reason: /** @type {""} */ (""), page, source };
+      const client = { country: "DE", device: "desktop", browser: "Internet Explorer", os: "Windows Phone" };
+      const line = closeLine(encodeEvent({ ...event, ...client }, true), "AAAAAAAA");
+      assert.ok(line.length <= 700, `${letter}: ${line.length} characters`);
+    }
+  }
+});
+
+/** A body that counts what is taken of it. */
+class Endless {
+  taken = 0;
+  cancelled = false;
+  stream = new ReadableStream({
+    pull: (controller) => {
+      this.taken += 1_000;
+      controller.enqueue(new TextEncoder().encode("x".repeat(1_000)));
+    },
+    cancel: () => {
+      this.cancelled = true;
+    },
+  });
+}
+
+test("a body is read up to the bound, whether it tells its length or not", async () => {
+  const post = (/** @type {RequestInit & {duplex?: "half"}} */ init) =>
+    new Request("https://a.example/", { method: "POST", ...init });
+  assert.equal(
+    await readBody(post({ body: "/a\nhttps://b.c/", headers: { "content-length": "16" } })),
+    "/a\nhttps://b.c/",
+  );
+  assert.equal(readBody(post({ body: "x".repeat(9_000), headers: { "content-length": "9000" } })), null);
+  assert.equal(await readBody(post({})), "");
+  const chunks = new ReadableStream({
+    start: (controller) => {
+      for (const part of ["/a", "%C3\nhttps", "://b.c/"]) controller.enqueue(new TextEncoder().encode(part));
+      controller.close();
+    },
+  });
+  assert.equal(await readBody(post({ body: chunks, duplex: "half" })), "/a%C3\nhttps://b.c/");
+  const endless = new Endless();
+  assert.equal(await readBody(post({ body: endless.stream, duplex: "half" })), "");
+  assert.ok(endless.cancelled);
+  assert.ok(endless.taken <= 20_000, `${endless.taken} bytes`);
 });
 
 // rule S4

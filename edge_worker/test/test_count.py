@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
+import trio
 
 from edge_worker.harness.installed import (
     CHROME,
@@ -123,3 +125,52 @@ async def test_a_beacon_that_is_not_ours_is_dropped_as_invalid(worker: Installed
     await worker.crons_until_quiet(next_hour(now))
     assert (await worker.state())["dropped"]["invalid"] == 2
     assert list(worker.receiver.days.values()) == [(1, 0, 1)]
+
+
+async def test_a_header_is_cut_before_anything_is_made_of_it(worker: InstalledWorker) -> None:
+    """What lies behind the cut makes no other visitor, and no bot."""
+    await worker.configure({"link:abc": {"target": "lnk_a", "url": "https://example.net/1"}})
+    for tail in ("electron/" * 800, "a@" * 4_000, "www.x" * 1_000):
+        ua = f"{CHROME} {'x' * 600}{tail}"
+        assert (await worker.click("abc", ua=ua)).status == 302
+        assert (await worker.view("/", ua=ua)).status == 204
+    await worker.emulator.settled()
+    lines = [
+        json.loads(line) for row in await worker.sql("select lines from event_log") for line in row["lines"].split()
+    ]
+    assert len(lines) == 6
+    assert {line[2] for line in lines} == {""}
+    assert len({(line[0], line[3]) for line in lines}) == 2
+
+
+@pytest.mark.rule("W4")
+async def test_a_body_without_end_is_left_at_its_bound(worker: InstalledWorker) -> None:
+    port = int(worker.emulator.edge.rsplit(":", 1)[1])
+    chunk = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
+    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        await stream.send_all(
+            f"POST {SITE_PATH} HTTP/1.1\r\nhost: {SITE_HOST}\r\nuser-agent: {CHROME}\r\n"
+            "transfer-encoding: chunked\r\n\r\n".encode()
+        )
+        answer = b""
+        async with trio.open_nursery() as nursery:
+
+            async def send() -> None:
+                # Never ends the body: only an answer to what has come so far ends this test.
+                with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                    while True:
+                        await stream.send_all(b"2\r\n/x\r\n" + chunk)
+
+            nursery.start_soon(send)
+            with trio.fail_after(30):
+                answer = await stream.receive_some()
+            nursery.cancel_scope.cancel()
+    assert answer.startswith(b"HTTP/1.1 204")
+    # A whole one in chunks, and one that says that it is too long.
+    await worker.emulator.visit(
+        SITE_HOST, SITE_PATH, method="POST", body="/" + "x" * 9_000, headers={"user-agent": CHROME}
+    )
+    await worker.emulator.settled()
+    await worker.crons_until_quiet(next_hour(await worker.clock(0)))
+    assert (await worker.state())["dropped"]["invalid"] == 2
+    assert worker.receiver.days == {}

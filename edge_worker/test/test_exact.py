@@ -218,6 +218,28 @@ async def test_the_last_event_before_a_quiet_time_outlives_a_disturbance(worker:
     assert await stored_views(worker) == 2
 
 
+@pytest.mark.rule("W3")
+@pytest.mark.parametrize("kind", ["d1_end_before", "d1_end_after"])
+async def test_a_request_that_the_platform_ends_in_its_write_loses_and_doubles_nothing(
+    worker: InstalledWorker, kind: str
+) -> None:
+    now = await worker.clock(0)
+    assert (await worker.click("nothing")).status == 404  # reads the configuration
+    # First at the day's salt, then at the write.
+    for number in range(2):
+        await worker.emulator.fault(kind)
+        await worker.view("/ended")
+        await worker.emulator.settled()
+        assert await worker.emulator.faults() == []
+        # Its batch counts as lost a while later; the next event takes it along.
+        await worker.clock(20 * (number + 1))
+        await worker.view("/next")
+        await worker.emulator.settled()
+        assert await stored_views(worker) == 2 * (number + 1)
+    await worker.crons_until_quiet(next_hour(now))
+    assert list(worker.receiver.days.values()) == [(4, 0, 1)]
+
+
 @pytest.mark.rule("W2")
 async def test_a_visitor_is_the_same_after_the_isolate_is_gone_and_another_the_next_day(
     worker: InstalledWorker, bundle: Path

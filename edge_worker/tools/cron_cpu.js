@@ -6,11 +6,9 @@
  * whole runtime the same run could be measured only together with the emulated edge's own work.
  */
 
-import { DatabaseSync } from "node:sqlite";
-
-import { schemaStatements } from "./build.js";
+import { Database } from "./database.js";
 import { tick } from "../src/cron.js";
-import { encodeEvent, firstIdAt, newWriteName } from "../src/event_log.js";
+import { closeLine, encodeEvent, firstIdAt, newWriteName } from "../src/event_log.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "../src/time.js";
 
 const NOW = 20_000 * DAY_MS + 10 * HOUR_MS + 4 * MINUTE_MS;
@@ -20,59 +18,15 @@ const EVENTS = 4_200;
 const TARGETS = 1_000;
 const KEYS = 60;
 
-const sqlite = new DatabaseSync(":memory:");
-let sqlMs = 0;
-
-/** @param {string} sql @param {(string | number)[]} params */
-function run(sql, params) {
-  const began = performance.now();
-  const statement = sqlite.prepare(sql);
-  const numbered = Object.fromEntries(params.map((value, i) => [`?${i + 1}`, value]));
-  const results = sql.includes("?1") ? statement.all(numbered) : statement.all(...params);
-  sqlMs += performance.now() - began;
-  return results;
-}
-
-/** The platform's binding, as far as the crons use it. @param {string} sql @param {(string | number)[]} params */
-function prepare(sql, params = []) {
-  const call = () => JSON.parse(JSON.stringify({ success: true, meta: {}, results: run(...sent()) }));
-  /** @returns {[string, (string | number)[]]} */
-  const sent = () => {
-    const body = JSON.parse(JSON.stringify({ sql, params }));
-    return [body.sql, body.params];
-  };
-  return {
-    call,
-    bind: (/** @type {(string | number)[]} */ ...values) => prepare(sql, values),
-    all: async () => call(),
-    first: async (/** @type {string | undefined} */ column) => {
-      const row = call().results[0] ?? null;
-      return column === undefined || row === null ? row : row[column];
-    },
-  };
-}
-
-const database = {
-  prepare,
-  async batch(/** @type {ReturnType<typeof prepare>[]} */ statements) {
-    run("begin", []);
-    try {
-      const answers = statements.map((statement) => statement.call());
-      run("commit", []);
-      return answers;
-    } catch (error) {
-      run("rollback", []);
-      throw error;
-    }
-  },
-};
+const database = new Database();
+const { sqlite } = database;
 
 /** @param {number} number */
 const targetOf = (number) => `lnk_${String(number).padStart(20, "0")}`;
 
 /** @param {number} at epoch ms @param {number} number */
-const event = (at, number) =>
-  encodeEvent(
+const event = (at, number) => {
+  const line = encodeEvent(
     {
       target: targetOf((number * 7) % TARGETS),
       hour: hourOf(at),
@@ -84,9 +38,10 @@ const event = (at, number) =>
       browser: ["Chrome", "Safari", "Firefox"][number % 3] ?? "",
       os: ["Windows", "iOS", "Android"][number % 3] ?? "",
     },
-    `v${String(number % 2_000).padStart(7, "0")}`,
     true,
   );
+  return closeLine(line, `v${String(number % 2_000).padStart(7, "0")}`);
+};
 
 function fillDays() {
   /** @param {string} name */
@@ -170,13 +125,12 @@ const WORK = {
 };
 
 const [, , name = ""] = process.argv;
-for (const sql of schemaStatements()) sqlite.exec(sql);
 const now = /** @type {() => number} */ (WORK[name])();
 globalThis.fetch = takePush;
 // Node compiles these when they are first used; on the platform they are part of the runtime.
 await (await fetch("", { signal: AbortSignal.timeout(1) })).text();
 globalThis.gc?.();
-sqlMs = 0;
+database.sqlMs = 0;
 const began = performance.now();
-await tick(/** @type {any} */ (database), ENV, now);
-console.log((performance.now() - began - sqlMs).toFixed(2));
+await tick(database.d1, ENV, now);
+console.log((performance.now() - began - database.sqlMs).toFixed(2));

@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { EventBuffer, record, recordDrop } from "../src/buffer.js";
+import { windowMs } from "../src/budget.js";
+import { DAY_MS, HOUR_MS, SECOND_MS, hourOf } from "../src/time.js";
+import { Database } from "../tools/database.js";
+
+const Real = Date;
+
+/** The platform as a request sees it: a clock, and a request's work, which ends when the platform ends the request. */
+class Platform {
+  now = 20_000 * DAY_MS + 12 * HOUR_MS;
+  database = new Database();
+  /** Calls of the database so far. */
+  calls = 0;
+  /** @type {{due: number, wake: () => void, of: object | null}[]} */
+  #waiting = [];
+  /** @type {object | null} the request that runs */
+  #running = null;
+  /** @type {Set<object>} */
+  #ended = new Set();
+  /** @type {Set<object>} whose calls of the database are never answered, whether they are carried out or not */
+  deaf = new Set();
+
+  wait = (/** @type {number} */ ms) =>
+    new Promise((resolve) => {
+      this.#waiting.push({ due: this.now + ms, wake: () => resolve(undefined), of: this.#running });
+    });
+
+  /**
+   * One request's work, in a context of its own.
+   * @param {(sink: import("../src/buffer.js").Sink) => void} work
+   * @returns {object} the request
+   */
+  request(work, level = 0) {
+    const me = {};
+    this.#running = me;
+    work({ db: this.#databaseOf(me), level });
+    this.#running = null;
+    return me;
+  }
+
+  /** Nothing that the request waits for ever comes back to it. @param {object} request */
+  end(request) {
+    this.#ended.add(request);
+  }
+
+  /** The binding, as this request has it: everything that happens after an answer is the request's own work. */
+  #databaseOf(/** @type {object} */ me) {
+    const { d1 } = this.database;
+    const answered = async (/** @type {() => Promise<unknown>} */ call) => {
+      this.calls += 1;
+      const answer = await call();
+      if (this.#ended.has(me) || this.deaf.has(me)) await new Promise(() => {});
+      this.#running = me;
+      return answer;
+    };
+    const wrapped = (/** @type {D1PreparedStatement} */ statement) => ({
+      call: () => /** @type {any} */ (statement).call(),
+      bind: (/** @type {unknown[]} */ ...values) => wrapped(statement.bind(...values)),
+      first: (/** @type {string} */ column) => answered(() => statement.first(column)),
+    });
+    return /** @type {any} */ ({
+      prepare: (/** @type {string} */ sql) => wrapped(d1.prepare(sql)),
+      batch: (/** @type {D1PreparedStatement[]} */ all) => answered(() => d1.batch(all)),
+    });
+  }
+
+  /** Until nothing more happens without time: what waits for the clock, or for ever, does not count. */
+  async #settle() {
+    let before = "";
+    for (let same = 0; same < 5; same += 1) {
+      await new Promise((resolve) => void setImmediate(resolve));
+      // Cryptography runs on threads of its own; these come after it in their queue.
+      const last = [1, 2, 3, 4, 5, 6, 7, 8].map(() => crypto.subtle.digest("SHA-256", new Uint8Array(1)));
+      await Promise.all(last);
+      const state = JSON.stringify([
+        this.#waiting.length,
+        buffer.events.length,
+        buffer.batches,
+        buffer.armed,
+        this.calls,
+      ]);
+      if (state !== before) same = 0;
+      before = state;
+    }
+  }
+
+  /** Lets time pass. @param {number} ms */
+  async pass(ms) {
+    const until = this.now + ms;
+    for (;;) {
+      await this.#settle();
+      const [next] = this.#waiting.filter(({ due }) => due <= until).sort((a, b) => a.due - b.due);
+      if (next === undefined) break;
+      this.#waiting = this.#waiting.filter((other) => other !== next);
+      this.now = Math.max(this.now, next.due);
+      if (next.of !== null && this.#ended.has(next.of)) continue;
+      this.#running = next.of;
+      next.wake();
+    }
+    this.now = until;
+  }
+
+  /** @returns {string[]} pages of the lines in the event log */
+  pages() {
+    const text = this.database.run("select lines from event_log order by id").map(({ lines }) => lines);
+    return text
+      .join("")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line)[4]);
+  }
+}
+
+let platform = new Platform();
+let buffer = new EventBuffer();
+
+beforeEach(() => {
+  platform = new Platform();
+  buffer = new EventBuffer();
+  Object.assign(globalThis, { scheduler: { wait: (/** @type {number} */ ms) => platform.wait(ms) } });
+  globalThis.Date = /** @type {any} */ (
+    class extends Real {
+      static now = () => platform.now;
+    }
+  );
+});
+
+/** @param {string} page @param {string} [source] */
+const view = (page, source = "") => ({
+  target: "site_a",
+  hour: hourOf(platform.now),
+  reason: /** @type {""} */ (""),
+  page,
+  source,
+  country: "DE",
+  device: "mobile",
+  browser: "Safari",
+  os: "iOS",
+});
+
+/** A request that counts a view. @param {string} page @param {number} level */
+const visit = (page, level = 0) =>
+  platform.request((sink) => void record(buffer, view(page), { ip: "192.0.2.1", ua: "ua" }, sink), level);
+
+// rule W3
+test("a request that is ended before it writes what it promised silences nobody", async () => {
+  for (const level of [0, 3]) {
+    const first = visit(`/first-${level}`, level);
+    platform.end(first);
+    await platform.pass(windowMs(level) + 7 * SECOND_MS);
+    const before = platform.pages().length;
+    visit(`/second-${level}`, level);
+    await platform.pass(windowMs(level) + SECOND_MS);
+    assert.equal(platform.pages().length, before + 2);
+    await platform.pass(60 * SECOND_MS);
+  }
+  assert.equal(buffer.held, 0);
+});
+
+// rule W3
+test("a request that is ended while it asks for the salt or writes loses none of its events, and doubles none", async () => {
+  for (let round = 0; round < 4; round += 1) {
+    const first = visit(`/a${round}`);
+    // The database does what it is asked, and the request never hears of it: at the salt, then at the write.
+    platform.deaf.add(first);
+    await platform.pass(10 * SECOND_MS);
+    visit(`/b${round}`);
+    await platform.pass(30 * SECOND_MS);
+    visit(`/c${round}`);
+    await platform.pass(30 * SECOND_MS);
+  }
+  const expected = [0, 1, 2, 3].flatMap((round) => [`/a${round}`, `/b${round}`, `/c${round}`]);
+  assert.deepEqual(platform.pages().sort(), expected.sort());
+  assert.equal(buffer.held, 0);
+  assert.deepEqual(Object.values(buffer.dropped).filter(Boolean), []);
+});
+
+test("drops that a request promised to write outlive it, too", async () => {
+  platform.end(platform.request((sink) => void recordDrop(buffer, "invalid", sink)));
+  await platform.pass(60 * SECOND_MS);
+  platform.request((sink) => void recordDrop(buffer, "invalid", sink));
+  await platform.pass(60 * SECOND_MS);
+  const rows = platform.database.run("select drops from event_log");
+  assert.deepEqual(
+    rows.map(({ drops }) => drops),
+    ['["invalid",2]\n'],
+  );
+});
+
+test("a batch has a bound in characters, and all events come", async () => {
+  const long = "x".repeat(190);
+  for (let n = 0; n < 790; n += 1) {
+    const source = "日".repeat(50);
+    platform.request((sink) => {
+      void record(buffer, view(`/${n}/${long}`, source), { ip: "192.0.2.1", ua: "ua" }, sink);
+    });
+  }
+  await platform.pass(60 * SECOND_MS);
+  assert.equal(platform.pages().length, 790);
+  const writes = platform.database.run("select length(lines) as chars, length(writes) / 9 as n from event_log");
+  for (const { chars, n } of writes) assert.ok(chars / n <= 210_000, `${chars} characters in ${n} writes`);
+});
+
+// rule W3
+test("a row that others have filled stops nobody: the next one takes the write", async () => {
+  visit("/before");
+  await platform.pass(5 * SECOND_MS);
+  const before = platform.database.d1;
+  const prepare = before.prepare.bind(before);
+  // D1 refuses a value of more than 2 MB; SQLite itself takes more.
+  platform.database.run(
+    "create trigger full before update on event_log when length(new.lines) > 2000000 " +
+      "begin select raise(abort, 'string or blob too big: SQLITE_TOOBIG'); end",
+  );
+  await prepare("update event_log set lines = lines || ?").bind("x".repeat(1_999_900)).first();
+  visit("/after");
+  await platform.pass(30 * SECOND_MS);
+  assert.equal(buffer.held, 0);
+  const rows = platform.database.run("select id, substr(lines, 1, 200) as lines from event_log order by id");
+  assert.deepEqual(
+    rows.map(({ lines }) => JSON.parse(lines.split("\n")[0])[4]),
+    ["/before", "/after"],
+  );
+  assert.equal(buffer.dropped.busy, 0);
+});
