@@ -21,6 +21,7 @@ Rude by default, as far as that harms no right client:
     lists come in another order whenever their set changes     always
     lists come in small pages unless `per_page` asks for more  5 or 10
     an upload leaves the workers.dev address open              always
+    a zone's own cache answers for any address ("cache all")   always
     a customer has the limits of the free plan                 free     `plan`, `limits` of the account
     … and no name on workers.dev, so no script can be put      none     `subdomain` of the account
     the answer to an upload has no etag (with excludeScript)   always
@@ -43,7 +44,8 @@ nothing. The clock can be moved, and days and daily limits move with it.
 
 Limits: what it does not do.
 
-- Places: there is one data centre and one isolate of a script, and an upload of any script starts new isolates of all.
+- Places: there is one data centre at a time and one isolate of a script. An upload of any script starts new isolates of
+  all, and so does control (POST /_control/isolates, also in another data centre).
   What the platform spreads over the world within seconds or minutes is there at once: routes, configuration, crons,
   deletions (tokens excepted, see above). Databases have no replicas; a jurisdiction or a location is kept and shown.
 - Cost: CPU time, memory, subrequests and sizes of requests and scripts have no limits, and the API has no rate limit

@@ -151,6 +151,10 @@ class Emulator:
         """Put a page on the customer's own server (`content_type`, `status`)."""
         await self.call("POST", "/pages", {"host": host, "path": path, "body": body, **more})
 
+    async def new_isolates(self, place: str | None = None) -> None:
+        """Begin new isolates of all scripts, which know nothing; `place` ("FRA"): in another data centre."""
+        await self.call("POST", "/isolates", {"place": place})
+
     async def settled(self) -> None:
         """Return when no worker invocation runs, waitUntil work included."""
         await self.call("POST", "/settled", {})

@@ -288,6 +288,20 @@ async def settled() -> Response:
     return as_json({})
 
 
+class IsolatesCall(Body):
+    """`place`: the data centre whose isolates are to answer from now on, with its own caches; null: the same."""
+
+    place: str | None = Field(default=None, pattern=r"^[A-Z]{3}$")
+
+
+@routes.post("/isolates")
+async def new_isolates() -> Response:
+    """Begin new isolates of all scripts, as the platform does whenever and wherever it likes."""
+    call, here = await read(IsolatesCall), platform()
+    await here.runtime.new_isolates(call.place)
+    return as_json({"place": here.runtime.place})
+
+
 class RudenessCall(Body):
     """How rude the API is: a new token's delay and spread; one answer in so many is slow, one call in so many refused
     (0: none).

@@ -17,6 +17,7 @@ WORKING_RIGHTS = [
 
 # Answers what it is asked to be, by path; `/write` writes after its answer, as the product's worker does.
 PROBE = """
+let requests = 0;
 export default {
   async fetch(request, env, ctx) {
     const url = new URL(request.url);
@@ -42,11 +43,13 @@ export default {
       const one = env.DB.prepare("select 1");
       try { await env.DB.batch(Array(51).fill(one)); } catch (error) { return new Response(error.message); }
     }
-    if (url.pathname === "/cache") {
-      const hit = await caches.default.match(request.url);
+    if (url.pathname === "/isolate") return new Response(String(++requests));
+    if (url.pathname.startsWith("/cache")) {
+      const cache = url.pathname === "/cache" ? caches.default : await caches.open("own");
+      const hit = await cache.match(request.url);
       if (hit) return new Response(`kept ${await hit.text()}`);
       const fresh = new Response("page", { headers: { "cache-control": "max-age=60" } });
-      await caches.default.put(request.url, fresh);
+      await cache.put(request.url, fresh);
       return new Response("made");
     }
     if (url.pathname === "/throw") throw new Error("on purpose");

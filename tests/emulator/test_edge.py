@@ -128,6 +128,30 @@ async def test_the_cache_keeps_what_a_script_puts_also_over_an_upload(emulator: 
     assert (await emulator.visit("shop.example", "/cache")).body == "made"
 
 
+async def test_a_data_centre_has_a_cache_that_outlives_its_isolates(emulator: Emulator, api: Api) -> None:
+    await api.probe()
+
+    async def body(path: str) -> str:
+        return (await emulator.visit("shop.example", path)).body
+
+    assert [await body("/cache"), await body("/isolate"), await body("/isolate")] == ["made", "1", "2"]
+    await emulator.new_isolates()
+    assert [await body("/cache"), await body("/isolate")] == ["kept page", "1"]
+    await emulator.new_isolates("FRA")
+    assert await body("/cache") == "made"
+
+
+async def test_the_default_cache_is_the_zones_own_and_answers_when_the_script_is_gone(
+    emulator: Emulator, api: Api
+) -> None:
+    await api.probe()
+    for path in ("/cache", "/cache-of-its-own"):
+        assert (await emulator.visit("shop.example", path)).body == "made"
+    await api.result("DELETE", f"/accounts/{api.customer.account_id}/workers/scripts/probe")
+    assert (await emulator.visit("shop.example", "/cache")).body == "page"
+    assert "origin of shop.example" in (await emulator.visit("shop.example", "/cache-of-its-own")).body
+
+
 async def test_a_fetch_to_the_own_zone_goes_to_the_origin(emulator: Emulator, api: Api) -> None:
     await api.probe()
     await emulator.add_page("www.shop.example", "/page", "the shop")

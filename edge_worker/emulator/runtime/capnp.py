@@ -97,14 +97,13 @@ def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str
     if not {"nodejs_als", "nodejs_compat", "nodejs_compat_v2"} & set(flags):
         flags.append("nodejs_als")
     props = as_json({"account": run.account.id, "script": run.script.name})
-    cache = as_json({"account": run.account.id})
     bindings = ",\n    ".join(_binding(run, binding) for binding in run.version.bindings)
     return f"""(name={quote(run.service)}, worker=(
   modules=[{", ".join(modules)}],
   compatibilityDate={quote(run.version.compatibility_date)},
   compatibilityFlags=[{", ".join(map(quote, flags))}],
   globalOutbound=(name="front", entrypoint="Egress", props=(json={props})),
-  cacheApiOutbound=(name="front", entrypoint="CacheApi", props=(json={cache})),
+  cacheApiOutbound=(name="front", entrypoint="CacheApi"),
   bindings=[
     {bindings}
   ]))"""

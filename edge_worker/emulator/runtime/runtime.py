@@ -72,6 +72,7 @@ class Runtime:
         self._databases_process: Workerd | None = None
         self._known: set[str] = set()  # the databases that the processes know of
         self.watch_d1 = False
+        self.place = "AMS"  # the data centre that visitors come to
         self.max_d1_queries: dict[str, dict[str, int]] = {}  # account → script → the most one invocation made
 
     def today(self) -> int:
@@ -119,6 +120,11 @@ class Runtime:
                 self._nursery.start_soon(self._retire, old)
                 # Both listen on the edge's socket: an upload is answered when only the new one takes requests.
                 await old.draining.wait()
+
+    async def new_isolates(self, place: str | None) -> None:
+        """Run all scripts in new isolates, in the data centre `place`; None: where they are."""
+        self.place = place or self.place
+        await self.run_scripts()
 
     def _deployed(self) -> list[Running]:
         return [
@@ -177,6 +183,7 @@ class Runtime:
         return {
             "offset_ms": round(self.world.offset_s * 1000),
             "watch_d1": self.watch_d1,
+            "place": self.place,
             "services": services,
             "accounts": {account.id: self._edge_account(account) for account in self.world.accounts.values()},
             "zones": self._edge_zones(set(services)),

@@ -1,5 +1,6 @@
-// The Cache API's other end (`caches.default` in a script). One cache for each account, in memory, where it outlives an
-// upload, as the real one does. workerd speaks HTTP to it: GET, PURGE, and PUT whose body is a whole response.
+// The Cache API's other end. One cache for each zone, data centre and name (`caches.open`; "" is `caches.default`, the
+// zone's own), in memory, where it outlives an upload, as the real one does. workerd speaks HTTP to it: GET, PURGE, and
+// PUT whose body is a whole response.
 /**
  * @typedef {{status: number, headers: Headers, body: Uint8Array}} Parsed
  * @typedef {Parsed & {until: number}} Kept until: emulated epoch ms
@@ -60,13 +61,14 @@ function lifetimeMs(headers, now) {
 }
 
 /**
- * Answers one cache request of an account's script.
- * @param {{account: string, method: string, key: string}} call @param {ArrayBuffer} body
+ * Answers one cache request.
+ * @param {{cache: string, method: string, url: string}} call cache: which one @param {ArrayBuffer} body
  * @param {number} now emulated epoch ms
  */
-export function answerCache({ account, method, key }, body, now) {
-  const cache = caches.get(account) ?? new Map();
-  caches.set(account, cache);
+export function answerCache({ cache: name, method, url }, body, now) {
+  const key = url.replace(/^https?:/, ""); // the emulated edge speaks plain HTTP only
+  const cache = caches.get(name) ?? new Map();
+  caches.set(name, cache);
   if (method === "PUT") {
     const response = parseResponse(body);
     const lifetime = lifetimeMs(response.headers, now);

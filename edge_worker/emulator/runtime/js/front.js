@@ -7,7 +7,6 @@ import { refusal } from "./pages.js";
 const DAY_MS = 86_400_000;
 // A visitor's place when the request does not name one (header X-Emulator-Cf).
 const CF = {
-  colo: "AMS",
   country: "US",
   city: "Austin",
   continent: "NA",
@@ -22,6 +21,7 @@ const CF = {
  * @typedef {{account: string, script: string}} ScriptProps of a binding: whose it is
  * @typedef {object} World what Python told us
  * @property {number} offset_ms
+ * @property {string} place the data centre, which this process is an isolate in
  * @property {Record<string, Zone>} zones by name
  * @property {Record<string, FrontAccount>} accounts by id
  * @property {Record<string, {account: string}>} services the scripts' processes by name
@@ -29,7 +29,7 @@ const CF = {
  */
 
 /** @type {World} */
-const world = { offset_ms: 0, zones: {}, accounts: {}, services: {}, watch_d1: false, ...env.INIT };
+const world = { offset_ms: 0, place: "AMS", zones: {}, accounts: {}, services: {}, watch_d1: false, ...env.INIT };
 let table = compile(world.zones);
 let open = 0; // requests that have come and have no answer yet
 /** @type {Record<string, Keyed<{requests: number, scripts: Record<string, ScriptCounts>}>>} */
@@ -43,8 +43,34 @@ const dayOf = (account) => ((counts[account] ??= {})[today()] ??= { requests: 0,
 /** @param {string} account @param {string} script */
 const counterOf = (account, script) => (dayOf(account).scripts[script] ??= { requests: 0, errors: 0, subrequests: 0 });
 
-/** @param {Request} request */
-const origin = (request) => env.ORIGIN.fetch(request);
+/** @param {string} host @returns {[string, Zone] | undefined} name and zone that it belongs to */
+function zoneOf(host) {
+  return Object.entries(world.zones).find(([name]) => host === name || host.endsWith(`.${name}`));
+}
+
+/**
+ * One call to a cache of the zone that the address belongs to, in this data centre.
+ * @param {string} name "": the zone's own cache, which `caches.default` is too
+ * @param {string} method @param {string} url @param {ArrayBuffer} [body]
+ */
+function askCache(name, method, url, body) {
+  const [zone] = zoneOf(new URL(url).hostname.toLowerCase()) ?? [""];
+  const call = JSON.stringify({ cache: `${zone} ${world.place} ${name}`, method, url });
+  return env.DATABASES.fetch("http://d1/cache", { method: "POST", headers: { "x-cache-call": call }, body });
+}
+
+/**
+ * The zone's cache, then the customer's own server. Whether the cache may answer for an address is a matter of the
+ * zone's rules; here it always may ("cache everything").
+ * @param {Request} request @returns {Promise<Response>}
+ */
+async function origin(request) {
+  if (request.method === "GET") {
+    const kept = await askCache("", "GET", request.url);
+    if (kept.headers.get("cf-cache-status") === "HIT") return kept;
+  }
+  return env.ORIGIN.fetch(request);
+}
 
 /**
  * The request as a worker sees it: where it comes from in `cf` and the headers of the edge, ours taken off.
@@ -53,7 +79,8 @@ const origin = (request) => env.ORIGIN.fetch(request);
 function asWorkersSeeIt(request) {
   const headers = new Headers(request.headers);
   const asked = headers.get("x-emulator-cf");
-  const cf = asked === null ? CF : (JSON.parse(asked) ?? {}); // null: nothing known of the visitor
+  // null: nothing is known of the visitor
+  const cf = asked === null ? { colo: world.place, ...CF } : (JSON.parse(asked) ?? {});
   const ip = headers.get("x-emulator-ip") ?? "127.0.0.1";
   headers.delete("x-emulator-cf");
   headers.delete("x-emulator-ip");
@@ -125,7 +152,7 @@ export class Egress extends WorkerEntrypoint {
     const { account, script } = /** @type {ScriptProps} */ (this.ctx.props);
     counterOf(account, script).subrequests += 1;
     const host = new URL(request.url).hostname.toLowerCase();
-    const found = Object.entries(world.zones).find(([name]) => host === name || host.endsWith(`.${name}`));
+    const found = zoneOf(host);
     if (found !== undefined) return found[1].account === account ? origin(request) : answer(request);
     const trouble = await fault({ side: "egress", account, script, method: request.method, target: request.url });
     if (trouble?.kind === "egress_drop_before") throw new Error(LOST);
@@ -141,12 +168,8 @@ export class Egress extends WorkerEntrypoint {
 export class CacheApi extends WorkerEntrypoint {
   /** @param {Request} request */
   async fetch(request) {
-    const { account } = /** @type {ScriptProps} */ (this.ctx.props);
-    const { method, url } = request;
-    const namespace = request.headers.get("cf-cache-namespace") ?? "";
-    const call = JSON.stringify({ account, method, key: `${namespace} ${url}` });
-    const body = await request.arrayBuffer();
-    return env.DATABASES.fetch("http://d1/cache", { method: "POST", headers: { "x-cache-call": call }, body });
+    const name = request.headers.get("cf-cache-namespace") ?? "";
+    return askCache(name, request.method, request.url, await request.arrayBuffer());
   }
 }
 
