@@ -6,23 +6,20 @@ Every function raises EdgeRefused, EdgeUnavailable.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from svc.edge.answers import Shape, compact
-from svc.errors import EdgeRefused, EdgeUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from svc.edge.access import Access
 
-# Platform docs and wrangler's registerSubdomain: what is not there, or not yet; a name on workers.dev that is free.
-_NO_SUCH_WORKER, _NAME_IS_FREE = 10007, 10032
-
-
-_GONE = frozenset({10007, 10090})  # platform docs: Workers error codes; the worker, the service does not exist
+# Numeric codes of a 404. Platform docs, Workers error codes: there is no such worker, no such service.
+_GONE = frozenset({10007, 10090})
+# wrangler, registerSubdomain: the name on workers.dev is free.
+_FREE = frozenset({10032})
 
 
 @dataclass(frozen=True)
@@ -109,17 +106,13 @@ def _path(access: Access, name: str) -> str:
 
 async def has_subdomain(access: Access) -> bool:
     """Whether the account has a name on workers.dev; one that never used Workers has none."""
-    found = await access.find(_Subdomain, f"{access.account_path}/workers/subdomain")
+    found = await access.find(_Subdomain, f"{access.account_path}/workers/subdomain", _GONE)
     return found is not None and bool(found.subdomain)
 
 
 async def register_subdomain(access: Access, name: str) -> None:
     """Give the account its name on workers.dev, for good. Raises EdgeRefused name_taken: another account has it."""
-    try:
-        await access.get(_Subdomain, f"{access.account_path}/workers/subdomains/{name}")
-    except EdgeRefused as refused:
-        if refused.remote_code != _NAME_IS_FREE:
-            raise
+    await access.find(_Subdomain, f"{access.account_path}/workers/subdomains/{name}", _FREE)
     path, body = f"{access.account_path}/workers/subdomain", {"subdomain": name}
     await access.call(_Subdomain, "PUT", path, body=body, repeatable=True)
 
@@ -170,33 +163,16 @@ async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None
     Raises EdgeRefused: cron_limit, the account has no slot left; subdomain_required.
     """
     path = f"{_path(access, name)}/schedules"
-    with _just_uploaded():
-        # An account above its limit is refused any change, also one to what it has (workers-sdk #15194).
-        found = await access.get(_Schedules, path)
-        if {one.cron for one in found.schedules} != set(crons):
-            await access.call(_Schedules, "PUT", path, body=[{"cron": cron} for cron in crons], repeatable=True)
+    # An account above its limit is refused any change, also one to what it has (workers-sdk #15194).
+    found = await access.get(_Schedules, path)
+    if {one.cron for one in found.schedules} != set(crons):
+        await access.call(_Schedules, "PUT", path, body=[{"cron": cron} for cron in crons], repeatable=True)
 
 
 async def disable_subdomain(access: Access, name: str) -> None:
     """Turn off the script's workers.dev address; whether an upload leaves it on is not documented."""
     body = {"enabled": False, "previews_enabled": False}
-    with _just_uploaded():
-        await access.call(Shape, "POST", f"{_path(access, name)}/subdomain", body=body, repeatable=True)
-
-
-@contextmanager
-def _just_uploaded() -> Iterator[None]:
-    """Around calls about a script that is there: the platform may not know everywhere yet what it took a moment ago."""
-    try:
-        yield
-    except EdgeRefused as refused:
-        if refused.remote_code != _NO_SUCH_WORKER:
-            raise
-        raise EdgeUnavailable(
-            "The edge platform does not know the worker yet.",
-            remote_status=refused.remote_status,
-            remote_code=refused.remote_code,
-        ) from None
+    await access.call(Shape, "POST", f"{_path(access, name)}/subdomain", body=body, repeatable=True)
 
 
 async def delete_script(access: Access, name: str) -> bool:

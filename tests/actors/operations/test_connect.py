@@ -90,7 +90,9 @@ async def test_tokens_that_are_new_at_both_ends_are_waited_for(place, delay_ms, 
     place.edge |= {"settling_in_connect_s": 3, "settling_s": 20}
     async with place.running() as service:
         rights = ["Account Settings Read", "Account API Tokens Write"]
-        token_id, token = await service.emulator.create_token(service.customer.account_id, rights=rights, delay_ms=delay_ms)
+        token_id, token = await service.emulator.create_token(
+            service.customer.account_id, rights=rights, delay_ms=delay_ms
+        )
         await service.emulator.set_rudeness(token_delay_ms=4500, token_spread_ms=spread_ms)
         answer = await service.connect(token)
         assert answer.status == 202, answer.raw
