@@ -164,7 +164,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "bootstrap_permission_error": Meaning(
         422,
         "The bootstrap token lacks a right; details.missing names it.",
-        "Make a bootstrap token with Account Settings: Read and Account API Tokens: Edit.",
+        "Make a bootstrap token with Account Settings: Read and Account API Tokens: Edit; where details.missing names"
+        " more rights, with these, too.",
     ),
     "zone_not_found": Meaning(
         422,

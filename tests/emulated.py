@@ -39,6 +39,8 @@ async def fresh(running: Running) -> AsyncIterator[Emulator]:
     async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
         emulator = Emulator(ready, client, pid)
         await emulator.clear_faults()
-        await emulator.set_rudeness(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
+        await emulator.set_rudeness(
+            token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, minting="all_zones"
+        )
         await emulator.forget_requests()
         yield emulator

@@ -15,6 +15,9 @@ Rude by default, as far as that harms no right client:
     what it does                                              default   knob
     a new or rolled token is refused until it has spread       200 ms   --token-delay-ms, `token_delay_ms`
     … and then by fewer and fewer of its calls                 2 s      --token-spread-ms, `token_spread_ms`
+    which rights a token can give to one that it makes        any, but  --minting, `minting` (all_zones, held, silent)
+                                                              on single
+                                                              zones its own
     one answer of the API in so many is slow                   1 in 50  --slow-one-in, `slow_one_in` (0: none)
     … by how much                                              150 ms   --slow-ms, `slow_ms`
     one call in so many is refused, though its token is good   1 in 200 --refuse-one-in, `refuse_one_in` (0: none)

@@ -10,14 +10,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import trio
 
 from edge_worker.emulator.control import fire_cron
 from edge_worker.emulator.crons import Cron
 from edge_worker.emulator.faults import Faults
-from edge_worker.emulator.platform import Platform
+from edge_worker.emulator.platform import Minting, Platform
 from edge_worker.emulator.runtime.runtime import open_runtime
 from edge_worker.emulator.runtime.workerd import listening_socket, port_of
 from edge_worker.emulator.server import Origin, make_app, serve_on
@@ -38,6 +38,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--run-crons", action="store_true", help="fire schedules each minute, not only by control")
     parser.add_argument("--token-delay-ms", type=int, default=200, help="how long a new token is refused")
     parser.add_argument("--token-spread-ms", type=int, default=2000, help="and then refused by some calls")
+    parser.add_argument(
+        "--minting", choices=get_args(Minting), default="all_zones", help="rights that a token can give"
+    )
     parser.add_argument("--slow-one-in", type=int, default=50, help="one API answer in so many is slow (0: none)")
     parser.add_argument("--refuse-one-in", type=int, default=200, help="one call in so many is refused, 403 (0: none)")
     parser.add_argument("--slow-ms", type=int, default=150, help="by how much")
@@ -90,7 +93,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
         ):
             platform = Platform(
                 world, runtime, Faults(), edge_url, real_now,
-                options.token_delay_ms, options.token_spread_ms, options.slow_one_in, options.slow_ms,
+                options.token_delay_ms, options.token_spread_ms, options.minting, options.slow_one_in, options.slow_ms,
                 options.refuse_one_in, logs=logs,
             )  # fmt: skip
             app = make_app(platform, pages, changed)

@@ -79,7 +79,7 @@ def add_token(here: Platform, account: Account, wanted: NewToken) -> tuple[str, 
         for scope, groups in by_scope.items()
     ]
     body = {"name": wanted.name, "policies": policies, "condition": wanted.condition}
-    token = make_token(account, body, here.now(), live_at=here.real_now() + wanted.delay_ms, bootstrap=True)
+    token = make_token(account, body, here.now(), live_at=here.real_now() + wanted.delay_ms)
     if wanted.expires_in_s is not None:
         token.expires_at = here.now() + round(wanted.expires_in_s * 1000)
     return token.id, token.value

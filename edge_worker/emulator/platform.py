@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from quart import current_app
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from edge_worker.emulator.state import World
 
 KEPT_LOG = 20_000
+# all_zones: any, but on a single zone only those that it holds itself; held: only those; silent: the others are left
+# out of the new token, and nothing is said.
+Minting = Literal["all_zones", "held", "silent"]
 
 
 @dataclass
@@ -29,6 +32,7 @@ class Platform:
     real_now: Callable[[], int]  # epoch ms
     token_delay_ms: int  # how long a new value is refused, as if it had not spread yet
     token_spread_ms: int  # how long after that some of its calls are still refused: the platform's places disagree
+    minting: Minting  # which rights a token that makes another may give it
     slow_one_in: int  # one answer in this number is slow; 0: none
     slow_ms: int  # by how much
     refuse_one_in: int  # one call in this number is refused as if its token were no good; 0: none

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr  # noqa: TC002  # read at run time, by a model
 
 from svc.edge.answers import Id, Moment, Shape
-from svc.errors import EdgeUnavailable, ServiceError
+from svc.errors import EdgeRefused, EdgeUnavailable, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
 
 _NOT_FOUND = 404
+# "Failed common permission check against resources" (terraform-provider-cloudflare #7241).
+_COMMON_PERMISSION_CHECK = 1001
 
 _ACCOUNT = "com.cloudflare.api.account"
 _ZONE = "com.cloudflare.api.account.zone"
@@ -65,6 +67,7 @@ class PermissionGroup:
     id: str
     name: str
     scopes: tuple[str, ...]
+    selectable: bool = True  # the asking token may give it to another; a hint, since the creation decides
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ class _Group(Shape):
     id: Id
     name: str = ""
     scopes: tuple[str, ...] = ()
+    is_selectable: bool | None = None
 
 
 class _Policy(Shape):
@@ -124,7 +128,7 @@ class _Token(Shape):
 
 class _NewToken(_Token):
     value: SecretStr
-    policies: tuple[_Policy, ...] = ()
+    policies: tuple[_Policy, ...] | None = None
 
 
 async def verify(access: Access) -> TokenStatus:
@@ -136,7 +140,7 @@ async def verify(access: Access) -> TokenStatus:
 async def permission_groups(access: Access) -> list[PermissionGroup]:
     """The platform's rights; it gives them all at once."""
     found = await access.get(list[_Group], f"{access.account_path}/tokens/permission_groups")
-    return [PermissionGroup(group.id, group.name, group.scopes) for group in found]
+    return [PermissionGroup(group.id, group.name, group.scopes, group.is_selectable is not False) for group in found]
 
 
 def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> list[Policy]:
@@ -161,22 +165,21 @@ def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> lis
     ]
 
 
-def same_rights(asked: Sequence[Policy], got: Sequence[Policy]) -> bool:
-    """Whether a token carries exactly the rights that were asked for, however they are grouped."""
-
-    def rights(policies: Sequence[Policy]) -> set[tuple[str, str, str]]:
-        return {
-            (policy.effect, group_id, resource)
-            for policy in policies
-            for group_id in policy.group_ids
-            for resource in policy.resources
-        }
-
-    return rights(asked) == rights(got)
+def rights_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
+    """What a token with these policies may do, however they are grouped: (effect, group id, resource)."""
+    return frozenset(
+        (policy.effect, group_id, resource)
+        for policy in policies
+        for group_id in policy.group_ids
+        for resource in policy.resources
+    )
 
 
 async def create(access: Access, name: str, policies: Sequence[Policy], expires_at: int) -> NewToken:
-    """Make a token that ends at `expires_at` (epoch ms). Never repeated: after EdgeUnknown it may have been made."""
+    """Make a token that ends at `expires_at` (epoch ms). Never repeated: after EdgeUnknown it may have been made.
+
+    The platform may refuse to give rights that the asking token does not hold (`cannot_give`), or leave them out.
+    """
     body = {
         "name": name,
         "policies": [
@@ -193,9 +196,17 @@ async def create(access: Access, name: str, policies: Sequence[Policy], expires_
     made = await access.call(_NewToken, "POST", f"{access.account_path}/tokens", body=body, repeatable=False)
     got = tuple(
         Policy(policy.effect, frozenset(group.id for group in policy.permission_groups), _flat(policy.resources))
-        for policy in made.policies
+        for policy in made.policies or ()
     )
     return NewToken(made.id, made.name, made.value, got, made.expires_on)
+
+
+def cannot_give(refused: EdgeRefused, groups: Sequence[PermissionGroup]) -> bool:
+    """Whether a creation was refused because the asking token may not give the working token's rights."""
+    if refused.remote_code == _COMMON_PERMISSION_CHECK:
+        return True
+    needed = [group for group in groups for right in WORKING_RIGHTS if right.fits(group.name, group.scopes)]
+    return not all(group.selectable for group in needed)
 
 
 async def list_all(access: Access) -> list[Token]:

@@ -32,7 +32,7 @@ async def test_a_minted_token_carries_exactly_the_rights_and_works(
     expires_at = system_clock() // 1000 * 1000 + 86_400_000
     made = await tokens.create(bootstrap, "svc-op_1", asked, expires_at)
     assert (made.name, made.expires_at) == ("svc-op_1", expires_at)
-    assert tokens.same_rights(asked, made.policies)
+    assert tokens.rights_of(made.policies) == tokens.rights_of(asked)
     access = edge.access(customer.account_id, made.value.get_secret_value())
     assert await tokens.verify(access) == tokens.TokenStatus(made.id, "active", expires_at)
     assert await workers.get_script(access, "svc-edge") is None
@@ -64,13 +64,12 @@ def test_rights_are_equal_however_they_are_grouped_and_differ_by_any_one() -> No
         for policy in reversed(asked)
         for group_id in policy.group_ids
     ]
-    assert tokens.same_rights(asked, split)
-    assert not tokens.same_rights(asked, split[1:])
-    assert not tokens.same_rights(asked, [*split, tokens.Policy("allow", frozenset({"id9"}), asked[0].resources)])
-    denied = tokens.Policy("deny", split[0].group_ids, split[0].resources)
-    assert not tokens.same_rights(asked, [*split, denied])
-    wider = tokens.Policy("allow", asked[1].group_ids, frozenset({f"{ZONE}.*"}))
-    assert not tokens.same_rights(asked, [asked[0], wider])
+    rights = tokens.rights_of(asked)
+    assert tokens.rights_of(split) == rights
+    assert tokens.rights_of(split[1:]) < rights
+    assert tokens.rights_of([*split, tokens.Policy("allow", frozenset({"id9"}), asked[0].resources)]) > rights
+    assert tokens.rights_of([*split, tokens.Policy("deny", split[0].group_ids, split[0].resources)]) > rights
+    assert tokens.rights_of([asked[0], tokens.Policy("allow", asked[1].group_ids, frozenset({f"{ZONE}.*"}))]) != rights
 
 
 async def test_tokens_are_listed_whole_and_deleted_once(

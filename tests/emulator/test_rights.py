@@ -151,6 +151,35 @@ async def test_a_values_secret_is_shown_once_and_rolled(bootstrap: Api) -> None:
     assert (await new.result("GET", new.account))["id"] == new.customer.account_id
 
 
+async def asked_for(api: Api, resources: dict[str, Any]) -> Any:
+    """What comes of asking for DNS Read on these resources, and for Zone Read, which the asking token holds."""
+    groups = await api.result("GET", f"{api.account}/tokens/permission_groups")
+    ids = {group["name"]: {"id": group["id"]} for group in groups if group["name"] in ("Zone Read", "DNS Read")}
+    assert {group["name"] for group in groups if group["is_selectable"]} >= {"Zone Read"}
+    assert not [group for group in groups if group["is_selectable"] and group["name"] == "DNS Read"]
+    policy = {"effect": "allow", "permission_groups": list(ids.values()), "resources": resources}
+    answer = await api.call("POST", f"{api.account}/tokens", json={"name": "x", "policies": [policy]})
+    if answer.is_error:
+        return answer.status_code, answer.json()["errors"][0]["code"]
+    return sorted(g["name"] for policy in answer.json()["result"]["policies"] for g in policy["permission_groups"])
+
+
+async def test_what_a_token_can_give_to_another_has_three_moods(emulator: Emulator, api: Api) -> None:
+    creator = await api_with(emulator, api, "Account API Tokens Write", "Zone Read")
+    all_zones = {next(iter(whole(api))): {"com.cloudflare.api.account.zone.*": "*"}}
+    single = {f"com.cloudflare.api.account.zone.{api.customer.zones['shop.example']}": "*"}
+    assert await asked_for(creator, all_zones) == ["DNS Read", "Zone Read"]
+    assert await asked_for(creator, single) == (400, 1001)
+    await emulator.set_rudeness(minting="held")
+    assert await asked_for(creator, all_zones) == (400, 1001)
+    assert await asked_for(creator, single) == (400, 1001)
+    await emulator.set_rudeness(minting="silent")
+    assert await asked_for(creator, all_zones) == ["Zone Read"]
+    nothing = await api_with(emulator, api, "Account API Tokens Write")
+    made = await mint(nothing, ["D1 Write"], whole(api))
+    assert made["policies"] == []
+
+
 async def test_a_new_token_takes_a_moment(emulator: Emulator, bootstrap: Api) -> None:
     await emulator.set_rudeness(token_delay_ms=300)
     made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap))

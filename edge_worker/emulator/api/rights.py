@@ -27,11 +27,11 @@ class Group:
     scope: str
     category: str = "developer_platform"
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self, *, is_selectable: bool) -> dict[str, Any]:
         """Show it as the API lists it."""
         return {
             "id": self.id, "name": self.name, "scopes": [self.scope],
-            "category": self.category, "is_selectable": True,
+            "category": self.category, "is_selectable": is_selectable,
         }  # fmt: skip
 
 
@@ -119,6 +119,12 @@ def allows(token: Token, names: tuple[str, ...], account_id: str, zone_id: str |
 def holds_all_zones(token: Token, name: str, account_id: str) -> bool:
     """Tell whether the token holds the zone group for every zone of the account (the bulk route call asks for that)."""
     return allows(token, (name,), account_id, None)
+
+
+def zone_ids(resources: dict[str, Any]) -> list[str | None]:
+    """List the zones that a policy's resources name; None for the account itself, and for all of its zones."""
+    names = [name.removeprefix(f"{ZONE}.") for name, _ in _flat(resources) if name.startswith(f"{ZONE}.")]
+    return [None if name == "*" else name for name in names] or [None]
 
 
 def address_allowed(token: Token, address: str) -> bool:

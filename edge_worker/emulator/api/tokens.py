@@ -11,7 +11,7 @@ from typing import Any
 from quart import Blueprint, Response, request
 
 from edge_worker.emulator.api.access import bearer, find_token, for_account, status_of, usable
-from edge_worker.emulator.api.rights import ACCOUNT, BY_ID, GROUPS, ZONE
+from edge_worker.emulator.api.rights import ACCOUNT, BY_ID, GROUPS, ZONE, allows, zone_ids
 from edge_worker.emulator.api.wire import ApiError, body_object, envelope, invalid, page, shuffled
 from edge_worker.emulator.platform import platform
 from edge_worker.emulator.state import Account, Token, epoch_ms, iso, new_hex
@@ -75,6 +75,39 @@ def _check_resources(account: Account, resources: Any) -> None:
                 raise invalid(f"resource {resource} is not known to this account", 1001)
 
 
+def _holds(creator: Token, account: Account, group_id: str, resources: dict[str, Any]) -> bool:
+    name = BY_ID[group_id].name
+    return all(allows(creator, (name,), account.id, zone_id) for zone_id in zone_ids(resources))
+
+
+def _granted(creator: Token, account: Account, policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the platform makes of the policies that the creator asks for. Raises ApiError 400/1001.
+
+    The sources do not agree on what a token may give; `minting` says which of them is followed. The default is what a
+    user measured with a token that may only write tokens (terraform-provider-cloudflare #7241).
+    """
+    minting, granted = platform().minting, []
+    for policy in policies:
+        groups = policy["permission_groups"]
+        held = [group for group in groups if _holds(creator, account, group["id"], policy["resources"])]
+        single = any(zone_id is not None for zone_id in zone_ids(policy["resources"]))
+        if minting != "silent" and len(held) < len(groups) and (single or minting == "held"):
+            lacking = next(BY_ID[group["id"]].name for group in groups if group not in held)
+            message = f'Failed common permission check against resources. (Permission group: "{lacking}")'
+            raise invalid(message, 1001)
+        kept = held if minting == "silent" else groups
+        if kept:
+            granted.append({**policy, "permission_groups": kept})
+    return granted
+
+
+def _creator() -> Token:
+    """Return the token of this request, which the door has checked."""
+    found = find_token(platform().world, bearer())
+    assert found is not None
+    return found[1]
+
+
 def _policies(account: Account, body: Any) -> list[dict[str, Any]]:
     if not isinstance(body, list) or not body:
         raise invalid("policies must not be empty", 1001)
@@ -128,26 +161,32 @@ def _condition(body: dict[str, Any]) -> dict[str, Any] | None:
     return condition
 
 
-def make_token(account: Account, body: dict[str, Any], now: int, *, live_at: int, bootstrap: bool = False) -> Token:
-    """Make a token of the account by a create body. Raises ApiError when the platform would refuse it."""
+def make_token(
+    account: Account, body: dict[str, Any], now: int, *, live_at: int, creator: Token | None = None
+) -> Token:
+    """Make a token of the account by a create body; without a creator (control), with all that is asked for.
+
+    Raises ApiError when the platform would refuse it.
+    """
     name = body.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
         raise invalid(f"name must have 1 to {MAX_NAME} characters", 1001)
     expires_at = _time(body, "expires_on")
     if expires_at is not None and expires_at <= now:
         raise invalid("expires_on must be in the future", 1001)
+    policies = _policies(account, body.get("policies"))
     token = Token(
         id=new_hex(),
         name=name,
         value=new_value(),
-        policies=_policies(account, body.get("policies")),
+        policies=policies if creator is None else _granted(creator, account, policies),
         condition=_condition(body),
         issued_at=now,
         modified_at=now,
         expires_at=expires_at,
         not_before_at=_time(body, "not_before"),
         live_at=live_at,
-        bootstrap=bootstrap,
+        bootstrap=creator is None,
     )
     account.tokens[token.id] = token
     return token
@@ -171,7 +210,7 @@ async def create(account: Account) -> Response:
     body = await body_object()
     if len(account.tokens) >= account.limits.tokens:
         raise invalid("The account has too many tokens", 1005)
-    token = make_token(account, body, platform().now(), live_at=_live_at())
+    token = make_token(account, body, platform().now(), live_at=_live_at(), creator=_creator())
     return envelope({**shown(token), "value": token.value})
 
 
@@ -191,11 +230,17 @@ async def listing(account: Account) -> Response:
 
 @routes.get("/accounts/<account_id>/tokens/permission_groups")
 @for_account(*READ)
-async def permission_groups(account: Account) -> Response:  # noqa: ARG001 (the door checks it)
-    """List the permission groups, all at once."""
+async def permission_groups(account: Account) -> Response:
+    """List the permission groups, all at once. Whether one is selectable is a hint: the creation decides."""
+    creator = _creator()
     name, scope = request.args.get("name"), request.args.get("scope")
     found = [g for g in GROUPS if name in (None, g.name) and scope in (None, g.scope)]
-    return envelope([group.shown() for group in shuffled(found, lambda group: group.id)])
+    return envelope(
+        [
+            group.shown(is_selectable=_holds(creator, account, group.id, {}))
+            for group in shuffled(found, lambda group: group.id)
+        ]
+    )
 
 
 @routes.get("/accounts/<account_id>/tokens/verify")
@@ -239,7 +284,7 @@ async def replace(account: Account, token_id: str) -> Response:
     status = body.get("status", token.status)
     if status not in ("active", "disabled"):
         raise invalid("status must be active or disabled", 1001)
-    policies, condition = _policies(account, body.get("policies")), _condition(body)
+    policies, condition = _granted(_creator(), account, _policies(account, body.get("policies"))), _condition(body)
     name = body.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
         raise invalid(f"name must have 1 to {MAX_NAME} characters", 1001)

@@ -21,6 +21,8 @@ from svc.store import accounts, connects, operations
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from svc.actors.context import Context
     from svc.actors.duty import Timers
     from svc.edge.access import Access
@@ -83,8 +85,10 @@ async def mint(
     orphan_not_deleted; EdgeUnavailable.
     """
     await delete_lost(context, bootstrap, account)
+    groups: list[tokens.PermissionGroup] = []
     try:
-        policies = tokens.policies_for(account.edge_account_id, await tokens.permission_groups(bootstrap))
+        groups = await tokens.permission_groups(bootstrap)
+        policies = tokens.policies_for(account.edge_account_id, groups)
         try:
             token = await _create(context, bootstrap, operation, policies)
         except EdgeUnknown:
@@ -94,8 +98,13 @@ async def mint(
     except EdgeRefused as error:
         if error.code == "permission_error":  # it may read tokens, but not write them
             raise ServiceError("bootstrap_permission_error", details={"missing": [_TOKENS_WRITE]}) from None
+        if tokens.cannot_give(error, groups):
+            raise _cannot_give(error.details) from None
         raise ServiceError("token_check_failed", error.message, error.details) from None
-    if not tokens.same_rights(policies, token.policies):
+    asked, got = tokens.rights_of(policies), tokens.rights_of(token.policies)
+    if got < asked:
+        raise _cannot_give()
+    if got != asked:
         raise ServiceError("token_rights_mismatch")
     working = context.edge.access(account.edge_account_id, token.value.get_secret_value(), account.user_id)
     settling_s = context.config.edge.settling_in_connect_s
@@ -106,6 +115,15 @@ async def mint(
         if error.code not in _NOT_SETTLED:
             raise ServiceError("token_check_failed", details=error.details) from None
     return operation, token
+
+
+def _cannot_give(details: Mapping[str, object] | None = None) -> ServiceError:
+    """The refusal where the bootstrap token would have to hold itself what it is to give to the working token."""
+    return ServiceError(
+        "bootstrap_permission_error",
+        "The bootstrap token cannot give the working token rights that it does not hold; details.missing names them.",
+        {**(details or {}), "missing": [right.name for right in tokens.WORKING_RIGHTS]},
+    )
 
 
 async def probe(working: Access) -> None:

@@ -10,6 +10,7 @@ import trio
 
 from edge_worker.harness.service import eventually
 from svc.clock import DAY_MS, system_clock
+from svc.edge.tokens import WORKING_RIGHTS
 from svc.store import open_store
 from svc.store.tx import sql
 from tests.actors.conftest import Place
@@ -109,6 +110,25 @@ async def test_a_bootstrap_token_that_may_not_write_tokens_is_told_so(service):
     assert (answer.status, answer.code) == (422, "bootstrap_permission_error")
     assert answer.body["error"]["details"]["missing"] == ["Account API Tokens Write"]
     assert (await service.call("GET", "/v1/accounts")).body["accounts"] == []
+
+
+@pytest.mark.rule("A3", "A4")
+@pytest.mark.parametrize("minting", ["all_zones", "held", "silent"])
+async def test_a_bootstrap_token_that_holds_the_rights_itself_always_works(service, minting):
+    await service.emulator.set_rudeness(minting=minting)
+    seven = [right.name for right in WORKING_RIGHTS]
+    if minting != "all_zones":  # the one with two rights cannot give what it does not hold
+        answer = await service.connect()
+        assert (answer.status, answer.code) == (422, "bootstrap_permission_error"), answer.raw
+        assert answer.body["error"]["details"]["missing"] == seven
+        assert await service.token_names() == []
+        assert (await service.call("GET", "/v1/accounts")).body["accounts"] == []
+    rights = [*seven, "Account API Tokens Write"]
+    token_id, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
+    assert (await service.connect(token)).status == 202
+    shown = await service.settled("ready")
+    assert await service.token_names() == [shown["token"]["name"]]
+    assert token_id not in (await service.held())["tokens"]
 
 
 @pytest.mark.rule("A5", "A8")
