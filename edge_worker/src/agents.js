@@ -7,60 +7,69 @@ import { agentReason } from "./bots.js";
 /** @type {readonly (readonly [string, RegExp])[]} */
 const BROWSERS = [
   ["Edge", /\bEdg(?:e|A|iOS)?\//],
-  ["Opera", /\b(?:OPR|OPT|OPiOS|OPX)\/|^Opera|Opera Mini/],
+  ["UC Browser", /\bUC(?:Browser|Mobile|PC|Mini|WEB|Turbo)\b|UBrowser\//],
+  ["Opera", /\b(?:OPR|OPT|OPiOS|OPX)\/|\bOpera\b/],
+  ["Oculus Browser", /OculusBrowser\//],
   ["Samsung Internet", /SamsungBrowser\//],
-  ["Yandex", /YaBrowser\/|YaApp|YaSearchBrowser/],
+  ["Yandex", /YaBrowser\/|YaApp|YaSearch|YandexSearch/],
   ["Vivaldi", /Vivaldi\//],
-  ["UC Browser", /UCBrowser\/|UBrowser\/|UCWEB/],
   ["DuckDuckGo", /DuckDuckGo\/|\bDdg\//],
   ["Whale", /\bWhale\//],
   ["MIUI Browser", /MiuiBrowser\//],
   ["Huawei Browser", /HuaweiBrowser\//],
   ["Vivo Browser", /VivoBrowser\//],
-  ["Oppo Browser", /HeyTapBrowser\//],
-  ["QQ Browser", /M?QQBrowser/],
+  ["Oppo Browser", /(?:HeyTap|Oppo)Browser\//],
   ["Silk", /\bSilk\//],
-  ["Brave", /\bBrave\b/],
+  ["Brave", /\bBrave\b/i],
   ["WeChat", /MicroMessenger\//],
+  ["QQ Browser", /QQBrowser/],
   ["Instagram", /Instagram/],
   ["Facebook", /\bFB(?:AN|AV|_IAB)\b|\[FB/],
   ["TikTok", /musical_ly|BytedanceWebview|TikTok|trill_/],
-  ["Snapchat", /Snapchat\//],
-  ["Pinterest", /Pinterest\//],
+  ["Snapchat", /Snapchat/],
+  ["Pinterest", /Pinterest/],
   ["LinkedIn", /LinkedInApp/],
   ["Line", /\bLine\//],
-  ["Google app", /\bGSA\//],
+  ["Google app", /\bGSA\/|\bGoogleApp\//],
   ["Internet Explorer", /\bMSIE |Trident\//],
   ["Firefox", /Firefox\/|FxiOS\/|\bFocus\/|\bKlar\//],
-  ["Android WebView", /; wv\)/],
+  ["Android WebView", /; wv\b|\bVersion\/[\d.]+ Chrome\//],
   ["Chrome", /Chrome\/|CriOS\/|Chromium\//],
   ["Android Browser", /^(?=.*Android)(?=.*Version\/).*Safari\//],
   ["Safari", /^(?=.*Version\/|.*\((?:iPhone|iPad|iPod|Macintosh)).*(?:Safari|AppleWebKit)\//],
 ];
 
+/** Browsers of an iPad that asks for a page as a desktop would; Safari itself tells nothing then. */
+const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
+
 /** @type {readonly (readonly [string, RegExp])[]} */
 const SYSTEMS = [
   ["Windows Phone", /Windows Phone|IEMobile/],
   ["Xbox", /Xbox/],
+  ["HarmonyOS", /HarmonyOS|OpenHarmony/],
   ["Windows", /Windows|Win(?:9\d|NT|32|64)\b/],
-  ["iOS", /iPhone|iPad|iPod/],
   ["tvOS", /AppleTV|Apple TV/],
-  ["KaiOS", /KAIOS/],
+  ["KaiOS", /KAIOS/i],
   ["Tizen", /Tizen/],
-  ["webOS", /web[O0]S|hpwOS/],
+  ["webOS", /[Ww]eb[O0]S|hpwOS/],
   ["PlayStation", /PlayStation/i],
   ["Nintendo", /Nintendo/],
-  ["HarmonyOS", /HarmonyOS|OpenHarmony/],
-  ["Android", /Android|Silk\//],
+  // Before iOS: some makers call their models so.
+  ["Android", /\bAndr[o0]id\b|\bAdr [\d.]|Silk\//],
+  ["iOS", /iPhone|iPad|iPod/],
+  ["iOS", DESKTOP_IPAD],
   ["ChromeOS", /\bCrOS\b/],
   ["macOS", /Macintosh|Mac OS X|Mac_PowerPC/],
   ["Linux", /Linux|X11|Ubuntu/],
 ];
 
-const TV = /\bTV\b|Smart-?TV|SMART-TV|HbbTV|AppleTV|GoogleTV|BRAVIA|CrKey|Roku|\bAFT[A-Z]|Web0S|NetCast|DTV|MiBOX/i;
-const CONSOLE = /PlayStation|Nintendo|Xbox/i;
+// Words of models, so they may stand inside a name: "SKY PAD8", "La_tab_link", "MagentaTV"; but not "DTV", a phone's
+// receiver, nor "Tablet PC", an old Windows.
+const CONSOLE = /PlayStation|Nintendo|\bXbox/i;
+const TV =
+  /(?<![DM])TV(?![A-Za-z])|\bTV|Smart-?TV|HbbTV|BRAVIA|CrKey|Chromecast|Roku|\bAFT[A-Z]|[Ww]eb0S|NetCast|VIDAA|\bOMI\/|BrightSign|LED\d\d|(?:[ _-]|MI|Hi|TV)[Bb](?:ox|OX)(?![A-Za-z])/;
 const TABLET =
-  /iPad|Tablet(?! PC)|PlayBook|Kindle|\bKF[A-Z]{2,4}\b|Nexus (?:7|9|10)\b|\bSM-[TX]\d|GT-P\d|\bPad\b|MediaPad/;
+  /Tablet(?! PC)|tab(?![a-z])|pad(?![a-z])|PlayBook|Kindle|\bKF[A-Z]{2,4}\b|Nexus (?:7|9|10)\b|\bSM-[TX]\d|GT-P\d/i;
 const MOBILE =
   /Mobile|iPhone|iPod|Windows Phone|IEMobile|Opera Mini|Opera Mobi|BlackBerry|BB10|KAIOS|Symbian|UCWEB|\bPhone\b/i;
 const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
@@ -79,9 +88,9 @@ export const UA_CHARS = 512;
  * @returns {Device}
  */
 export function deviceOf(ua) {
-  if (TV.test(ua)) return "tv";
   if (CONSOLE.test(ua)) return "console";
-  if (TABLET.test(ua)) return "tablet";
+  if (TV.test(ua)) return "tv";
+  if (TABLET.test(ua) || DESKTOP_IPAD.test(ua)) return "tablet";
   if (MOBILE.test(ua)) return "mobile";
   // Android says "Mobile" on phones only (Chrome's and Firefox's documentation of their user agents).
   if (ua.includes("Android")) return "tablet";

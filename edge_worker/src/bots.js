@@ -18,7 +18,24 @@ const PREVIEW =
 
 /** What the list does not hold; each was seen in a public collection of crawlers' user agents. */
 const MORE =
-  /^(?!mozilla|opera)[\w.-]+$|\b(?:https?:\/\/|www\.)\S|[\w.+-]@[\w-]+\.[a-z]{2,}|gtmetrix|miniature\.io|\bYLT\b|\bFluid\/|turingos|\b(?:Code|Trae|Cursor|Windsurf)\/[\d.]+ Chrome\//i;
+  /^(?!mozilla|opera)[\w.-]+$|\b(?:https?:\/\/|www\.)\S|[\w.+-]@[\w-]+\.[a-z]{2,}|gtmetrix|miniature\.io|\bYLT\b|\bFluid\/|turingos|\b(?:Code|Trae|Cursor|Windsurf)\/[\d.]+ Chrome\/|like Gecko; compatible;|\bslurp\b|jsdom|^Dart\/|PowerShell|containerd|\bUptime|ELinks/i;
+
+/**
+ * What people's own devices and apps call themselves, and the list takes for a bot's word: the model of an Android
+ * device (Discovery, CUBOT, Newsday, Spider: its maker's choice), systems, and the parts of a few apps.
+ */
+const HARMLESS = new RegExp(
+  [
+    "(?<=\\bAndroid [\\d.]+;)(?: [a-z]{2}[-_][a-z]{2};)? ?[^;()]*",
+    "(?:\\bwebOS|\\bBada|\\bREX)/1\\.0;",
+    // TVs
+    "Google ?TV|\\bCatcher[\\d.]+",
+    // apps
+    "Process/tools\\w*|Sogou(?:MSE|Mobile\\w*|Search Android)|@(?:ali|lazada|taobao|tmall)\\w*|\\bAliApp\\([^)]*\\)",
+    "\\bApple ?News\\b|\\(KHTML, like Gecko\\) News/|\\bcom\\.google\\.\\w+/|Google(?:Lens|PlayStore)",
+  ].join("|"),
+  "gi",
+);
 
 /** `Purpose`, `X-Purpose`, `X-Moz` and `Sec-Purpose` name a fetch that nobody has seen yet. */
 const PREFETCH = /prefetch|prerender|preview/i;
@@ -32,7 +49,10 @@ export function agentReason(ua) {
   if (ua === "") return "empty";
   if (HEADLESS.test(ua)) return "headless";
   if (PREVIEW.test(ua)) return "preview";
-  return isbot(ua) || MORE.test(ua) ? "list" : "";
+  if (!isbot(ua) && !MORE.test(ua)) return "";
+  // Few get here, and most of them are bots.
+  const rest = ua.replace(HARMLESS, "");
+  return rest === ua || isbot(rest) || MORE.test(rest) ? "list" : "";
 }
 
 /**

@@ -34,7 +34,8 @@ function pieces() {
   for (const file of ["agents", "bots", "sources", "beacon", "text"]) {
     const text = readFileSync(join(import.meta.dirname, "../src", `${file}.js`), "utf8");
     const literals = text.matchAll(/\/((?:[^/\\\n*]|\\.)(?:[^/\\\n]|\\.)*)\/[a-z]*[\],;.]/g);
-    sources.push(...[...literals].map(([, source = ""]) => source));
+    const strings = text.matchAll(/"((?:[^"\\\n]|\\.)+)"/g);
+    sources.push(...[...literals, ...strings].map(([, source = ""]) => source));
   }
   const words = sources.flatMap((source) =>
     source
