@@ -1,12 +1,14 @@
 /**
- * The configuration, as this isolate knows it: the link host, every site path, and links. The service writes it to the
- * table `config`; a request reads it from here. Older than FRESH_MS: served, and refreshed in the background with one
- * read. Older than STALE_MS: the request waits for that read. When the database fails the last known one is served,
- * from the isolate or, in a new isolate, from the Cache API.
+ * The configuration, as far as this isolate was asked for it: the link host, the sites of hosts, single links. The
+ * service writes it to the table `config`; an isolate reads by key what a request needs, together with the version, and
+ * keeps it as of that version. Older than FRESH_MS: served, and the version is read in the background; where it has
+ * changed, what was used lately is read again before any request has to wait for it. Older than STALE_MS: the request
+ * waits for that read. When the database fails the last known one is served, from the isolate or from a copy.
  */
 
-import { readCopy } from "./copies.js";
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
+import { readHostCopy, readLinkCopy } from "./copies.js";
+import { CODE } from "./links.js";
+import { MINUTE_MS, SECOND_MS } from "./time.js";
 
 /** Configuration up to this age is served as it is. */
 export const FRESH_MS = 10 * SECOND_MS;
@@ -14,213 +16,267 @@ export const FRESH_MS = 10 * SECOND_MS;
 /** The freshness limit: nothing older is served while the database answers. */
 export const STALE_MS = MINUTE_MS;
 
-/** After this long the service may have removed tombstones: read all again. */
-const RELOAD_MS = HOUR_MS;
-
 /** A database that takes longer does not keep a visitor waiting: the last known configuration is served. */
 const WAIT_MS = 2 * SECOND_MS;
 
-/** After a failed read the next one is tried this much later. */
+/** A read that failed is repeated once after this, and then no sooner than RETRY_MS later. */
+const AGAIN_MS = 100;
 const RETRY_MS = 5 * SECOND_MS;
 
-/** Links read at the start, newest first; an account with more has the others read one by one when they are used. */
-const FIRST_LINKS = 500;
-const MOST_LINKS = 5_000;
-const MOST_MISSING = 1_000;
+/** Links that an isolate keeps: about 4 MB. */
+const MOST_LINKS = 10_000;
+const MOST_MISSING = 2_000;
 
-/** Most reads of single links, at once and per second on average: what bounds the reads that random codes can cause. */
-const READS_BURST = 20;
-const READS_PER_S = 2;
-
-/** The keys of links and of sites' paths begin with these. */
-const LINK = "link:";
-const PATH = "path:";
+/** Most hosts, and most links, that are read again because the version has changed; others when they are asked for. */
+const MOST_AGAIN = 500;
 
 /**
  * @typedef {import("./links.js").Link} Link
+ * @typedef {import("./address.js").Address} Address
  * @typedef {{target: string, script: string, excluded_paths?: string[], until?: number}} Site script: its name;
  *   until: epoch ms
- * @typedef {{key: string, version: number, body: string | null}} Row body: JSON, null for what was removed
+ * @typedef {{link_host: boolean, sites: [string, Site][]}} Host whether it is the link host; its sites by path
+ */
+
+/**
+ * @template T
+ * @typedef {object} Known
+ * @property {T} value
+ * @property {string} text the value as JSON
+ * @property {number} version of the configuration when it was read; -1: a copy of unknown version
+ * @property {number} usedAt epoch ms
+ * @property {number} copiedAt epoch ms of the copy that this isolate has made of it; 0: none
+ */
+
+/**
+ * @typedef {object} Found what one read has found
+ * @property {number} version
+ * @property {number} level of the write budget
+ * @property {number} cronAt epoch ms of the last cron that is known of, 0 for none
+ * @property {string | undefined} host the link host
+ * @property {Map<string, string>} hosts Host as JSON, for each hostname that was asked for
+ * @property {Map<string, string | undefined>} links Link as JSON for each code that was asked for; undefined: none
  */
 
 export class Config {
-  /** of the newest row; -1 before the first read */
+  /** of the last read; -1 before the first */
   version = -1;
   level = 0;
-  /** every link is in `rows`: what is not, does not exist */
-  complete = false;
-  /** epoch ms of the last good read; 0 before the first */
+  cronAt = 0;
+  /** @type {string | undefined} the link host */
+  host = undefined;
+  /** epoch ms when the first and the last good read began; 0 before */
+  firstAt = 0;
   readAt = 0;
-  loadedAt = 0;
   retryAt = 0;
-  copiedAt = 0;
-  /** @type {WeakMap<object, number>} the version that the route of each site, and of the link host, has a copy of */
-  copied = new WeakMap();
-  /** @type {Map<string, unknown>} */
-  rows = new Map();
-  /** @type {Set<string>} */
-  siteHosts = new Set();
-  /** @type {Set<string>} links that are known not to exist, oldest first */
+  /** @type {Map<string, Known<Map<string, Site>>>} sites by path, by hostname */
+  hosts = new Map();
+  /** @type {Map<string, Known<Link>>} by code, the one read longest ago first */
+  links = new Map();
+  /** @type {Set<string>} codes that are no link's as of `version`, oldest first */
   missing = new Set();
-  tokens = READS_BURST;
-  tokensAt = 0;
-  /** @type {Promise<boolean> | null} */
+  /** @type {Set<string>} hostnames, and codes, that the next read brings */
+  wantedHosts = new Set();
+  /** @type {Set<string>} */
+  wantedCodes = new Set();
+  /** @type {Promise<void> | null} */
   reading = null;
+  /** numbers of the last read that began, and of the last whose findings were taken */
+  begun = 0;
+  taken = 0;
 
-  /** @returns {string | undefined} */
-  get host() {
-    return /** @type {{host?: string} | undefined} */ (this.rows.get("host"))?.host;
+  /** @param {string} hostname @returns {Map<string, Site> | undefined} by path; undefined: the host is not known */
+  sitesOf(hostname) {
+    return this.hosts.get(hostname)?.value;
   }
 
-  /** @param {string} key host and path @returns {Site | undefined} */
-  site(key) {
-    return /** @type {Site | undefined} */ (this.rows.get(PATH + key));
-  }
-
-  /** @param {string} hostname @returns {boolean} whether a site may be there; it may have been removed */
-  hasSites(hostname) {
-    return this.siteHosts.has(hostname);
-  }
-
-  /** @param {string} code @returns {Link | undefined} */
+  /** @param {string} code @returns {Link | undefined} as last known */
   link(code) {
-    return /** @type {Link | undefined} */ (this.rows.get(LINK + code));
-  }
-
-  /** @param {Row[]} changed */
-  apply(changed) {
-    for (const { key, body } of changed) {
-      this.missing.delete(key);
-      if (body === null) this.rows.delete(key);
-      else this.keep(key, JSON.parse(body));
-    }
-  }
-
-  /** @param {string} key @param {unknown} value */
-  keep(key, value) {
-    this.rows.set(key, value);
-    if (key.startsWith(PATH)) this.siteHosts.add(key.slice(PATH.length, key.indexOf("/")));
+    return this.links.get(code)?.value;
   }
 
   /**
-   * @param {string} key
-   * @param {string | null} body null: there is none
+   * Whether all that a request needs is known as of `version`; notes that it was used.
+   * @param {string} hostname @param {string} code "" for none @param {number} now
    */
-  keepLink(key, body) {
-    if (body === null) {
-      this.missing.add(key);
-      if (this.missing.size > MOST_MISSING) this.missing.delete(/** @type {string} */ (first(this.missing)));
-      return;
+  isCurrent(hostname, code, now) {
+    const host = this.hosts.get(hostname);
+    if (host === undefined || host.version !== this.version) return false;
+    host.usedAt = now;
+    if (code === "" || hostname !== this.host || this.missing.has(code)) return true;
+    const link = this.links.get(code);
+    if (link === undefined || link.version !== this.version) return false;
+    link.usedAt = now;
+    return true;
+  }
+
+  /** @param {string} hostname @param {string} text Host as JSON @param {number} version @param {number} now */
+  keepHost(hostname, text, version, now) {
+    const known = this.hosts.get(hostname);
+    if (known?.text === text) known.version = version;
+    else {
+      const value = new Map(/** @type {Host} */ (JSON.parse(text)).sites);
+      this.hosts.set(hostname, { value, text, version, usedAt: now, copiedAt: 0 });
     }
-    this.rows.set(key, JSON.parse(body));
-    if (this.rows.size > MOST_LINKS) {
-      for (const known of this.rows.keys()) {
-        if (!known.startsWith(LINK)) continue;
-        this.rows.delete(known);
-        break;
+  }
+
+  /** @param {string} code @param {string} text Link as JSON @param {number} version @param {number} now */
+  keepLink(code, text, version, now) {
+    const known = this.links.get(code);
+    this.links.delete(code);
+    if (known?.text === text) {
+      known.version = version;
+      this.links.set(code, known);
+    } else {
+      this.links.set(code, { value: JSON.parse(text), text, version, usedAt: now, copiedAt: 0 });
+      if (this.links.size > MOST_LINKS) deleteFirst(this.links.keys(), this.links);
+    }
+  }
+
+  /** @param {Found} found @param {number} now when the read began */
+  take(found, now) {
+    const { version } = found;
+    if (version !== this.version) this.missing.clear();
+    this.version = version;
+    this.level = found.level;
+    this.cronAt = found.cronAt;
+    this.host = found.host;
+    this.readAt = now;
+    this.retryAt = 0;
+    if (this.firstAt === 0) this.firstAt = now;
+    for (const [hostname, text] of found.hosts) this.keepHost(hostname, text, version, now);
+    for (const [code, text] of found.links) {
+      if (text !== undefined) {
+        this.missing.delete(code);
+        this.keepLink(code, text, version, now);
+      } else {
+        this.links.delete(code);
+        this.missing.add(code);
+        if (this.missing.size > MOST_MISSING) deleteFirst(this.missing.keys(), this.missing);
       }
     }
   }
 
-  /** @param {number} now @returns {boolean} whether a read of a single link may be made */
-  takeToken(now) {
-    this.tokens = Math.min(READS_BURST, this.tokens + ((now - this.tokensAt) / SECOND_MS) * READS_PER_S);
-    this.tokensAt = now;
-    if (this.tokens < 1) return false;
-    this.tokens -= 1;
-    return true;
+  /** Lets the next read bring again what was used since the last one. */
+  wantAgain() {
+    addUsed(this.hosts, this.readAt, this.wantedHosts);
+    addUsed(this.links, this.readAt, this.wantedCodes);
   }
 }
 
-/** @template T @param {Iterable<T>} items @returns {T | undefined} */
-function first(items) {
-  for (const item of items) return item;
-  return undefined;
+/** @param {Map<string, Known<unknown>>} known @param {number} since epoch ms @param {Set<string>} wanted */
+function addUsed(known, since, wanted) {
+  for (const [key, { usedAt }] of known) {
+    if (wanted.size >= MOST_AGAIN) return;
+    if (usedAt >= since) wanted.add(key);
+  }
+}
+
+/** @param {Iterable<string>} keys of `from` @param {{delete: (key: string) => boolean}} from */
+function deleteFirst(keys, from) {
+  for (const key of keys) {
+    from.delete(key);
+    return;
+  }
 }
 
 const META =
-  "select value, (select value ->> 'level' from meta where key = 'state') as level " +
-  "from meta where key = 'config_version'";
+  "select version.value as version, state.value ->> 'level' as level, state.value ->> 'ran_at' as cron_at, " +
+  "(select body ->> 'host' from config where key = 'host') as host " +
+  "from meta as version left join meta as state on state.key = 'state' where version.key = 'config_version'";
+
+const SITES =
+  "select asked.value as hostname, substr(config.key, 6 + length(asked.value)) as path, body " +
+  "from json_each(?) as asked cross join config " +
+  "on config.key >= 'path:' || asked.value || '/' and config.key < 'path:' || asked.value || '0' " +
+  "where body is not null";
+
+const LINKS =
+  "select asked.value as code, body from json_each(?) as asked " +
+  "cross join config on config.key = 'link:' || asked.value where body is not null";
 
 /**
- * @param {Config} config
- * @param {D1Database} db
- * @param {number} now
+ * One transaction, and so one instant: the version, and what is asked for as of it.
+ * @param {D1Database} db @param {Set<string>} hostnames @param {Set<string>} codes
+ * @returns {Promise<Found>}
  */
-async function load(config, db, now) {
-  const [meta, fixed, links] = await db.batch([
-    db.prepare(META),
-    db.prepare(
-      "select key, version, body from config " +
-        "where (key = 'host' or (key >= 'path:' and key < 'path;')) and body is not null",
+async function query(db, hostnames, codes) {
+  const statements = [db.prepare(META)];
+  if (hostnames.size > 0) statements.push(db.prepare(SITES).bind(JSON.stringify([...hostnames])));
+  if (codes.size > 0) statements.push(db.prepare(LINKS).bind(JSON.stringify([...codes])));
+  const answers = await db.batch(statements).catch(async () => {
+    await scheduler.wait(AGAIN_MS);
+    return db.batch(statements);
+  });
+  const [meta] = /** @type {{version: number, level: number | null, cron_at: number | null, host: string | null}[]} */ (
+    answers[0]?.results ?? []
+  );
+  const host = meta?.host ?? undefined;
+  /** @type {Map<string, string[]>} */
+  const sites = new Map([...hostnames].map((hostname) => [hostname, []]));
+  /** @type {Map<string, string | undefined>} */
+  const links = new Map([...codes].map((code) => [code, undefined]));
+  for (const row of answers.slice(1).flatMap(({ results }) => results)) {
+    const { hostname, path, code, body } = /** @type {Record<string, string>} */ (row);
+    if (code !== undefined) links.set(code, body);
+    else sites.get(String(hostname))?.push(`[${JSON.stringify(path)},${body}]`);
+  }
+  return {
+    version: meta?.version ?? 0,
+    level: meta?.level ?? 0,
+    cronAt: meta?.cron_at ?? 0,
+    host,
+    hosts: new Map(
+      [...sites].map(([hostname, list]) => [
+        hostname,
+        `{"link_host":${hostname === host},"sites":[${list.join(",")}]}`,
+      ]),
     ),
-    db
-      .prepare(
-        "select key, version, body from config indexed by config_by_version " +
-          "where version > -1 and key >= 'link:' and key < 'link;' and body is not null order by version desc limit ?",
-      )
-      .bind(FIRST_LINKS + 1),
-  ]);
-  const rows = /** @type {Row[]} */ (links?.results ?? []);
-  config.rows.clear();
-  config.siteHosts.clear();
-  config.missing.clear();
-  config.complete = rows.length <= FIRST_LINKS;
-  config.apply(/** @type {Row[]} */ (fixed?.results ?? []));
-  config.apply(rows);
-  config.loadedAt = now;
-  noteMeta(config, meta?.results[0], now);
+    links,
+  };
 }
 
 /**
- * @param {Config} config
- * @param {D1Database} db
- * @param {number} now
+ * Reads the version and what is wanted; and when the version has changed, what was used lately, before it is taken.
+ * @param {Config} config @param {D1Database} db
  */
-async function refresh(config, db, now) {
-  const [meta, changed] = await db.batch([
-    db.prepare(META),
-    db
-      .prepare("select key, version, body from config indexed by config_by_version where version > ?")
-      .bind(config.version),
-  ]);
-  config.apply(/** @type {Row[]} */ (changed?.results ?? []));
-  noteMeta(config, meta?.results[0], now);
-}
-
-/** @param {Config} config @param {unknown} row @param {number} now */
-function noteMeta(config, row, now) {
-  const meta = /** @type {{value: number, level: number | null} | undefined} */ (row);
-  config.version = Number(meta?.value ?? 0);
-  config.level = Number(meta?.level ?? 0);
-  config.readAt = now;
-}
-
-/**
- * @param {Config} config @param {D1Database} db @param {number} now
- * @returns {Promise<boolean>} whether it was read
- */
-async function read(config, db, now) {
+async function read(config, db) {
+  const began = Date.now();
+  config.begun += 1;
+  const number = config.begun;
+  const next = () => {
+    const { wantedHosts, wantedCodes } = config;
+    config.wantedHosts = new Set();
+    config.wantedCodes = new Set();
+    return query(db, wantedHosts, wantedCodes);
+  };
   try {
-    if (config.version < 0 || now - config.loadedAt >= RELOAD_MS) await load(config, db, now);
-    else await refresh(config, db, now);
-    return true;
+    let found = await next();
+    if (found.version !== config.version && config.hosts.size > 0) {
+      config.wantAgain();
+      for (const hostname of found.hosts.keys()) config.wantedHosts.add(hostname);
+      for (const code of found.links.keys()) config.wantedCodes.add(code);
+      found = await next();
+    }
+    // A read that was overtaken by a later one knows less.
+    if (number < config.taken) return;
+    config.taken = number;
+    config.take(found, began);
   } catch (error) {
-    config.retryAt = now + RETRY_MS;
+    config.retryAt = Date.now() + RETRY_MS;
     console.warn(`configuration not read: ${String(error)}`);
-    return false;
   }
 }
 
 /**
- * Reads once for all requests that want it now. A request that is cancelled takes its read with it (a promise of
- * another request may then never settle), so nobody waits longer than WAIT_MS.
- * @param {Config} config @param {D1Database} db @param {number} now
- * @returns {Promise<boolean>}
+ * Reads once for all requests that wait. A request that is cancelled takes its read with it (a promise of another
+ * request may then never settle), so nobody waits longer than WAIT_MS.
+ * @param {Config} config @param {D1Database} db
+ * @returns {Promise<void>}
  */
-function readShared(config, db, now) {
+function readShared(config, db) {
   if (config.reading === null) {
-    const reading = read(config, db, now).finally(() => {
+    const reading = read(config, db).finally(() => {
       if (config.reading === reading) config.reading = null;
     });
     config.reading = reading;
@@ -230,7 +286,6 @@ function readShared(config, db, now) {
     shared,
     scheduler.wait(WAIT_MS).then(() => {
       if (config.reading === shared) config.reading = null;
-      return false;
     }),
   ]);
 }
@@ -239,50 +294,44 @@ function readShared(config, db, now) {
  * @param {Config} config
  * @param {D1Database} db
  * @param {ExecutionContext} ctx
- * @param {import("./address.js").Address} url of the request
+ * @param {Address} url of the request
  * @param {number} now
  * @returns {Promise<void> | undefined} to be awaited before `config` is used; undefined when it may be used at once
  */
-export function ensure(config, db, ctx, url, now) {
+export function ensure(config, db, ctx, { hostname, pathname }, now) {
+  const first = pathname.slice(1);
+  const code = (config.host === undefined || hostname === config.host) && CODE.test(first) ? first : "";
   const age = now - config.readAt;
-  if (age < FRESH_MS) return undefined;
-  if (now < config.retryAt && config.readAt > 0) return undefined;
-  if (age < STALE_MS) {
-    if (config.reading === null) ctx.waitUntil(readShared(config, db, now));
-    return undefined;
-  }
-  return catchUp(config, db, url, now);
-}
-
-/** @param {Config} config @param {D1Database} db @param {import("./address.js").Address} url @param {number} now */
-async function catchUp(config, db, url, now) {
-  if (now < config.retryAt || (await readShared(config, db, now)) || config.readAt > 0) return;
-  await readCopy(config, url);
+  if (age >= STALE_MS || !config.isCurrent(hostname, code, now)) return catchUp(config, db, hostname, code, now);
+  if (age >= FRESH_MS && now >= config.retryAt && config.reading === null) ctx.waitUntil(readShared(config, db));
+  return undefined;
 }
 
 /**
- * @param {Config} config
- * @param {D1Database} db
- * @param {string} code
- * @param {number} now
- * @returns {Promise<Link | undefined | "busy">} busy: not known, and not to be read now
+ * What one request needs goes into the next read. While a read is under way that is the one after it, which one of
+ * those that wait makes for all: however many codes are asked for, known or made up, an isolate has one read at a time.
+ * @param {Config} config @param {D1Database} db @param {string} hostname @param {string} code @param {number} now
  */
-export async function findLink(config, db, code, now) {
-  const key = LINK + code;
-  const known = config.link(code);
-  if (known !== undefined || config.complete || config.missing.has(key)) return known;
-  if (!config.takeToken(now)) return "busy";
-  const { version } = config;
-  try {
-    const row = /** @type {{body: string | null} | null} */ (
-      await db.prepare("select body from config where key = ?").bind(key).first()
-    );
-    const body = row?.body ?? null;
-    // A refresh meanwhile may have brought a newer one: then this one is used once and not kept.
-    if (config.version === version) config.keepLink(key, body);
-    return config.link(code) ?? (body === null ? undefined : JSON.parse(body));
-  } catch (error) {
-    console.warn(`link not read: ${String(error)}`);
-    return "busy";
+async function catchUp(config, db, hostname, code, now) {
+  for (let joined = config.reading !== null; Date.now() >= config.retryAt; joined = false) {
+    config.wantedHosts.add(hostname);
+    if (code !== "") config.wantedCodes.add(code);
+    await readShared(config, db);
+    if (now - config.readAt < STALE_MS && config.isCurrent(hostname, code, now)) return;
+    if (!joined) break;
   }
+  await readCopies(config, hostname, code, now);
+}
+
+/** @param {Config} config @param {string} hostname @param {string} code @param {number} now */
+async function readCopies(config, hostname, code, now) {
+  if (!config.hosts.has(hostname)) {
+    const text = await readHostCopy(hostname);
+    if (text === undefined || config.hosts.has(hostname)) return;
+    config.keepHost(hostname, text, -1, now);
+    if (/** @type {Host} */ (JSON.parse(text)).link_host) config.host = hostname;
+  }
+  if (code === "" || hostname !== config.host || config.links.has(code)) return;
+  const text = await readLinkCopy(hostname, code);
+  if (text !== undefined && !config.links.has(code)) config.keepLink(code, text, -1, now);
 }

@@ -1,72 +1,71 @@
 /**
- * Copies of the configuration in the Cache API, for isolates that begin while the database does not answer. A cache
- * belongs to one zone and one data centre, so each route, of the link host and of each site, keeps its own.
+ * Copies in the Cache API of what this worker serves, for isolates that begin while the database does not answer. They
+ * lie in a cache of their own name: the default one is the zone's, which may answer anybody for an address that this
+ * worker has no route for any more (platform docs: how the cache works). A cache belongs to one zone and one data
+ * centre. A host has one copy, which names its own sites only, and each link that was clicked has one.
  */
 
-import { SECOND_MS } from "./time.js";
+import { DAY_MS } from "./time.js";
 
-/** How often an isolate may put a copy into the Cache API, and for how long it is kept. */
-const COPY_EVERY_MS = 5 * SECOND_MS;
-const COPY_MAX_AGE_S = 30 * 86_400;
+const NAME = "svc-edge";
+
+/** How long a copy is kept, and how often an isolate makes one of something that does not change. */
+const MAX_AGE_S = 2 * 86_400;
+const COPY_EVERY_MS = DAY_MS / 2;
 
 /**
- * @typedef {import("./address.js").Address} Address
  * @typedef {import("./config.js").Config} Config
- * @typedef {{version: number, complete: boolean, rows: [string, unknown][]}} Copy
+ * @typedef {import("./config.js").Known<unknown>} Known
  */
 
-/**
- * Where copies are put: below the link host's or the site path's own route, where this worker answers and the cache
- * itself never does.
- * @param {Address} url @returns {string[]}
- */
-function copyPlaces(url) {
-  const [, one = "", two = ""] = url.pathname.split("/");
-  return ["", `/${one}`, `/${one}/${two}`].map((path) => `https://${url.hostname}${path}/~config`);
-}
+/** @param {string} hostname */
+const hostPlace = (hostname) => `https://${hostname}/~config`;
 
-/**
- * Fills `config` from the first copy that is found; does nothing when there is none.
- * @param {Config} config @param {Address} url of the request
- */
-export async function readCopy(config, url) {
+/** @param {string} hostname @param {string} code */
+const linkPlace = (hostname, code) => `https://${hostname}/~link/${code}`;
+
+/** @param {string} place @returns {Promise<string | undefined>} undefined: there is none, or no cache that answers */
+async function readCopy(place) {
   try {
-    for (const place of copyPlaces(url)) {
-      const answer = await caches.default.match(place);
-      if (answer === undefined) continue;
-      const copy = /** @type {Copy} */ (await answer.json());
-      for (const [key, value] of copy.rows) config.keep(key, value);
-      config.complete = copy.complete;
-      // The version stays unknown: the next good read reads all.
-      config.readAt = 1;
-      return;
-    }
+    const cache = await caches.open(NAME);
+    return await (await cache.match(place))?.text();
   } catch (error) {
     console.warn(`no copy of the configuration: ${String(error)}`);
+    return undefined;
   }
 }
 
+/** @param {string} hostname @returns {Promise<string | undefined>} config.Host as JSON */
+export const readHostCopy = (hostname) => readCopy(hostPlace(hostname));
+
+/** @param {string} hostname @param {string} code @returns {Promise<string | undefined>} a link as JSON */
+export const readLinkCopy = (hostname, code) => readCopy(linkPlace(hostname, code));
+
 /**
- * Puts a copy where other isolates find it.
- * @param {Config} config
- * @param {Address} url of the request
- * @param {import("./config.js").Site | null} site null: the link host
- * @param {number} now
- * @returns {Promise<void> | undefined} undefined when there is nothing to do
+ * Copies what a request was answered with, after its answer, where this isolate has not done so lately.
+ * @param {Config} config @param {ExecutionContext} ctx
+ * @param {string} hostname @param {string} code of the link, "" for none
+ * @param {number} now epoch ms
  */
-export function copyWhenDue(config, url, site, now) {
-  const route = site ?? config;
-  if (config.copied.get(route) === config.version || config.version < 0 || now - config.copiedAt < COPY_EVERY_MS) {
-    return undefined;
+export function copyWhenDue(config, ctx, hostname, code, now) {
+  const host = config.hosts.get(hostname);
+  if (host !== undefined && isDue(host, now)) ctx.waitUntil(copy(hostPlace(hostname), host, now));
+  const link = code === "" ? undefined : config.links.get(code);
+  if (link !== undefined && isDue(link, now)) ctx.waitUntil(copy(linkPlace(hostname, code), link, now));
+}
+
+/** @param {Known} known @param {number} now */
+const isDue = ({ version, copiedAt }, now) => version >= 0 && now - copiedAt >= COPY_EVERY_MS;
+
+/** @param {string} place @param {Known} known @param {number} now */
+async function copy(place, known, now) {
+  known.copiedAt = now;
+  await scheduler.wait(1); // the answer goes first
+  try {
+    const headers = { "content-type": "application/json", "cache-control": `max-age=${MAX_AGE_S}` };
+    const cache = await caches.open(NAME);
+    await cache.put(place, new Response(known.text, { headers }));
+  } catch (error) {
+    console.warn(`no copy kept of the configuration: ${String(error)}`);
   }
-  config.copiedAt = now;
-  config.copied.set(route, config.version);
-  const place = site === null ? url.hostname : url.hostname + url.pathname;
-  const body = JSON.stringify({ version: config.version, complete: config.complete, rows: [...config.rows] });
-  const headers = { "content-type": "application/json", "cache-control": `max-age=${COPY_MAX_AGE_S}` };
-  return caches.default
-    .put(`https://${place}/~config`, new Response(body, { headers }))
-    .catch((/** @type {unknown} */ error) => {
-      console.warn(`no copy kept of the configuration: ${String(error)}`);
-    });
 }

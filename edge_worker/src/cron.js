@@ -32,6 +32,12 @@ const HOUR_GRACE_MS = 2 * MINUTE_MS;
 /** Grace before a day is closed, so that writes delayed by an outage at midnight still count. */
 const DAY_GRACE_MS = 9 * MINUTE_MS;
 
+/** A run that has nothing else to write notes itself this often. */
+const RAN_EVERY_MS = 5 * MINUTE_MS;
+
+/** Without a run for so long the platform's cron is taken to have stopped: requests run it, after their answer. */
+const OVERDUE_MS = 10 * MINUTE_MS;
+
 /**
  * @typedef {import("./state.js").State} State
  * @typedef {object} Run
@@ -59,7 +65,7 @@ export async function tick(db, env, now) {
   /** @type {string | null} */
   let failure = null;
   try {
-    if ((await sort(run)) && (await fold(run)) && (await close(run))) await noteLevel(run);
+    if ((await sort(run)) && (await fold(run)) && (await close(run))) await note(run);
   } catch (error) {
     // The push is sent nevertheless, and reports it.
     failure = `cron: ${String(error)}`;
@@ -67,6 +73,18 @@ export async function tick(db, env, now) {
     Object.assign(run, await begin(db, now));
   }
   await push(run, env, failure);
+}
+
+/**
+ * @param {{cronAt: number, firstAt: number}} config epoch ms; cronAt: of the last run that is known of, 0 for none;
+ *   firstAt: since when this isolate could know of one, 0 for not yet
+ * @param {number} tickedAt epoch ms of the run that a request of this isolate made
+ * @param {number} now
+ * @returns {boolean} whether a request has to run what no cron runs
+ */
+export function isOverdue({ cronAt, firstAt }, tickedAt, now) {
+  // A new database knows of no run: it has the time that the platform takes to begin with a new cron.
+  return firstAt > 0 && now - Math.max(cronAt === 0 ? firstAt : cronAt, tickedAt) > OVERDUE_MS;
 }
 
 /** @param {D1Database} db @param {number} now @returns {Promise<Run>} */
@@ -91,6 +109,7 @@ async function begin(db, now) {
  * @returns {Promise<boolean>} false: another run was faster, this one ends
  */
 async function advance(run, next, statements) {
+  next.ran_at = run.now;
   const text = await commit(run.db, run.text, next, statements);
   if (text === null) return false;
   run.text = text;
@@ -271,10 +290,10 @@ async function closeDay(run, day) {
   return advance(run, next, [...parts, ...clearStatements(db, day, now)]);
 }
 
-/** Isolates read the level with their configuration. @param {Run} run */
-async function noteLevel(run) {
+/** Isolates read the level, and when the last run was, with their configuration. @param {Run} run */
+async function note(run) {
   const level = currentLevel(run);
-  if (level === run.state.level) return;
+  if (level === run.state.level && run.now - run.state.ran_at < RAN_EVERY_MS) return;
   await advance(run, { ...run.state, level, written: addWritten(run.state, 1, run.now) }, []);
 }
 

@@ -1,6 +1,5 @@
 create table if not exists meta(key text primary key, value) without rowid;
 create table if not exists config(key text primary key, version integer not null, body text) without rowid;
-create index if not exists config_by_version on config(version);
 create table if not exists event_log(
   id integer primary key,
   lines text not null,

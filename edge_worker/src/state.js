@@ -28,6 +28,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {number[]} dirty epoch hours that changed since they were put in the outbox
  * @property {{day: number, rows: number}} written rows written on a day (UTC), as far as sorted
  * @property {number} level of the write budget
+ * @property {number} ran_at epoch ms of a recent run: at most RAN_EVERY_MS before the last one (cron.js)
  * @property {number} next_part id of the next part of a push
  * @property {Dropped} dropped
  * @property {PushState} push
@@ -56,6 +57,7 @@ export function readState(text, now, since = now) {
     dirty: [],
     written: { day: dayOf(now), rows: 0 },
     level: 0,
+    ran_at: 0,
     next_part: 1,
     dropped: noneDropped(),
     push: { install: "", next_at: 0, fails: 0, most_parts: 20, error: null, tried: "" },

@@ -5,9 +5,9 @@ import { UA_CHARS, agentOf } from "./agents.js";
 import { isExcluded, parseBeacon, readBody } from "./beacon.js";
 import { botReason } from "./bots.js";
 import { EventBuffer, record, recordDrop } from "./buffer.js";
-import { Config, ensure, findLink } from "./config.js";
+import { Config, ensure } from "./config.js";
 import { copyWhenDue } from "./copies.js";
-import { tick } from "./cron.js";
+import { isOverdue, tick } from "./cron.js";
 import { CODE, targetOf } from "./links.js";
 import { snippetCode } from "./snippet.js";
 import { QR, hasMarker, namedSource, sourceKey } from "./sources.js";
@@ -22,6 +22,8 @@ import { hourOf } from "./time.js";
 // What an isolate knows; it lives as long as the isolate and is shared by its requests.
 const config = new Config();
 const buffer = new EventBuffer();
+// Epoch ms of the last run of the cron's work that one of its requests made.
+let tickedAt = 0;
 
 const NO_STORE = { "cache-control": "no-store" };
 
@@ -77,15 +79,8 @@ function drop(env, ctx, reason) {
   if (written !== undefined) ctx.waitUntil(written);
 }
 
-/** @param {ExecutionContext} ctx @param {Address} url @param {import("./config.js").Site | null} site */
-function keepCopy(ctx, url, site) {
-  const copied = copyWhenDue(config, url, site, Date.now());
-  if (copied !== undefined) ctx.waitUntil(copied);
-}
-
 /**
  * @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url
- * @returns {Response | Promise<Response>} at once when the link is known: a promise costs time
  */
 function answerLink(request, env, ctx, url) {
   const { method } = request;
@@ -94,20 +89,19 @@ function answerLink(request, env, ctx, url) {
   if (method !== "GET" && method !== "HEAD") {
     return new Response(null, { status: 405, headers: { allow: "GET, HEAD", ...NO_STORE } });
   }
-  const known = config.link(code);
-  if (known !== undefined) return redirect(request, env, ctx, url, known);
-  return findLink(config, env.DB, code, Date.now()).then((link) => {
-    if (link === "busy") return new Response(null, { status: 503, headers: { "retry-after": "2", ...NO_STORE } });
-    if (link === undefined) return new Response(null, { status: 404, headers: NO_STORE });
-    return redirect(request, env, ctx, url, link);
-  });
+  const link = config.link(code);
+  if (link !== undefined) return redirect(request, env, ctx, url, code, link);
+  return config.missing.has(code) ? new Response(null, { status: 404, headers: NO_STORE }) : comeAgain();
 }
+
+/** What is there cannot be known now: the database does not answer. */
+const comeAgain = () => new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
 
 /**
  * @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url
- * @param {import("./links.js").Link} link
+ * @param {string} code @param {import("./links.js").Link} link
  */
-function redirect(request, env, ctx, url, link) {
+function redirect(request, env, ctx, url, code, link) {
   const { headers } = request;
   const ua = uaOf(headers);
   const country = countryOf(request);
@@ -115,7 +109,7 @@ function redirect(request, env, ctx, url, link) {
   const source = () =>
     hasMarker(url.search) ? QR : sourceKey(headers.get("referer") ?? "", namedSource(url.search), url.hostname);
   count(env, ctx, request, { target: link.target, page: "", driven: false, ua, country, source });
-  keepCopy(ctx, url, null);
+  copyWhenDue(config, ctx, url.hostname, code, Date.now());
   return new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
 }
 
@@ -136,7 +130,7 @@ async function answerBeacon(request, env, ctx, url, site) {
     const source = () => sourceKey(referrer, named, url.hostname);
     count(env, ctx, request, { target: site.target, page, driven, ua, country: countryOf(request), source });
   }
-  keepCopy(ctx, url, site);
+  copyWhenDue(config, ctx, url.hostname, "", Date.now());
   return new Response(null, { status: 204 });
 }
 
@@ -161,13 +155,14 @@ function answerScript(request, path) {
  * @returns {{site: import("./config.js").Site, path: string, rest: string} | null}
  */
 function findSite({ hostname, pathname }, now) {
-  if (!config.hasSites(hostname)) return null;
+  const sites = config.sitesOf(hostname);
+  if (sites === undefined || sites.size === 0) return null;
   // All of the path first: a beacon's. A site's path has one or two segments.
   let end = pathname.length;
   let slash = 0;
   for (let tried = 0; tried < 3 && end > 1; tried += 1) {
     const path = pathname.slice(0, end);
-    const site = config.site(hostname + path);
+    const site = sites.get(path);
     if (site !== undefined && (site.until === undefined || now < site.until)) {
       return { site, path, rest: pathname.slice(end) };
     }
@@ -182,6 +177,7 @@ function findSite({ hostname, pathname }, now) {
  * @returns {Response | Promise<Response>}
  */
 function answer(request, env, ctx, url, now) {
+  if (isOverdue(config, tickedAt, now)) ctx.waitUntil(runOverdue(env, now));
   const found = findSite(url, now);
   if (found !== null) {
     if (found.rest === "") return answerBeacon(request, env, ctx, url, found.site);
@@ -189,11 +185,16 @@ function answer(request, env, ctx, url, now) {
     return new Response(null, { status: 404, headers: NO_STORE });
   }
   if (url.hostname === config.host) return answerLink(request, env, ctx, url);
-  // A new isolate without any configuration: a link's visitor is asked to retry; anything else goes to the site.
-  if (config.readAt === 0 && CODE.test(url.pathname.slice(1))) {
-    return new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
-  }
+  // Nothing is known of this host: a link's visitor is asked to retry; anything else goes to the site.
+  if (config.sitesOf(url.hostname) === undefined && CODE.test(url.pathname.slice(1))) return comeAgain();
   return fetch(request);
+}
+
+/** What no cron has run for long, after the answer. @param {Env} env @param {number} now */
+async function runOverdue(env, now) {
+  tickedAt = now;
+  await scheduler.wait(1);
+  await tick(env.DB, env, now).catch((error) => console.warn(`overdue cron: ${String(error)}`));
 }
 
 /** @type {ExportedHandler<Env>} */
