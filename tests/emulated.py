@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
 ROOT = Path(__file__).parents[1]
+POLITE: dict[str, float | str] = {
+    "token_delay_ms": 0, "token_spread_ms": 0, "slow_one_in": 0, "refuse_one_in": 0,
+    "minting": "all_zones", "zone_gone": "refused", "rate_limit": 1200, "rate_window_s": 300,
+}  # fmt: skip
 # The first line that the emulator writes, and its process id.
 Running = tuple[dict[str, str], int]
 
@@ -39,8 +43,6 @@ async def fresh(running: Running) -> AsyncIterator[Emulator]:
     async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
         emulator = Emulator(ready, client, pid)
         await emulator.clear_faults()
-        await emulator.set_rudeness(
-            token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, minting="all_zones"
-        )
+        await emulator.set_rudeness(**POLITE)
         await emulator.forget_requests()
         yield emulator

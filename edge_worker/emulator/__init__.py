@@ -15,9 +15,9 @@ Rude by default, as far as that harms no right client:
     what it does                                              default   knob
     a new or rolled token is refused until it has spread       200 ms   --token-delay-ms, `token_delay_ms`
     … and then by fewer and fewer of its calls                 2 s      --token-spread-ms, `token_spread_ms`
-    which rights a token can give to one that it makes        any, but  --minting, `minting` (all_zones, held, silent)
-                                                              on single
-                                                              zones its own
+    a token with more calls in five minutes is blocked (429)   1,200    --rate-limit, `rate_limit`, `rate_window_s`
+    a call on a zone that is not in the account is refused     403      `zone_gone` (refused, invalid, unroutable)
+    a token gives another any right, on a single zone only …   its own  --minting, `minting` (all_zones, held, silent)
     one answer of the API in so many is slow                   1 in 50  --slow-one-in, `slow_one_in` (0: none)
     … by how much                                              150 ms   --slow-ms, `slow_ms`
     one call in so many is refused, though its token is good   1 in 200 --refuse-one-in, `refuse_one_in` (0: none)
@@ -51,8 +51,7 @@ Limits: what it does not do.
   all, and so does control (POST /_control/isolates, also in another data centre).
   What the platform spreads over the world within seconds or minutes is there at once: routes, configuration, crons,
   deletions (tokens excepted, see above). Databases have no replicas; a jurisdiction or a location is kept and shown.
-- Cost: CPU time, memory, subrequests and sizes of requests and scripts have no limits, and the API has no rate limit
-  of its own (the fault `throttle` answers as if).
+- Cost: CPU time, memory, subrequests and sizes of requests and scripts have no limits.
 - Networks: no TLS, no HTTP/2, no DNS: the edge goes by the Host header. Addresses at workers.dev can be opened and
   closed, and answer nothing.
 - Products: no R2, Durable Objects, Queues, assets, service bindings, tails; KV is an empty list. Bindings are texts,

@@ -43,6 +43,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--slow-one-in", type=int, default=50, help="one API answer in so many is slow (0: none)")
     parser.add_argument("--refuse-one-in", type=int, default=200, help="one call in so many is refused, 403 (0: none)")
+    parser.add_argument("--rate-limit", type=int, default=1200, help="calls of one token in five minutes (0: any)")
     parser.add_argument("--slow-ms", type=int, default=150, help="by how much")
     return parser.parse_args()
 
@@ -94,7 +95,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
             platform = Platform(
                 world, runtime, Faults(), edge_url, real_now,
                 options.token_delay_ms, options.token_spread_ms, options.minting, options.slow_one_in, options.slow_ms,
-                options.refuse_one_in, logs=logs,
+                options.refuse_one_in, rate_limit=options.rate_limit, logs=logs,
             )  # fmt: skip
             app = make_app(platform, pages, changed)
             nursery.start_soon(serve_on, api, app)

@@ -159,6 +159,6 @@ class Emulator:
         """Return when no worker invocation runs, waitUntil work included."""
         await self.call("POST", "/settled", {})
 
-    async def set_rudeness(self, **rudeness: int | str) -> None:
+    async def set_rudeness(self, **rudeness: float | str) -> None:
         """Change how rude the API is: see control.RudenessCall."""
         await self.call("POST", "/rudeness", rudeness)

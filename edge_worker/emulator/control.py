@@ -12,7 +12,7 @@ from quart import Blueprint, Response, current_app
 from edge_worker.emulator.api.analytics import measure_storage
 from edge_worker.emulator.api.wire import ApiError, body_object, invalid
 from edge_worker.emulator.faults import D1_KINDS, EGRESS_KINDS, Fault, shown
-from edge_worker.emulator.platform import Minting, Platform, platform
+from edge_worker.emulator.platform import Minting, Platform, ZoneGone, platform
 from edge_worker.emulator.state import Account, epoch_ms
 
 routes = Blueprint("control", __name__, url_prefix="/_control")
@@ -304,7 +304,7 @@ async def new_isolates() -> Response:
 
 class RudenessCall(Body):
     """How rude the API is: a new token's delay and spread; one answer in so many is slow, one call in so many refused
-    (0: none); which rights a token can give to another (see platform.Minting).
+    (0: none); the rest see platform.Platform.
     """
 
     token_delay_ms: int | None = None
@@ -313,6 +313,9 @@ class RudenessCall(Body):
     slow_ms: int | None = None
     refuse_one_in: int | None = None
     minting: Minting | None = None
+    zone_gone: ZoneGone | None = None
+    rate_limit: int | None = None
+    rate_window_s: float | None = None
 
 
 @routes.post("/rudeness")

@@ -21,6 +21,19 @@ KEPT_LOG = 20_000
 Minting = Literal["all_zones", "held", "silent"]
 
 
+# By product 403/10000 or 403/9109; 400/1003; 404/7003. All are known in the field, none is documented.
+ZoneGone = Literal["refused", "invalid", "unroutable"]
+
+
+@dataclass
+class Window:
+    """A token's calls in the running window, and until when it is blocked (real epoch ms)."""
+
+    began_at: int
+    calls: int = 0
+    blocked_until: int = 0
+
+
 @dataclass
 class Platform:
     """What all handlers share: the world, the runtime that runs it, and how rude the API is."""
@@ -37,6 +50,10 @@ class Platform:
     slow_ms: int  # by how much
     refuse_one_in: int  # one call in this number is refused as if its token were no good; 0: none
     dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
+    zone_gone: ZoneGone = "refused"  # how calls on a zone answer that is in another account, or in none
+    rate_limit: int = 1200  # calls of one token in a window, after which it is blocked for as long; 0: no limit
+    rate_window_s: float = 300
+    windows: dict[str, Window] = field(default_factory=dict)  # by token id
     requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value
     egress: list[dict[str, Any]] = field(default_factory=list)  # the workers' own fetches
     cron_runs: list[dict[str, Any]] = field(default_factory=list)
@@ -45,6 +62,17 @@ class Platform:
     def now(self) -> int:
         """Return the emulated clock, epoch ms."""
         return self.real_now() + round(self.world.offset_s * 1000)
+
+    def blocked_s(self, token_id: str) -> float:
+        """Count a call of the token; return how long it is blocked, in seconds: 0 when it is not."""
+        now = self.real_now()
+        window = self.windows.setdefault(token_id, Window(now))
+        if now >= window.blocked_until and now - window.began_at >= self.rate_window_s * 1000:
+            window = self.windows[token_id] = Window(now)
+        window.calls += 1
+        if self.rate_limit and window.calls > self.rate_limit and now >= window.blocked_until:
+            window.blocked_until = now + round(self.rate_window_s * 1000)
+        return max(0, window.blocked_until - now) / 1000
 
     def note_egress(self, call: dict[str, Any]) -> None:
         """Log a worker's own fetch."""

@@ -33,6 +33,7 @@ async def open_emulator(
     token_spread_ms: int = 2000,
     slow_one_in: int = 50,
     refuse_one_in: int = 200,
+    rate_limit: int = 1200,
 ) -> AsyncIterator[Emulator]:
     """Run an emulator as a process until the block ends. What it and its workers print goes to our stderr.
 
@@ -41,6 +42,7 @@ async def open_emulator(
     command = [sys.executable, "-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]
     command += [f"--token-delay-ms={token_delay_ms}", f"--slow-one-in={slow_one_in}"]
     command += [f"--token-spread-ms={token_spread_ms}", f"--refuse-one-in={refuse_one_in}"]
+    command += [f"--rate-limit={rate_limit}"]
     if run_crons:
         command.append("--run-crons")
     if state_dir is not None:

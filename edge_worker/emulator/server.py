@@ -112,7 +112,8 @@ class FaultInjector:
         platform.note_request(note)
         if platform.slow_one_in and platform.dice.randrange(platform.slow_one_in) == 0:
             await trio.sleep(platform.slow_ms / 1000)
-        fault = platform.faults.match(API_KINDS, scope["method"], path, scope["path"]) or self._stray_refusal(path)
+        fault = platform.faults.match(API_KINDS, scope["method"], path, scope["path"])
+        fault = fault or self._throttled(token_id) or self._stray_refusal(path)
         note["fault"] = fault.kind if fault else None
 
         async def watched(message: Any) -> None:
@@ -129,6 +130,11 @@ class FaultInjector:
         await self._app(scope, receive, watched)
         if fault is not None and fault.kind == "drop_after":
             await CONNECTION.get().aclose()
+
+    def _throttled(self, token_id: str | None) -> Fault | None:
+        """Refuse every call of a token that made too many."""
+        blocked_s = 0 if token_id is None else self._platform.blocked_s(token_id)
+        return Fault(kind="throttle", delay_s=blocked_s) if blocked_s else None
 
     def _stray_refusal(self, path: str) -> Fault | None:
         """Refuse a good token now and then, as the platform does."""

@@ -242,7 +242,7 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
     """Run an emulator with one account, in which the worker is installed, until the block ends."""
     async with (
         open_receiver() as receiver,
-        open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0) as emulator,
+        open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, rate_limit=0) as emulator,
     ):
         customer = await emulator.create_account(["example.com"], limits=limits, subdomain="example-com")
         _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)

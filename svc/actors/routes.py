@@ -11,7 +11,7 @@ import trio
 
 from svc.actors import health
 from svc.edge import routes, zones
-from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
+from svc.errors import CannotUnseal, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
 from svc.model import SERVING
 from svc.store import link_hosts, sites
 from svc.worker.bundle import SCRIPT_NAME
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from svc.edge.routes import Route
     from svc.edge.zones import Zone
     from svc.model import Account, LinkHost, RouteState, Site
+
+_NOT_FOUND = 404
 
 log = logging.getLogger(__name__)
 
@@ -103,12 +105,12 @@ class _Made:
 async def _make(access: Access, host: str, zone_id: str, pattern: str) -> _Made:
     """The route of `pattern`, in the zone of `host`.
 
-    A zone that has left the account answers like a missing right. That is this host's trouble and not the account's;
-    when the zone comes back it has another id.
+    A zone that has left the account refuses every call, with a code of which nothing is documented. That is this
+    host's trouble and not the account's; when the zone comes back it has another id.
     """
     try:
         return await _make_in(access, zone_id, pattern)
-    except EdgeRefused as error:
+    except EdgeError as error:
         zone = await _zone_now(access, host, zone_id, error)
     if zone is None:
         gone = ErrorNote("zone_not_found", f"{host} is in no active zone of the account.")
@@ -116,12 +118,12 @@ async def _make(access: Access, host: str, zone_id: str, pattern: str) -> _Made:
     return await _make_in(access, zone.id, pattern)
 
 
-async def _zone_now(access: Access, host: str, zone_id: str, refusal: EdgeRefused) -> Zone | None:
+async def _zone_now(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
     """The zone that `host` is in, when `zone_id`, which refused a call, has left the account; None: none.
 
     Raises the refusal when that is not its reason.
     """
-    if refusal.code != "permission_error":
+    if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
         raise refusal
     zone = await zones.zone_of(access, host)
     if zone is not None and zone.id == zone_id:
@@ -161,7 +163,7 @@ async def _remove(access: Access, host: str, zone_id: str, route_id: str | None)
     """
     try:
         listed = await routes.list_routes(access, zone_id)
-    except EdgeRefused as error:
+    except EdgeError as error:
         await _zone_now(access, host, zone_id, error)
         return  # the zone has left the account, and its routes with it
     for route in listed:

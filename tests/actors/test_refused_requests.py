@@ -59,6 +59,23 @@ async def test_a_missing_right_is_shown_by_the_account_and_heals_by_itself(place
             pass
 
 
+@pytest.mark.rule("S1", "A20")
+@pytest.mark.parametrize("zone_gone", ["refused", "invalid", "unroutable"])
+async def test_a_zone_that_has_left_is_its_sites_trouble_however_it_is_refused(service, account_id, zone, zone_gone):
+    await service.emulator.set_rudeness(zone_gone=zone_gone)
+    await service.emulator.fault("refuse", "/zones/*/workers/routes", method="POST", times=None, status=500)
+    body = {"account_id": account_id, "host": zone}
+    site = (await service.call("POST", "/v1/sites", body)).body["site"]
+    await service.emulator.delete_zone(service.customer.account_id, zone)
+    await service.emulator.clear_faults()
+
+    async def noted() -> Any:
+        return (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]["error"]
+
+    assert (await eventually(noted))["code"] == "zone_not_found"
+    assert (await service.shown())["state"] == "ready"
+
+
 @pytest.mark.rule("A20")
 @pytest.mark.parametrize("number", range(3))
 async def test_one_stray_refusal_is_nobodys_trouble(service, account_id, zone, number):

@@ -347,6 +347,7 @@ async def test_what_is_no_token_is_never_sent(edge: Edge, customer: Customer, ca
 
 async def test_a_storm_of_cancels_leaks_no_place(emulator: Emulator, customer: Customer, working_token: str) -> None:
     dice = random.Random(2026)
+    await emulator.set_rudeness(rate_limit=0)
     config = EdgeConfig(api_base_url=emulator.api, timeout_s=5, concurrency=4, retries=0)
     async with open_edge(config, first_wait_s=0.01) as edge:
         access = edge.access(customer.account_id, working_token)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import trio
 
 from tests.emulator.clients import PROBE
 
@@ -131,6 +132,21 @@ async def test_crons_are_limited_by_account(api: Api, emulator: Emulator) -> Non
     await emulator.set_limits(api.customer.account_id, crons=4)
     for fewer in (crons[:5], crons[:1], []):  # above its limit it may not even go back
         assert await api.refusal("PUT", two, json=fewer) == (400, 10072)
+
+
+async def test_a_token_that_calls_too_often_is_blocked_for_as_long(emulator: Emulator, api: Api) -> None:
+    await emulator.set_rudeness(rate_limit=3, rate_window_s=1.5)
+    other = await emulator.create_account()
+    for _ in range(3):
+        await api.result("GET", api.account)
+    blocked = await api.call("GET", api.account)
+    assert (blocked.status_code, blocked.headers["Retry-After"]) == (429, "2")
+    another = type(api)(api.client, other, other.bootstrap_token)
+    await another.result("GET", another.account)
+    with trio.fail_after(10):
+        while (await api.call("GET", api.account)).status_code == 429:
+            pass
+    await api.result("GET", api.account)
 
 
 async def test_databases_are_limited_and_named_once(api: Api) -> None:

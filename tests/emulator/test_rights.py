@@ -77,6 +77,18 @@ async def test_zones_that_a_token_may_not_read_are_missing(emulator: Emulator, a
     assert await narrow.refusal("GET", "/zones/shop.example") == (404, 7003)
 
 
+@pytest.mark.parametrize(("zone_gone", "refusal"), [("invalid", (400, 1003)), ("unroutable", (404, 7003))])
+async def test_a_zone_that_is_gone_is_refused_in_several_ways(
+    emulator: Emulator, api: Api, zone_gone: str, refusal: tuple[int, int]
+) -> None:
+    zone = api.customer.zones["shop.example"]
+    await emulator.set_rudeness(zone_gone=zone_gone)
+    await api.result("GET", f"/zones/{zone}/workers/routes")
+    await emulator.delete_zone(api.customer.account_id, "shop.example")
+    for path in ("workers/routes", "dns_records"):
+        assert await api.refusal("GET", f"/zones/{zone}/{path}") == refusal
+
+
 async def test_another_accounts_token_is_refused(emulator: Emulator, api: Api) -> None:
     other = await emulator.create_account()
     assert await api.refusal("GET", f"/accounts/{other.account_id}") == REFUSED

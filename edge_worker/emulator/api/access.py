@@ -109,6 +109,10 @@ def zone_with(zone_id: str, *names: str) -> tuple[Account, Zone]:
         raise no_route()
     account, token = identify()
     zone = account.zones.get(zone_id)
+    if zone is None and platform().zone_gone == "invalid":
+        raise ApiError(400, 1003, "Invalid zone identifier")
+    if zone is None and platform().zone_gone == "unroutable":
+        raise no_route()
     if zone is None or not allows(token, names, account.id, zone_id):
         if names[0].startswith("Workers"):
             raise _refused()

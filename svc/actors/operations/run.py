@@ -2,7 +2,7 @@
 
     steps, in order ──► done ──► (selfcheck: only waits for the worker's first push) ──► finished
       │ ▲
-      │ └── transient failure: all steps again, after 2, 4, 8 … s
+      │ └── transient failure: all steps again, after 2, 4, 8 … s, or when the platform's own wait is over
       └──── refused, used up its attempts, or the account's rows of the day are used up: failed
 
 An attempt begins with the first step, whichever the one before came to: each step looks its effect up before it makes
@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 # After so many transient failures the operation has failed and the user is told: some four minutes of waits.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
+# A token that made 1,200 calls in five minutes is blocked for as long (platform docs: limits): waited out as asked.
+_LONGEST_BLOCK_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ async def resume(context: Context, work: Work, operation: Operation, timers: Tim
         failure = ErrorNote("cloudflare_error", error.message, error.details)
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if operation.attempts + 1 < ATTEMPTS:
-            return await _wait(context, operation, timers)
+            asked_s = error.retry_after_s if isinstance(error, EdgeUnavailable) else None
+            return await _wait(context, operation, timers, asked_s or 0)
         reason = error.message if isinstance(error, ServiceError) else "It took too long."
         failure = ErrorNote("cloudflare_error", f"The edge platform failed: {reason}")
     except ServiceError as error:
@@ -101,9 +104,9 @@ async def _attempt(context: Context, work: Work, operation: Operation) -> None:
     await context.store.run(work.done(operation, context.clock()))
 
 
-async def _wait(context: Context, operation: Operation, timers: Timers) -> float:
+async def _wait(context: Context, operation: Operation, timers: Timers, asked_s: float) -> float:
     attempts = operation.attempts + 1
-    wait_s = 2.0**attempts
+    wait_s = max(2.0**attempts, min(asked_s, _LONGEST_BLOCK_S))
     log.info(
         "operation waits",
         extra={"account": operation.account_id, "kind": operation.kind, "attempt": attempts, "wait_s": wait_s},

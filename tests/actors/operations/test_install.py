@@ -127,6 +127,21 @@ async def test_a_database_whose_answer_was_lost_is_ours_to_the_next_operation(se
     assert len((await service.held())["databases"]) == 1
 
 
+@pytest.mark.rule("A12")
+async def test_an_install_in_a_block_of_the_platform_begins_again_when_the_block_is_over(service):
+    await service.ready()
+    await service.confirmed()
+    await service.emulator.set_rudeness(rate_limit=1, rate_window_s=8)  # longer than a call waits by itself
+    await service.emulator.forget_requests()
+    answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
+    assert answer.status == 202, answer.raw
+    while not (blocked := [call for call in await service.emulator.requests() if call["status"] == 429]):
+        pass
+    await service.emulator.set_rudeness(rate_limit=1000)  # this block goes on to its end
+    await service.settled("ready")
+    assert [call for call in await service.emulator.requests() if call["status"] == 429] == blocked
+
+
 @pytest.mark.rule("A13")
 async def test_a_database_that_was_there_is_not_ours(service):
     _, token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])

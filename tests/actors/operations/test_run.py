@@ -108,6 +108,16 @@ async def test_what_no_repeat_can_mend_ends_the_operation_at_once(store, context
     assert (ended.state, ended.error) == ("failed", ErrorNote(code, error.message, error.details))
 
 
+@pytest.mark.parametrize(("asked_s", "wait_s"), [(None, 2), (1, 2), (170, 170), (300, 300), (86_000, 300)])
+async def test_a_block_of_the_platform_is_waited_out(store, context, operation, asked_s, wait_s):
+    async def meet(job):
+        raise EdgeUnavailable("The edge platform throttles this token.", remote_status=429, retry_after_s=asked_s)
+
+    due = await run.resume(context, work_of(("one", meet)), operation, Timers(0))
+    assert due - trio.current_time() == pytest.approx(wait_s, abs=1)
+    assert (await store.read(operations.running(operation.account_id))).attempts == 1
+
+
 async def test_a_store_that_fails_is_no_fault_of_the_operation(store, context, operation):
     async def meet(job):
         raise StoreUnavailable
