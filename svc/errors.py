@@ -74,6 +74,7 @@ Code = Literal[
     "cron_limit",
     "subdomain_required",
     "self_check_timeout",
+    "edge_firewall",
     "cloudflare_error",
 ]
 
@@ -241,6 +242,13 @@ CATALOGUE: dict[Code, Meaning] = {
         "Open Workers in the edge platform's dashboard and choose a workers.dev name, then install the worker again.",
     ),
     "self_check_timeout": _not_ready("The worker did not report itself on its first cron.", _INSTALL_AGAIN),
+    "edge_firewall": Meaning(
+        503,
+        "The firewall before the edge platform's API took what was sent for an attack.",
+        "Choose another address, or path, that does not look like an attack; if nothing of it is yours, tell the"
+        " operator `details.ray_id`, by which the edge platform's support finds the refusal.",
+        "cloudflare_unavailable",
+    ),
     "cloudflare_error": Meaning(503, "The edge platform refused the call.", _TRY_AGAIN, "cloudflare_unavailable"),
 }
 

@@ -24,7 +24,7 @@ AccountState = Literal[
 ]
 OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
 OperationState = Literal["running", "done", "failed"]
-AccountWarning = Literal["bootstrap_not_deleted", "orphan_not_deleted", "not_confirmed"]
+AccountWarning = Literal["bootstrap_not_deleted", "orphan_not_deleted", "not_confirmed", "crons_stopped"]
 RouteState = Literal["route_pending", "active", "route_conflict", "deleted"]
 LinkState = Literal["active", "deleted"]
 ConfigState = Literal["pending", "synced"]  # whether the account's worker knows it as it is
@@ -145,6 +145,7 @@ class Account:
     heard_at: int | None  # when the worker reported last, or was installed
     config_version: int  # the newest version of sites, links and link host
     synced_version: int  # what the worker's database has
+    asked_version: int  # what it may have at most, as far as this store knows
     push: WorkerPush | None
     advice: JsonObject | None
     link_host: LinkHost | None
@@ -178,6 +179,7 @@ class Site:
     error: ErrorNote | None
     version: int
     created_at: int
+    config_error: ErrorNote | None = None  # why the worker does not know it, though it was synced
 
 
 def url_host(url: str) -> str:
@@ -217,6 +219,7 @@ class Link:
     state: LinkState
     version: int
     created_at: int
+    config_error: ErrorNote | None = None  # why the worker does not know it, though it was synced
 
     def targets_on(self, host: str) -> list[str]:
         """The fields (`url`, `rules.0.url` …) whose address is on `host`."""

@@ -45,4 +45,5 @@ async def fresh(running: Running) -> AsyncIterator[Emulator]:
         await emulator.clear_faults()
         await emulator.set_rudeness(**POLITE)
         await emulator.forget_requests()
+        await emulator.set_rudeness(firewall_also="")
         yield emulator

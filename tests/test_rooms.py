@@ -50,7 +50,7 @@ OWNERS = {
 
 # The same for the edge platform on this machine and what goes with it; the innermost room counts. The worker's tests
 # may import all of edge_worker.
-PLAIN = {f"edge_worker.emulator.{name}" for name in ("state", "faults", "crons")}
+PLAIN = {f"edge_worker.emulator.{name}" for name in ("state", "faults", "firewall", "crons")}
 EDGE_MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in PLAIN},
     "edge_worker.emulator.runtime": PLAIN | {"edge_worker.emulator.runtime"},

@@ -27,6 +27,10 @@ Rude by default, as far as that harms no right client:
     a zone's own cache answers for any address ("cache all")   always
     a customer has the limits of the free plan                 free     `plan`, `limits` of the account
     … and no name on workers.dev, so no script can be put      none     `subdomain` of the account
+    a body that looks like an attack gets the page of a        on       --no-firewall, `firewall`
+    firewall, 403: SQL's `union select` and `or 1=1`, paths
+    out of their folder, elements of scripts; and what
+    else a pattern says                                        none     `firewall_also`
     the answer to an upload has no etag (with excludeScript)   always
     above the limit of crons any change of crons is refused    always
 
@@ -64,6 +68,7 @@ It listens on the loopback only, and control asks for no rights. Every secret in
 of logs and of the state that control shows.
 
 state crons faults     what it holds; when a cron is due; what is to fail
+firewall               what never gets as far as the API
 runtime/               the workerd processes, their configuration, and what runs inside them beside the scripts (js/)
 platform               what all handlers share
 api/                   the platform's API: who may (access, rights), its form (wire), then a file for each noun

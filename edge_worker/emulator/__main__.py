@@ -45,6 +45,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--refuse-one-in", type=int, default=200, help="one call in so many is refused, 403 (0: none)")
     parser.add_argument("--rate-limit", type=int, default=1200, help="calls of one token in five minutes (0: any)")
     parser.add_argument("--slow-ms", type=int, default=150, help="by how much")
+    parser.add_argument("--no-firewall", action="store_true", help="let bodies pass that look like an attack")
     return parser.parse_args()
 
 
@@ -95,7 +96,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
             platform = Platform(
                 world, runtime, Faults(), edge_url, real_now,
                 options.token_delay_ms, options.token_spread_ms, options.minting, options.slow_one_in, options.slow_ms,
-                options.refuse_one_in, rate_limit=options.rate_limit, logs=logs,
+                options.refuse_one_in, firewall=not options.no_firewall, rate_limit=options.rate_limit, logs=logs,
             )  # fmt: skip
             app = make_app(platform, pages, changed)
             nursery.start_soon(serve_on, api, app)

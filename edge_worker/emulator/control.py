@@ -305,6 +305,8 @@ async def new_isolates() -> Response:
 class RudenessCall(Body):
     """How rude the API is: a new token's delay and spread; one answer in so many is slow, one call in so many refused
     (0: none); the rest see platform.Platform.
+
+    `firewall`: whether bodies that look like an attack are refused; `firewall_also`: one more pattern ("": none).
     """
 
     token_delay_ms: int | None = None
@@ -316,6 +318,8 @@ class RudenessCall(Body):
     zone_gone: ZoneGone | None = None
     rate_limit: int | None = None
     rate_window_s: float | None = None
+    firewall: bool | None = None
+    firewall_also: str | None = None
 
 
 @routes.post("/rudeness")

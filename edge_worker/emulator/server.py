@@ -20,6 +20,7 @@ from edge_worker.emulator.api import analytics, databases, routes, script_settin
 from edge_worker.emulator.api.access import refused, token_id_of
 from edge_worker.emulator.api.wire import ApiError, envelope, no_route
 from edge_worker.emulator.faults import API_KINDS, Fault
+from edge_worker.emulator.firewall import block_page, looks_like_attack
 
 if TYPE_CHECKING:
     import socket
@@ -65,8 +66,8 @@ def make_app(platform: Platform, pages: Pages, changed: Callable[[], None]) -> F
 CONNECTION: ContextVar[trio.SocketStream] = ContextVar("connection")
 
 
-async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-    """Wait for the whole body and return what plays it back, and never a disconnect after it.
+async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[], Awaitable[Any]], bytes]:
+    """Wait for the whole body and return what plays it back, and never a disconnect after it; and the body.
 
     The body first, because hypercorn 0.18 leaves a connection hanging when the answer is out before the body is in, as
     happens when a call is refused by its header alone. No disconnect, because the framework would cancel the handler:
@@ -76,6 +77,7 @@ async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awa
     while messages[-1]["type"] == "http.request" and messages[-1].get("more_body"):
         messages.append(await receive())
     waiting = iter(messages)
+    body = b"".join(message.get("body", b"") for message in messages)
 
     async def replay() -> Any:
         message = next(waiting, None)
@@ -83,7 +85,7 @@ async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> Callable[[], Awa
             await trio.sleep_forever()  # until the handler has ended
         return message
 
-    return replay
+    return replay, body
 
 
 class FaultInjector:
@@ -94,15 +96,15 @@ class FaultInjector:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Run one request."""
-        receive = await _whole_body(receive)
+        receive, sent = await _whole_body(receive)
         if scope["path"].startswith(f"{API}/"):
-            await self._api_call(scope, receive, send)
+            await self._api_call(scope, sent, receive, send)
         else:
             await self._app(scope, receive, send)
         if scope["method"] != "GET" and not scope["path"].startswith("/_emulator"):
             self._changed()
 
-    async def _api_call(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _api_call(self, scope: Any, sent: bytes, receive: Any, send: Any) -> None:
         platform = self._platform
         path = scope["path"].removeprefix(API)
         query = scope["query_string"].decode()
@@ -127,6 +129,9 @@ class FaultInjector:
             return
         if fault is not None and fault.kind == "slow":
             await trio.sleep(fault.delay_s)
+        if platform.firewall and looks_like_attack(sent, platform.firewall_also):
+            await _block(watched)
+            return
         await self._app(scope, receive, watched)
         if fault is not None and fault.kind == "drop_after":
             await CONNECTION.get().aclose()
@@ -167,6 +172,18 @@ class FaultInjector:
         headers.append((b"content-length", str(len(data)).encode()))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": data})
+
+
+async def _block(send: Callable[[Any], Awaitable[None]]) -> None:
+    """Answer with the page of the platform's firewall."""
+    ray, page = block_page()
+    headers = [
+        (b"content-type", b"text/html; charset=UTF-8"),
+        (b"content-length", str(len(page)).encode()),
+        (b"cf-ray", f"{ray}-FRA".encode()),
+    ]
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.body", "body": page})
 
 
 class Origin:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.actors.script import is_as_uploaded
+from svc.actors import worker_watch
+from svc.actors.script import standing
 from svc.edge import d1, tokens, workers
 from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.model import SERVING
@@ -128,10 +129,13 @@ async def _trouble(context: Context, account: Account) -> ServiceError | None:
         script = await workers.get_script(access, SCRIPT_NAME)
         if script is None:
             return EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was deleted outside the service.")
-        if not await is_as_uploaded(context, access, account, script):
+        found = await standing(context, access, account, script)
+        if found == "changed":
             return EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
         if account.database_id is None or await d1.get(access, account.database_id) is None:
             return EdgeRefused("resource_drift", "The worker's database was deleted outside the service.")
+        if account.state in SERVING:
+            await worker_watch.look(context, access, account, newer=found == "newer")
     except (EdgeRefused, CannotUnseal) as error:
         return error
     return None

@@ -1,7 +1,8 @@
 """Keeping the worker's configuration equal to the service's: sites, links, link host.
 
 Every change raises the account's version. A sync writes what is newer than the worker's database has, oldest first,
-and raises the version there last; so one that is cut short or done twice leaves the same rows.
+and raises the version there last; so one that is cut short or done twice leaves the same rows. What the worker's
+database has is asked first: a store that lost commits would else never bring the two together again (`recovery`).
 """
 
 from __future__ import annotations
@@ -12,26 +13,31 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.actors import health
+from svc.actors import health, recovery
 from svc.clock import DAY_MS
 from svc.edge import d1
-from svc.edge.answers import DailyLimit
-from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable
+from svc.edge.answers import Blocked, DailyLimit
+from svc.errors import CATALOGUE, CannotUnseal, EdgeRefused, EdgeUnavailable
 from svc.model import SERVING
-from svc.store import accounts, links, sites
+from svc.store import links, sites, syncs
 from svc.worker import config_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from svc.actors.context import Context
     from svc.actors.duty import Timers
+    from svc.edge.access import Access
+    from svc.errors import ErrorNote
     from svc.model import Account
+    from svc.worker.config_rows import ConfigRow
 
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 600.0
 _AFTER_MIDNIGHT_S = 60.0
-# Of config_rows.write_statements, up to 330 rows: well inside the 30 s that the platform gives one call.
-_STATEMENTS_A_CALL = 10
+# Well inside the 30 s that the platform gives one call.
+_ROWS_A_CALL = 330
 
 
 async def sync_when_due(context: Context, account: Account, timers: Timers) -> float:
@@ -64,12 +70,42 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
 
 
 async def _sync(context: Context, account: Account, database_id: str) -> None:
+    access = context.access(account)
+    meta = await recovery.read_meta(access, database_id)
+    if recovery.is_behind(account, meta):
+        account = await recovery.catch_up(context, access, account, database_id, meta)
     version = account.config_version
     changed_links = await context.store.read(links.changed_links(account.id, account.synced_version))
     changed_sites = await context.store.read(sites.changed_sites(account.id, account.synced_version))
     rows = config_rows.rows_of(changed_sites, changed_links, account.link_host, account.synced_version)
-    statements = config_rows.write_statements(rows, version)
-    access = context.access(account)
-    for first in range(0, len(statements), _STATEMENTS_A_CALL):
-        await d1.query(access, database_id, statements[first : first + _STATEMENTS_A_CALL])
-    await context.store.run(accounts.set_synced(account.id, version))
+    await context.store.run(syncs.begin_sync(account.id, version))
+    refused: dict[str, ErrorNote] = {}
+    written = 0
+    for first in range(0, len(rows), _ROWS_A_CALL):
+        written += await _write(access, database_id, rows[first : first + _ROWS_A_CALL], refused)
+    if refused and written == 0 and len(rows) > 1:  # then it is not what is in them
+        raise EdgeRefused("edge_firewall", CATALOGUE["edge_firewall"].message)
+    await d1.query(access, database_id, [config_rows.raise_version(version)])
+    for target, note in refused.items():
+        log.warning("refused by the firewall", extra={"account": account.id, "target": target, "why": note.details})
+    await context.store.run(syncs.end_sync(account.id, account.synced_version, version, refused))
+
+
+async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], refused: dict[str, ErrorNote]) -> int:
+    """Write the rows, but for those that the platform's firewall takes for an attack: each of these is found and noted.
+
+    Returns how many are written. Raises Blocked: one that is of neither a site nor a link.
+    """
+    try:
+        await d1.query(access, database_id, config_rows.write_statements(rows))
+    except Blocked as blocked:
+        if len(rows) > 1:
+            half = len(rows) // 2
+            first = await _write(access, database_id, rows[:half], refused)
+            return first + await _write(access, database_id, rows[half:], refused)
+        target = config_rows.target_of(rows[0])
+        if target is None:
+            raise
+        refused[target] = blocked.note()
+        return 0
+    return len(rows)

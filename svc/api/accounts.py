@@ -24,6 +24,7 @@ from svc.model import (
 
 if TYPE_CHECKING:
     from svc import model
+    from svc.errors import ErrorNote
 
 
 class Connect(Body):
@@ -201,9 +202,9 @@ class Zones(Answer):
     truncated: bool
 
 
-def config_state(version: int, synced_version: int) -> ConfigState:
-    """Whether the worker knows this version of the account's configuration."""
-    return "synced" if version <= synced_version else "pending"
+def config_state(version: int, synced_version: int, error: ErrorNote | None = None) -> ConfigState:
+    """Whether the worker knows this version of the account's configuration; `error`: why not, though it was synced."""
+    return "synced" if version <= synced_version and error is None else "pending"
 
 
 def _fields(account: model.Account, bundle: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pydantic import Field
 from svc import model
 from svc.api.accounts import config_state
 from svc.api.endpoint import Endpoint
+from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Country, HttpsUrl, Id, LinkCode, Moment
 from svc.api.shape import LARGE_BYTES, Answer, Body, Query, may_be_absent
 from svc.api.sites import ListQuery
@@ -74,6 +75,7 @@ class Link(Answer):
     rules: tuple[Rule, ...]
     state: LinkState
     config: ConfigState
+    error: ErrorObject | None = Field(description="Why the worker does not have it.")
     created_at: Moment
     clicks_7d: Count | None = may_be_absent("In lists, for who may read reports: clicks of people in seven days.")
 
@@ -88,7 +90,8 @@ class Link(Answer):
             url=link.url,
             rules=tuple(Rule.model_validate(rule) for rule in link.rules),
             state=link.state,
-            config=config_state(link.version, account.synced_version),
+            config=config_state(link.version, account.synced_version, link.config_error),
+            error=ErrorObject.of(link.config_error),
             created_at=link.created_at,
             clicks_7d=clicks_7d,
         )

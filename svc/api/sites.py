@@ -83,9 +83,9 @@ class Site(Answer):
                 csp_hash=snippet.csp_hash(template, site.path),
             ),
             excluded_paths=site.excluded_paths,
-            config=config_state(site.version, synced_version),
+            config=config_state(site.version, synced_version, site.config_error),
             retiring=tuple(Retiring(path=old.path, until=old.until) for old in site.retiring),
-            error=ErrorObject.of(site.error),
+            error=ErrorObject.of(site.error or site.config_error),
             created_at=site.created_at,
         )
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringConstraints, ValidationError
 
 from svc.clock import epoch_ms
-from svc.errors import Code, EdgeError, EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
+from svc.errors import CATALOGUE, Code, EdgeError, EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 # May a call that failed be repeated? never: it would be refused again · always: nothing was done · repeatable: it may
 # have been done, so only a call that does no harm twice · credential: nothing was done; a few times before the refusal
@@ -59,6 +59,8 @@ _TRANSIENT_TEXTS = (
 # No numeric code of it is documented; the text is (D1 limits, enforced on REST since 2026-09-01).
 _DAILY_LIMIT = "exceeded D1's free tier daily row "
 
+_RAY_CHARS = 40
+
 _HTTP_UNAUTHORIZED, _HTTP_FORBIDDEN, _HTTP_NOT_FOUND = 401, 403, 404
 _HTTP_TIMEOUT, _HTTP_THROTTLED, _HTTP_FAILED = 408, 429, 500
 
@@ -76,6 +78,18 @@ class DailyLimit(EdgeUnavailable):
             remote_code=remote_code,
         )
         self.rows: Literal["read", "write"] = rows
+
+
+class Blocked(EdgeRefused):
+    """The firewall before the platform's API took the body for an attack; the same body will be refused again.
+
+    `ray_id` is by which the platform finds the refusal.
+    """
+
+    def __init__(self, ray_id: str, *, remote_status: int) -> None:
+        super().__init__("edge_firewall", CATALOGUE["edge_firewall"].message, remote_status=remote_status)
+        self.details = {**(self.details or {}), "ray_id": ray_id}
+        self.ray_id = ray_id
 
 
 class Shape(BaseModel):
@@ -131,11 +145,12 @@ class _Graph(Shape):
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """An answer as it came: `retry_after` is that header, if there was one."""
+    """An answer as it came: `retry_after` and `ray_id` (cf-ray) are those headers, if there were any."""
 
     status: int
     body: bytes
     retry_after: str | None = None
+    ray_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -225,6 +240,8 @@ def read(
     if envelope is None:
         if status < 300:  # a good status: something may have been done
             return _unclear("The edge platform's answer cannot be read", status, _Error(), None, repeatable=repeatable)
+        if status == _HTTP_FORBIDDEN and answer.ray_id is not None:
+            return Failed(Blocked(answer.ray_id[:_RAY_CHARS], remote_status=status), "never")
         return Failed(
             EdgeUnavailable("Something before the edge platform answered instead of it.", remote_status=status),
             "always",

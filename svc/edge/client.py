@@ -125,7 +125,9 @@ class Edge:
             await response.aclose()  # httpcore shields what must be done of it, also when this is cancelled
         if len(body) > MAX_ANSWER_BYTES:
             return too_large(response.status_code, repeatable=exchange.repeatable)
-        return HttpAnswer(response.status_code, bytes(body), response.headers.get("Retry-After"))
+        return HttpAnswer(
+            response.status_code, bytes(body), response.headers.get("Retry-After"), response.headers.get("cf-ray")
+        )
 
 
 @asynccontextmanager

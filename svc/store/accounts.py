@@ -189,11 +189,6 @@ def forget_database(account_id: str) -> Tx[None]:
     yield sql("update accounts set database_id = null, synced_version = 0 where id = $1", account_id)
 
 
-def set_synced(account_id: str, version: int) -> Tx[None]:
-    """The worker's database has this version."""
-    yield sql("update accounts set synced_version = $2 where id = $1 and synced_version < $2", account_id, version)
-
-
 def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
     """The worker's report of itself; it ends a silence, and the self-check of the upload that it comes from."""
     rows = yield sql(
@@ -206,7 +201,10 @@ def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
     )
     if not rows:
         return
-    if push.install == rows[0]["install_id"] and "not_confirmed" in from_json(rows[0]["warnings"]):
+    warnings = from_json(rows[0]["warnings"])
+    if "crons_stopped" in warnings:
+        yield from unwarn(account_id, "crons_stopped")
+    if push.install == rows[0]["install_id"] and "not_confirmed" in warnings:
         yield from unwarn(account_id, "not_confirmed")
     yield from operations.confirm(push.install, account_id, push.at)
 
@@ -256,6 +254,7 @@ def _account(row: Row, host: Row | None) -> Account:
         heard_at=row["heard_at"],
         config_version=row["config_version"],
         synced_version=row["synced_version"],
+        asked_version=row["asked_version"],
         push=from_json_as(WorkerPush, row["push"]),
         advice=from_json(row["advice"]),
         link_host=link_host_of(host) if host else None,

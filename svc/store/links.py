@@ -9,7 +9,7 @@ from svc.errors import Conflict, Forbidden, Invalid, ServiceError
 from svc.model import Link, Rule
 from svc.store.locks import lock_user
 from svc.store.targets import listing, path_segments, used_codes
-from svc.store.tx import Row, Tx, from_json, many, placeholders, sql, to_json
+from svc.store.tx import Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -155,4 +155,5 @@ def _link(row: Row) -> Link:
         state=row["state"],
         version=row["version"],
         created_at=row["created_at"],
+        config_error=note_from_json(row["config_error"]),
     )

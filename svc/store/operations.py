@@ -32,6 +32,11 @@ def latest(account_id: str) -> Tx[Operation | None]:
     return _operation(rows[0]) if rows else None
 
 
+def exists(operation_id: str) -> Tx[bool]:
+    """Whether there is an operation of this id, on whichever account."""
+    return bool((yield sql("select 1 from operations where id = $1", operation_id)))
+
+
 def with_open_token(account_id: str) -> Tx[list[Operation]]:
     """The account's operations that may have left a token at the platform, oldest first."""
     rows = yield sql(

@@ -155,4 +155,5 @@ def _site(row: Row, retiring: tuple[Retiring, ...]) -> Site:
         error=note_from_json(row["error"]),
         version=row["version"],
         created_at=row["created_at"],
+        config_error=note_from_json(row["config_error"]),
     )

@@ -155,3 +155,39 @@ async def test_answers_are_slow_now_and_then(emulator: Emulator, api: Api) -> No
     started = time.monotonic()
     await api.result("GET", api.account)
     assert time.monotonic() - started >= 0.2
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "a' union  ALL select b",
+        "' or 1=1 --",
+        "../../etc/passwd",
+        "<script>",
+        "%3Cscript%3E",
+        "union\nselect",
+        'or "a"="a"',
+    ],
+)
+async def test_a_body_that_looks_like_an_attack_never_gets_to_the_api(
+    emulator: Emulator, api: Api, attack: str
+) -> None:
+    database = await api.database()
+    path = f"{api.account}/d1/database/{database}/query"
+    body = {"sql": "insert into hit values (?)", "params": [attack]}
+    refused = await api.call("POST", path, json=body)
+    assert refused.status_code == 403
+    assert refused.headers["content-type"].startswith("text/html")
+    assert refused.headers["cf-ray"].partition("-")[0] in refused.text
+    assert await api.query(database, "select * from hit") == []
+    await api.query(database, "insert into hit values (cast(unhex(?) as text))", attack.encode().hex())
+    assert await api.query(database, "select what from hit") == [{"what": attack}]
+    await emulator.set_rudeness(firewall=False)
+    assert (await api.call("POST", path, json=body)).status_code == 200
+
+
+async def test_a_test_can_name_what_the_firewall_refuses(emulator: Emulator, api: Api) -> None:
+    await emulator.set_rudeness(firewall_also="harml[e]ss")
+    assert (await api.call("POST", f"{api.account}/d1/database", json={"name": "harmless"})).status_code == 403
+    await emulator.set_rudeness(firewall_also="")
+    assert (await api.call("POST", f"{api.account}/d1/database", json={"name": "harmless"})).status_code == 200

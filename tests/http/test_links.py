@@ -37,6 +37,7 @@ async def test_a_new_link_answers_201(world):
         "rules": rules,
         "state": "active",
         "config": "pending",
+        "error": None,
         "created_at": NOW,
     }
     assert world.supervisor.woken == [EDGE_ACCOUNT]

@@ -7,7 +7,7 @@ import re
 import pytest
 import trio
 
-from svc.store import accounts
+from svc.store import accounts, syncs
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
 
 NOW = "2026-11-21T04:00:00.000Z"
@@ -65,7 +65,7 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
     shown = await world.call("GET", f"/v1/sites/{site['id']}", headers=session)
     assert shown.body == {"site": site}
     version = (await world.store.read(accounts.account_by_id(account.id))).config_version
-    await world.store.run(accounts.set_synced(account.id, version))
+    await world.store.run(syncs.end_sync(account.id, 0, version, {}))
     shown = await world.call("GET", f"/v1/sites/{site['id']}", headers=session)
     assert shown.body == {"site": {**site, "config": "synced"}}
     assert (await world.call("GET", "/v1/sites", headers=session)).body == {"sites": [shown.body["site"]]}

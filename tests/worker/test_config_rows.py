@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from svc.model import Link, LinkHost, Retiring, Rule, Site
 from svc.worker.bundle import load_bundle
-from svc.worker.config_rows import rows_of, write_statements
+from svc.worker.config_rows import raise_version, rows_of, write_statements
 
 
 def link(code: str, version: int, state: str = "active", link_id: str = "lnk_a", rules: tuple[Rule, ...] = ()) -> Link:
@@ -89,8 +89,9 @@ def test_rows_come_oldest_first():
 def test_statements_leave_the_newest_rows_in_whatever_order_and_however_often_they_run(batches):
     older = rows_of([], [link(f"c{n}", n) for n in range(1, 80)], HOST, 0)
     newer = rows_of([site(100)], [link("c7", 90, "deleted"), link("c8", 95, link_id="lnk_new")], None, 80)
-    written = [write_statements(older, 80), write_statements(newer, 100)]
+    written = [[*write_statements(older), raise_version(80)], [*write_statements(newer), raise_version(100)]]
     with closing(sqlite3.connect(":memory:")) as database:
+        database.create_function("unhex", 1, lambda text: None if text is None else bytes.fromhex(text))
         for statement in load_bundle().schema_statements:
             database.execute(statement)
         for batch in batches:

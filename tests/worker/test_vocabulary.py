@@ -71,7 +71,7 @@ def test_a_live_report_cuts_breakdowns_where_the_worker_does():
     cap = VOCABULARY["dimensions"]["devices"]
     line = '["lnk_a",480000,"","aaaaaaaa","","","DE|device{}|Firefox|Android"]\n'
     rows = [{"lines": "".join(line.format(number) for number in range(cap + 2))}]
-    live = add_up(Rows([], [], rows, []), TargetDays("lnk_a", 20_000, 20_000), load_bundle().caps, 20_000 * DAY_MS)
+    live = add_up(Rows([], [], [], rows, []), TargetDays("lnk_a", 20_000, 20_000), load_bundle().caps, 20_000 * DAY_MS)
     assert len(live.breakdowns["devices"]) == cap + 1
     assert live.breakdowns["devices"]["(other)"] == 2
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors.operations.bootstrap import probe
 from svc.actors.operations.run import Work
-from svc.actors.script import INSTALL_BINDING, is_as_uploaded, ownership_tag
+from svc.actors.script import INSTALL_BINDING, ownership_tag, standing
 from svc.edge import d1, workers
 from svc.edge.access import LATE_MS
 from svc.errors import CATALOGUE, EdgeRefused, EdgeUnavailable, EdgeUnknown
@@ -153,7 +153,7 @@ async def _check_script(context: Context, access: Access, account: Account) -> S
         return None
     if ownership_tag(account.id) not in script.tags:
         raise EdgeRefused("name_taken", f"The account has a worker {SCRIPT_NAME} that the service did not make.")
-    if not await is_as_uploaded(context, access, account, script):
+    if await standing(context, access, account, script) == "changed":
         raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
     return script
 

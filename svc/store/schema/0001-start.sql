@@ -117,6 +117,9 @@ create table accounts (
     heard_at INT,
     config_version INT not null,
     synced_version INT not null,
+    -- The newest version that was about to be written to the worker's database: it has a higher one only when this store
+    -- has lost commits.
+    asked_version INT not null default 0,
     push TEXT,
     advice TEXT,
     created_at INT not null
@@ -180,6 +183,8 @@ create table sites (
     excluded_paths TEXT not null,
     route_id TEXT,
     error TEXT,
+    -- Why the worker's database does not have it, though it was synced.
+    config_error TEXT,
     version INT not null,
     created_at INT not null
 );
@@ -203,6 +208,7 @@ create table links (
     url TEXT not null,
     rules TEXT not null,
     state TEXT not null,
+    config_error TEXT,
     version INT not null,
     created_at INT not null
 );

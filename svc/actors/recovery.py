@@ -1,0 +1,128 @@
+"""A store that is behind its workers, restored from a backup or without its last commits, learns again what it lost.
+
+A sync records how far it is about to write before it writes. So a worker whose database has a higher version was
+written by a service whose commits this store does not have.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from svc.clock import DAY_MS, day_of
+from svc.edge import d1
+from svc.errors import EdgeRefused
+from svc.store import accounts, links, sites, syncs, totals
+from svc.store.totals import PushedHour, PushedPart
+from svc.worker import config_rows, stored_totals
+from svc.worker.config_rows import ConfigRow
+from svc.worker.meta import STATEMENT, WorkerMeta
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.actors.context import Context
+    from svc.edge.access import Access
+    from svc.model import Account
+    from svc.worker.stored_totals import TargetCounts
+
+log = logging.getLogger(__name__)
+
+_KEYS = "select key from config where body is not null and key > ?1 order by key limit 2000"
+_ROWS_A_CALL = 330
+
+
+async def read_meta(access: Access, database_id: str) -> WorkerMeta:
+    """What the worker's database says of the worker. Raises EdgeRefused, EdgeUnavailable."""
+    [found] = await d1.query(access, database_id, [(STATEMENT, [])])
+    try:
+        return WorkerMeta.of(found.rows)
+    except (ValueError, KeyError) as error:
+        raise EdgeRefused("resource_drift", "The worker's database was changed outside the service.") from error
+
+
+def is_behind(account: Account, meta: WorkerMeta) -> bool:
+    """Whether the worker knows of its configuration what the account's record never asked for."""
+    return meta.config_version > account.asked_version
+
+
+async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
+    """Prepare an account that is behind for a sync of everything; returns it as it is then.
+
+    What the worker has and the store does not know is removed there; the totals since the newest push in the store are
+    read back. Killed in the middle, it is begun again: nothing is recorded of the sync before. Raises EdgeRefused,
+    EdgeUnavailable, NotFound.
+    """
+    log.warning(
+        "the store is behind the worker",
+        extra={"account": account.id, "asked": account.asked_version, "found": meta.config_version},
+    )
+    version = await context.store.run(syncs.overtake(account.id, meta.config_version))
+    caught_up = accounts.present(await context.store.read(accounts.account_by_id(account.id)))
+    await _remove_unknown(context, access, caught_up, database_id, version)
+    await _read_back_totals(context, access, account, database_id, meta)
+    return caught_up
+
+
+async def _remove_unknown(context: Context, access: Access, account: Account, database_id: str, version: int) -> None:
+    all_sites = await context.store.read(sites.changed_sites(account.id, 0))
+    all_links = await context.store.read(links.changed_links(account.id, 0))
+    known = {row.key for row in config_rows.rows_of(all_sites, all_links, account.link_host, 0)}
+    unknown: list[ConfigRow] = []
+    after = ""
+    while True:
+        [found] = await d1.query(access, database_id, [(_KEYS, [after])])
+        keys = [str(row["key"]) for row in found.rows]
+        if not keys:
+            break
+        after = keys[-1]
+        unknown += [ConfigRow(key, version, None) for key in keys if key not in known]
+    for first in range(0, len(unknown), _ROWS_A_CALL):
+        await d1.query(access, database_id, config_rows.write_statements(unknown[first : first + _ROWS_A_CALL]))
+
+
+async def _read_back_totals(
+    context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
+) -> None:
+    pushed_as_of = await context.store.read(totals.pushed_as_of(account.id))
+    first_day = day_of(context.clock()) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of)
+    open_hours, open_days = await d1.query(
+        access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)
+    )
+    hours = stored_totals.hours_of(open_hours.rows)
+    visitors = stored_totals.visitors_of(open_days.rows)
+    days: list[TargetCounts] = []
+    while True:
+        statement = stored_totals.days_statement(first_day, days[-1] if days else None)
+        [found] = await d1.query(access, database_id, [statement])
+        if not found.rows:
+            break
+        days += stored_totals.days_of(found.rows, visitors)
+    # The oldest first: killed in the middle, what is stored is whole up to the newest stored day.
+    for part in _parts(days, hours, meta):
+        await context.store.run(totals.ingest(account.id, [part], context.clock()))
+
+
+def _parts(days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta) -> list[PushedPart]:
+    """The same as the worker's pushes would say, a part for each day."""
+    of_day: dict[int, list[TargetCounts]] = defaultdict(list)
+    of_hour: dict[tuple[int, int], list[TargetCounts]] = defaultdict(list)
+    for one in days:
+        of_day[one.day].append(one)
+    for one in hours:
+        if one.at is not None:
+            of_hour[one.day, one.at].append(one)
+    parts = []
+    for day in sorted(of_day):
+        final = day <= meta.closed_day
+        as_of = (day + 1) * DAY_MS if final else min(max(meta.as_of, day * DAY_MS), (day + 1) * DAY_MS)
+        pushed_hours = tuple(
+            PushedHour(at, tuple(map(_row, rows))) for (of, at), rows in sorted(of_hour.items()) if of == day
+        )
+        parts.append(PushedPart(0, day, as_of, final, pushed_hours, (), tuple(map(_row, of_day[day]))))
+    return parts
+
+
+def _row(counts: TargetCounts) -> tuple[str, int, int, int]:
+    return counts.target, counts.views, counts.bots, counts.visitors

@@ -1,0 +1,81 @@
+"""The counts that the worker keeps, of all targets, for a service that has lost what it was sent. Pure.
+
+Its `day` rows hold each day's counts for 35 days; its `hour` rows only those of days that are not closed, which have no
+count of visitors yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from svc.clock import HOUR_MS
+
+Row = Mapping[str, object]
+
+_OPEN_HOURS = (
+    "select target, day, hour, views, bots, (select count(distinct value) from json_each(visitors)) as visitors"
+    " from hour where day > cast(?1 as integer) and (day * 24 + hour + 1) * 3600000 <= cast(?2 as integer)"
+)
+_OPEN_DAYS = (
+    "select target, day, count(distinct hash.value) as visitors from hour, json_each(hour.visitors) as hash"
+    " where day > cast(?1 as integer) group by target, day"
+)
+_DAYS = (
+    "select target, day, totals ->> '$.views' as views, totals -> '$.bots' as bots,"
+    " coalesce(totals ->> '$.visitors', 0) as visitors from day"
+    " where day >= cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer)) order by target, day limit 2000"
+)
+
+
+@dataclass(frozen=True)
+class TargetCounts:
+    """What one target counted on a day, or in the hour of it that begins at `at` (epoch ms)."""
+
+    target: str
+    day: int
+    views: int
+    bots: int
+    visitors: int
+    at: int | None = None
+
+
+def open_statements(closed_day: int, as_of: int) -> list[tuple[str, list[str]]]:
+    """The statements for what is not closed: closed hours (up to `as_of`) and visitors of days after `closed_day`."""
+    return [(_OPEN_HOURS, [str(closed_day), str(as_of)]), (_OPEN_DAYS, [str(closed_day)])]
+
+
+def days_statement(first_day: int, after: TargetCounts | None) -> tuple[str, list[str]]:
+    """The statement for the next rows from `first_day` on, in order of targets; `after`: the last one known."""
+    target, day = ("", -1) if after is None else (after.target, after.day)
+    return _DAYS, [str(first_day), target, str(day)]
+
+
+def hours_of(rows: Sequence[Row]) -> list[TargetCounts]:
+    """The rows of the first statement. Raises KeyError, ValueError on what the worker did not write."""
+    return [_counts(row, _int(row["bots"]), (_int(row["day"]) * 24 + _int(row["hour"])) * HOUR_MS) for row in rows]
+
+
+def visitors_of(rows: Sequence[Row]) -> dict[tuple[str, int], int]:
+    """The visitors of each target and open day. Raises KeyError, ValueError."""
+    return {(str(row["target"]), _int(row["day"])): _int(row["visitors"]) for row in rows}
+
+
+def days_of(rows: Sequence[Row], open_visitors: Mapping[tuple[str, int], int]) -> list[TargetCounts]:
+    """The rows of `days_statement`, with the visitors of open days. Raises KeyError, TypeError, ValueError."""
+    found = []
+    for row in rows:
+        counts = _counts(row, sum(json.loads(str(row["bots"] or "{}")).values()))
+        visitors = open_visitors.get((counts.target, counts.day), counts.visitors)
+        found.append(TargetCounts(counts.target, counts.day, counts.views, counts.bots, visitors))
+    return found
+
+
+def _counts(row: Row, bots: int, at: int | None = None) -> TargetCounts:
+    views, visitors = _int(row["views"]), _int(row["visitors"])
+    return TargetCounts(str(row["target"]), _int(row["day"]), views, bots, visitors, at)
+
+
+def _int(value: object) -> int:
+    return int(str(value or 0))

@@ -1,0 +1,185 @@
+"""A service on a copy of its store, taken before further changes, and its workers come together again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import asynccontextmanager, closing
+
+import pytest
+
+from edge_worker.harness.service import eventually
+from svc.clock import DAY_MS, HOUR_MS, day_of, system_clock
+from svc.model import Counts
+from svc.store import open_store, totals
+from tests.actors.conftest import Place
+from tests.clock import FrozenClock
+from tests.databases import sqlite_config
+
+
+class Worker:
+    """The customer's own hand on the worker's database."""
+
+    def __init__(self, service, database_id):
+        self._service = service
+        self._path = f"/accounts/{service.customer.account_id}/d1/database/{database_id}/query"
+        self._token = ""
+
+    async def sql(self, text, *parameters):
+        """The rows of a statement."""
+        if not self._token:
+            customer = self._service.customer.account_id
+            _, self._token = await self._service.emulator.create_token(customer, rights=["D1 Write"])
+        body = {"sql": text, "params": list(parameters)}
+        answer = await self._service.as_platform("POST", self._path, self._token, json=body)
+        return answer.json()["result"][0]["results"]
+
+    async def links(self):
+        """The codes that the worker answers."""
+        rows = await self.sql("select key from config where key like 'link:%' and body is not null")
+        return {row["key"][5:] for row in rows}
+
+    async def set_state(self, **state):
+        """What the crons know."""
+        await self.sql("update meta set value = ? where key = 'state'", json.dumps(state))
+
+
+@pytest.fixture
+async def original(emulator, customer, tmp_path):
+    """Where the service ran first."""
+    (tmp_path / "first").mkdir()
+    async with open_store(sqlite_config(tmp_path / "first")) as store:
+        yield Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
+
+
+@asynccontextmanager
+async def restored(place, copy):
+    """The service on the copy."""
+    folder = copy.parent
+    async with open_store(sqlite_config(folder)) as store:
+        again = Place(store, place.clock, place.emulator, place.customer, place.folder)
+        again.edge, again.timing, again._owner = place.edge, place.timing, place._owner
+        async with again.running() as service:
+            yield service
+
+
+def copy_of(tmp_path):
+    """A backup of the store as it is now, where the second service finds it."""
+    config = sqlite_config(tmp_path / "first")
+    name = config.url.get_secret_value().rpartition("/")[2]
+    (tmp_path / "second").mkdir()
+    copy = tmp_path / "second" / name
+    with closing(sqlite3.connect(tmp_path / "first" / name)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    return copy
+
+
+async def add_link(service, code):
+    account_id = (await service.account()).id
+    body = {"account_id": account_id, "code": code, "url": f"https://example.org/{code}"}
+    answer = await service.call("POST", "/v1/links", body)
+    assert answer.status == 201, answer.raw
+    await eventually(lambda: nothing_to_sync(service))
+    return answer.body["link"]["id"]
+
+
+async def nothing_to_sync(service):
+    account = await service.account()
+    return account.synced_version == account.config_version or None
+
+
+@pytest.mark.rule("S7", "A13", "W3")
+@pytest.mark.parametrize("upgraded", [False, True])
+async def test_a_restored_service_and_its_worker_come_together_again(original, tmp_path, zone, upgraded):
+    async with original.running() as service:
+        account_id = await service.ready()
+        await service.confirmed()
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        kept = await add_link(service, "kept")
+        copy = copy_of(tmp_path)
+    if upgraded:
+        original.upgrade()
+    async with original.running() as service:
+        original.clock.advance_s(1800)
+        await add_link(service, "lost")
+        assert (await service.call("POST", f"/v1/accounts/{account_id}/install")).status == 202
+        await service.settled("ready")
+        await service.confirmed()
+        lost = await service.account()
+        worker = Worker(service, lost.database_id)
+        assert await worker.links() == {"kept", "lost"}
+        # An hour ago, and the day before.
+        now = original.clock()
+        hour_at = now // HOUR_MS * HOUR_MS - HOUR_MS
+        day, hour = day_of(hour_at), hour_at % DAY_MS // HOUR_MS
+        closed = {"views": 5, "bots": {"list": 2, "head": 1}, "visitors": 3}
+        await worker.sql("insert into day values (?, cast(? as integer), ?)", kept, str(day - 1), json.dumps(closed))
+        opened = json.dumps({"views": 4, "bots": {}})
+        await worker.sql("insert into day values (?, cast(? as integer), ?)", kept, str(day), opened)
+        await worker.sql(
+            "insert into hour values (?, cast(? as integer), cast(? as integer), 4, 0, ?)",
+            kept, str(day), str(hour), '["aaaaaaaa","bbbbbbbb","aaaaaaaa"]',
+        )  # fmt: skip
+        push = {"tried": lost.install_id, "next_at": now + HOUR_MS - 1}
+        await worker.set_state(day=day - 1, as_of=hour_at + HOUR_MS, push=push)
+
+    original.timing |= {"health_every_s": 0.2}
+    async with restored(original, copy) as service:
+
+        async def together():
+            account = await service.account()
+            reinstalled = account.state == "ready" and account.install_id != before
+            return (reinstalled and account.asked_version > lost.asked_version) or None
+
+        before = (await service.account()).install_id
+        worker = Worker(service, lost.database_id)
+        await eventually(together)
+        await eventually(lambda: nothing_to_sync(service))
+        assert await worker.links() == {"kept"}
+        account = await service.account()
+        script = (await service.held())["scripts"]["svc-edge"]
+        [active] = [one for one in script["versions"] if one["id"] == script["active_version_id"]]
+        bindings = {binding["name"]: binding.get("text") for binding in active["bindings"]}
+        assert bindings["INSTALL"] == account.install_id
+        assert (account.state, account.error) == ("ready", None)
+        counts = await service.store.read(totals.day_counts(kept, day - 1, day))
+        assert counts == {
+            day - 1: (Counts(5, 3, 3), day * DAY_MS, True),
+            day: (Counts(4, 0, 2), hour_at + HOUR_MS, False),
+        }
+        hours = await service.store.read(totals.hour_counts(kept, hour_at, hour_at + HOUR_MS))
+        assert hours == [(hour_at, Counts(4, 0, 2))]
+        # And what is added now reaches the worker.
+        await add_link(service, "fresh")
+        assert await worker.links() == {"kept", "fresh"}
+
+
+@pytest.mark.rule("S7")
+async def test_a_sync_whose_end_was_not_recorded_is_no_sign_of_a_lost_commit(original, zone):
+    async with original.running() as service:
+        account_id = await service.ready()
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        await eventually(lambda: nothing_to_sync(service))
+        await service.emulator.fault("drop_after", "*/d1/database/*/query", after=2, times=2)  # the version is raised
+        await add_link(service, "once")
+        assert (await service.account()).config_version == 2
+
+
+@pytest.mark.rule("A15")
+async def test_crons_that_stopped_are_told_before_the_account_is_silent(original):
+    original.timing |= {"health_every_s": 0.2}
+    async with original.running() as service:
+        await service.ready()
+        await service.confirmed()
+        worker = Worker(service, (await service.account()).database_id)
+        await worker.set_state(push={"tried": "", "next_at": original.clock() + HOUR_MS})
+        original.clock.advance_s(3 * 3600 + 1)
+
+        async def warned():
+            shown = await service.shown()
+            return shown if "crons_stopped" in (shown["error"] or {}).get("warnings", ()) else None
+
+        shown = await eventually(warned)
+        assert shown["state"] == "ready"
+        await service.confirmed()
+        assert (await service.shown())["error"] is None

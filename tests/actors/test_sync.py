@@ -1,0 +1,102 @@
+"""What reaches the worker's database, whatever the firewall before the platform's API makes of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from edge_worker.harness.service import eventually
+
+SCRIPT = "/workers/scripts/svc-edge"
+
+
+@pytest.fixture
+async def account_id(service, zone):
+    """Of an account with a link host, installed and confirmed."""
+    account_id = await service.ready()
+    await service.confirmed()
+    answer = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+    assert answer.status == 202, answer.raw
+    return account_id
+
+
+async def add_links(service, account_id, **urls):
+    for code, url in urls.items():
+        body = {"account_id": account_id, "code": code, "url": url}
+        answer = await service.call("POST", "/v1/links", body)
+        assert answer.status == 201, answer.raw
+
+    async def synced():
+        account = await service.account()
+        return account.synced_version == account.config_version or None
+
+    await eventually(synced)
+    links = (await service.call("GET", "/v1/links")).body["links"]
+    return {link["code"]: link for link in links}
+
+
+async def written(service):
+    """The urls of the links in the worker's database, by code; removed ones are None."""
+    account = await service.account()
+    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
+    path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
+    statement = {"sql": "select key, body, typeof(body) as kind from config where key like 'link:%'"}
+    answer = await service.as_platform("POST", path, hand, json=statement)
+    rows = answer.json()["result"][0]["results"]
+    assert {row["kind"] for row in rows} <= {"text", "null"}
+    return {row["key"][5:]: row["body"] and json.loads(row["body"])["url"] for row in rows}
+
+
+@pytest.mark.rule("L1")
+async def test_addresses_that_look_like_attacks_reach_the_worker_as_they_are(service, account_id):
+    urls = {
+        "path": "https://example.org/../../etc/passwd",
+        "select": "https://example.org/?q=1%20union%20select%202",
+        "or1": "https://example.org/?q='%20or%20'1'='1",
+        "script": "https://example.org/?q=%3Cscript%3E",
+    }
+    links = await add_links(service, account_id, **urls)
+    assert {(link["config"], link["error"]) for link in links.values()} == {("synced", None)}
+    assert await written(service) == urls
+
+
+@pytest.mark.rule("L1")
+async def test_one_link_that_the_firewall_refuses_does_not_hold_up_the_others(service, account_id):
+    evil = "https://example.org/evil"
+    await service.emulator.set_rudeness(firewall_also=b"/evil".hex())
+    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # meanwhile the others come
+    good = {code: f"https://example.org/{code}" for code in ("aaa", "ccc", "ddd")}
+    links = await add_links(service, account_id, aaa=good["aaa"], bbb=evil, ccc=good["ccc"], ddd=good["ddd"])
+    assert {code for code, link in links.items() if link["config"] == "synced"} == set(good)
+    error = links["bbb"]["error"]
+    assert error["code"] == "edge_firewall"
+    assert error["details"]["ray_id"]
+    assert error["details"]["remedy"]
+    assert await written(service) == good
+    assert (await service.shown())["state"] == "ready"
+
+
+@pytest.mark.rule("S7")
+async def test_a_site_whose_paths_the_firewall_refuses_says_so(service, account_id, zone):
+    await service.emulator.set_rudeness(firewall_also=b"/evil".hex())
+    body = {"account_id": account_id, "host": zone, "excluded_paths": ["/evil"]}
+    site = (await service.call("POST", "/v1/sites", body)).body["site"]
+
+    async def refused():
+        shown = (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]
+        return shown if shown["error"] else None
+
+    shown = await eventually(refused)
+    assert (shown["config"], shown["error"]["code"]) == ("pending", "edge_firewall")
+
+
+@pytest.mark.rule("A12")
+async def test_an_upload_that_the_firewall_refuses_is_not_repeated(service):
+    await service.emulator.set_rudeness(firewall_also="main_module")
+    assert (await service.connect()).status == 202
+    shown = await service.settled("connected")
+    assert shown["error"]["code"] == "edge_firewall"
+    assert shown["error"]["details"]["ray_id"]
+    uploads = [call for call in await service.emulator.requests() if call["path"].endswith(SCRIPT)]
+    assert len([call for call in uploads if call["method"] == "PUT"]) == 1
