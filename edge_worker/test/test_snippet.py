@@ -137,6 +137,25 @@ async def test_going_back_is_one_view_whether_the_page_is_kept_or_loaded_again(
     assert totals["sources"] == ({"": 2, "(internal)": 1} if kept else {"": 3})
 
 
+@pytest.mark.rule("S2")
+async def test_a_page_that_includes_it_several_times_counts_once(worker: InstalledWorker, bundle: Path) -> None:
+    await site(worker, bundle)
+    code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)
+    tag = f'<script src="{SITE_PATH}/k3f.js" defer></script>'
+    page = f"<!doctype html><title>shop</title><script>{code}</script>{tag}<script>{code}</script>"
+    await worker.emulator.add_page(SITE_HOST, "/twice", page)
+    await drive(
+        worker,
+        [
+            {"goto": f"http://{SITE_HOST}/twice"},
+            {"push_state": "/a"},
+            {"evaluate": "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"},
+            {"idle": True},
+        ],
+    )
+    assert (await counted(worker))["pages"] == {"/twice": 1, "/a": 2}
+
+
 async def test_without_the_navigation_api_every_page_still_counts(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
     await drive(

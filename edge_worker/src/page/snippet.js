@@ -20,11 +20,14 @@
         // @ts-expect-error -- sendBeacon takes two arguments; the third remembers the path when a view was sent.
         (shown = path),
       );
-  show();
-  // One listener for pushState, replaceState and going back; browsers of before 2026 without it look twice a second.
-  self.navigation ? navigation.addEventListener("currententrychange", show) : setInterval(show, 500);
-  doc.onprerenderingchange = show;
-  // "//" is no page's path, and not outside the site either.
-  // @ts-expect-error -- show takes no argument; this one makes the page that came back a path not shown yet.
-  addEventListener("pageshow", (event) => event.persisted && show((shown = "//")));
+  // Included twice, or run again by a page that swaps its body: once is enough.
+  if (!doc.$v) {
+    show();
+    // One listener for pushState, replaceState and going back; browsers of before 2026 without it look twice a second.
+    self.navigation ? navigation.addEventListener("currententrychange", show) : setInterval(show, 500);
+    // "//" is no page's path, and not outside the site either.
+    // @ts-expect-error -- show takes no argument; this one makes the page that came back a path not shown yet.
+    addEventListener("pageshow", (event) => event.persisted && show((shown = "//")));
+    doc.$v = doc.onprerenderingchange = show;
+  }
 }
