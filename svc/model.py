@@ -174,6 +174,7 @@ class Site:
     path: str  # "/ab3/x9k": one or two segments
     script_name: str  # without .js
     excluded_paths: tuple[str, ...]
+    respect_gpc: bool  # who sends Sec-GPC or DNT is not counted
     route_id: str | None
     retiring: tuple[Retiring, ...]
     error: ErrorNote | None

@@ -33,8 +33,8 @@ const MOST_AGAIN = 500;
 /**
  * @typedef {import("./links.js").Link} Link
  * @typedef {import("./address.js").Address} Address
- * @typedef {{target: string, script: string, excluded_paths?: string[], until?: number}} Site script: its name;
- *   until: epoch ms
+ * @typedef {{target: string, script: string, excluded_paths?: string[], respect_gpc?: boolean, until?: number}} Site
+ *   script: its name; until: epoch ms
  * @typedef {{link_host: boolean, sites: [string, Site][]}} Host whether it is the link host; its sites by path
  */
 

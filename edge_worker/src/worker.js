@@ -124,7 +124,7 @@ async function answerBeacon(request, env, ctx, url, site) {
   const body = isForeign(request, url) ? null : readBody(request);
   const beacon = body === null ? null : parseBeacon(await body);
   if (beacon === null) drop(env, ctx, "invalid");
-  else if (!isExcluded(beacon.page, site.excluded_paths ?? [])) {
+  else if (!(site.respect_gpc && asksForPrivacy(headers)) && !isExcluded(beacon.page, site.excluded_paths ?? [])) {
     const { page, referrer, named, driven } = beacon;
     const ua = uaOf(headers);
     const source = () => sourceKey(referrer, named, url.hostname);
@@ -133,6 +133,9 @@ async function answerBeacon(request, env, ctx, url, site) {
   copyWhenDue(config, ctx, url.hostname, "", Date.now());
   return new Response(null, { status: 204 });
 }
+
+/** @param {Headers} headers @returns {boolean} the browser says that its user wants not to be counted */
+const asksForPrivacy = (headers) => headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
 
 /** @param {Request} request @param {Address} url @returns {boolean} sent by a page of another host */
 function isForeign({ headers }, url) {

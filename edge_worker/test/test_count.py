@@ -108,6 +108,19 @@ async def test_what_is_not_ours_goes_to_the_site_and_what_is_not_there_is_404(wo
     assert "__PATH__" not in script.body
 
 
+async def test_who_asks_for_privacy_is_not_counted_where_the_site_respects_it(worker: InstalledWorker) -> None:
+    site = {"target": "site_b", "script": "s", "respect_gpc": True}
+    await worker.configure({f"path:{SITE_HOST}{SITE_PATH}/b": site})
+    for path in (SITE_PATH, f"{SITE_PATH}/b"):
+        for asked in ({}, {"sec-gpc": "1"}, {"dnt": "1"}, {"sec-gpc": "0", "dnt": "0"}):
+            headers = {"user-agent": CHROME, **asked}
+            visit = await worker.emulator.visit(SITE_HOST, path, method="POST", headers=headers, body="/\n")
+            assert visit.status == 204
+    await worker.emulator.settled()
+    lines = [line for row in await worker.sql("select lines from event_log") for line in row["lines"].splitlines()]
+    assert sorted(json.loads(line)[0] for line in lines) == ["site_a"] * 4 + ["site_b"] * 2
+
+
 @pytest.mark.rule("W4")
 async def test_a_beacon_that_is_not_ours_is_dropped_as_invalid(worker: InstalledWorker) -> None:
     bad = await worker.emulator.visit(SITE_HOST, SITE_PATH, method="POST", body="hello", headers={"user-agent": CHROME})

@@ -98,9 +98,17 @@ class AccountActor:
         """Set the account's link host; its route is made right after the answer."""
         return await self.ask(lambda: link_host.put(self._context, account_id, host, commit))
 
-    async def add_site(self, account: Account, host: str, excluded_paths: Sequence[str], commit: Commit[Site, R]) -> R:
+    async def add_site(
+        self,
+        account: Account,
+        host: str,
+        excluded_paths: Sequence[str],
+        commit: Commit[Site, R],
+        *,
+        respect_gpc: bool = False,
+    ) -> R:
         """Add a site; see `actors.sites`. Runs in the caller's task; its route is made after the commit."""
-        return await sites.add(self._context, account, host, excluded_paths, commit)
+        return await sites.add(self._context, account, host, excluded_paths, commit, respect_gpc=respect_gpc)
 
     async def add_link(
         self, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]

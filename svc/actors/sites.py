@@ -21,7 +21,13 @@ R = TypeVar("R")
 
 
 async def add(
-    context: Context, account: Account, host: str, excluded_paths: Sequence[str], commit: Commit[Site, R]
+    context: Context,
+    account: Account,
+    host: str,
+    excluded_paths: Sequence[str],
+    commit: Commit[Site, R],
+    *,
+    respect_gpc: bool = False,
 ) -> R:
     """Add a site, whose snippet is there at once; its route is made by the duty after this.
 
@@ -29,7 +35,7 @@ async def add(
     """
     check_serving(account)
     zone = await zone_for(context, account, host)
-    site = new_site(account, host, zone.id, excluded_paths, context.clock())
+    site = new_site(account, host, zone.id, excluded_paths, context.clock(), respect_gpc=respect_gpc)
     return await context.store.run(commit(sites.add_site(site, context.config.limits.sites)))
 
 
@@ -39,7 +45,9 @@ def check_serving(account: Account) -> None:
         raise Conflict("account_not_ready", f"The account is {account.state}; a site needs it to be ready.")
 
 
-def new_site(account: Account, host: str, zone_id: str, excluded_paths: Sequence[str], now: int) -> Site:
+def new_site(
+    account: Account, host: str, zone_id: str, excluded_paths: Sequence[str], now: int, *, respect_gpc: bool = False
+) -> Site:
     """A site with a path and a script name of its own, which is not stored yet."""
     return Site(
         id=new_id("site"),
@@ -51,6 +59,7 @@ def new_site(account: Account, host: str, zone_id: str, excluded_paths: Sequence
         path=new_site_path(),
         script_name=new_script_name(),
         excluded_paths=tuple(excluded_paths),
+        respect_gpc=respect_gpc,
         route_id=None,
         retiring=(),
         error=None,

@@ -26,6 +26,7 @@ class NewSite(Body):
     account_id: Id
     host: Host = Field(description="The apex of a zone of the account, or a host in it.")
     excluded_paths: ExcludedPaths = Field((), description="Pages whose path begins with one of these are not counted.")
+    respect_gpc: bool = Field(False, description="Do not count visitors whose browser sends `Sec-GPC: 1` or `DNT: 1`.")
 
 
 class ListQuery(Query):
@@ -61,6 +62,7 @@ class Site(Answer):
     path: str
     snippet: Snippet | None
     excluded_paths: tuple[str, ...]
+    respect_gpc: bool
     config: ConfigState
     retiring: tuple[Retiring, ...]
     error: ErrorObject | None
@@ -83,6 +85,7 @@ class Site(Answer):
                 csp_hash=snippet.csp_hash(template, site.path),
             ),
             excluded_paths=site.excluded_paths,
+            respect_gpc=site.respect_gpc,
             config=config_state(site.version, synced_version, site.config_error),
             retiring=tuple(Retiring(path=old.path, until=old.until) for old in site.retiring),
             error=ErrorObject.of(site.error or site.config_error),

@@ -44,7 +44,9 @@ class Sites:
         def render(site: Site) -> api.OneSite:
             return self._one(site, account.synced_version)
 
-        return await actor.add_site(account, write.body.host, write.body.excluded_paths, write.commit(render))
+        body = write.body
+        commit = write.commit(render)
+        return await actor.add_site(account, body.host, body.excluded_paths, commit, respect_gpc=body.respect_gpc)
 
     async def show(self, read: Read[NoQuery]) -> api.OneSite:
         """One site."""

@@ -37,8 +37,9 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
     while on_link_host and (yield from used_codes(site.account_id, [first_segment(added.path)])):
         added = replace(added, path=new_site_path())
     rows = yield sql(
-        "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths, route_id,"
-        " error, version, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+        "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
+        " respect_gpc, route_id, error, version, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
         " on conflict (account_id, host) where state <> 'deleted' do nothing returning id",
         added.id,
         added.account_id,
@@ -49,6 +50,7 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         added.path,
         added.script_name,
         to_json(added.excluded_paths),
+        int(added.respect_gpc),
         added.route_id,
         to_json(added.error),
         added.version,
@@ -150,6 +152,7 @@ def _site(row: Row, retiring: tuple[Retiring, ...]) -> Site:
         path=row["path"],
         script_name=row["script_name"],
         excluded_paths=tuple(from_json(row["excluded_paths"])),
+        respect_gpc=row["respect_gpc"] == 1,
         route_id=row["route_id"],
         retiring=retiring,
         error=note_from_json(row["error"]),

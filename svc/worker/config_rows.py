@@ -79,7 +79,10 @@ def _rows(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, a
 
 
 def _site_fields(site: Site) -> dict[str, object]:
-    return {"target": site.id, "excluded_paths": site.excluded_paths, "script": site.script_name}
+    fields: dict[str, object] = {"target": site.id, "excluded_paths": site.excluded_paths, "script": site.script_name}
+    if site.respect_gpc:
+        fields["respect_gpc"] = True
+    return fields
 
 
 def _link_fields(link: Link) -> dict[str, object]:

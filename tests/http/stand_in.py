@@ -103,10 +103,19 @@ class StandInActor:
         await self._asked(f"link host {host}")
         return await self._world.store.run(commit(link_hosts.put_link_host(account_id, host, "z1")))
 
-    async def add_site(self, account: Account, host: str, excluded_paths: Sequence[str], commit: Commit[Site, R]) -> R:
+    async def add_site(
+        self,
+        account: Account,
+        host: str,
+        excluded_paths: Sequence[str],
+        commit: Commit[Site, R],
+        *,
+        respect_gpc: bool = False,
+    ) -> R:
         sites.check_serving(account)
         zone = await self._zone_for(host)
-        site = sites.new_site(account, host, zone.id, excluded_paths, self._world.clock())
+        now = self._world.clock()
+        site = sites.new_site(account, host, zone.id, excluded_paths, now, respect_gpc=respect_gpc)
         return await self._world.store.run(commit(add_site(site, self._world.config.limits.sites)))
 
     async def add_link(

@@ -56,6 +56,7 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
         "host": "shop.example.com",
         "state": "route_pending",
         "excluded_paths": ["/admin", "/a%20b"],
+        "respect_gpc": False,
         "config": "pending",
         "retiring": [],
         "error": None,
@@ -69,6 +70,18 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
     shown = await world.call("GET", f"/v1/sites/{site['id']}", headers=session)
     assert shown.body == {"site": {**site, "config": "synced"}}
     assert (await world.call("GET", "/v1/sites", headers=session)).body == {"sites": [shown.body["site"]]}
+
+
+async def test_a_site_respects_gpc_when_it_is_asked_to(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "host": "shop.example.com", "respect_gpc": True}
+    answer = await world.call("POST", "/v1/sites", body, headers=session)
+    assert (answer.status, answer.body["site"]["respect_gpc"]) == (202, True)
+    shown = await world.call("GET", f"/v1/sites/{answer.body['site']['id']}", headers=session)
+    assert shown.body["site"]["respect_gpc"] is True
+    for wrong in ("true", 1, None):
+        refused = await world.call("POST", "/v1/sites", {**body, "respect_gpc": wrong}, headers=session)
+        assert (refused.status, refused.code) == (400, "invalid_request")
 
 
 @pytest.mark.rule("S1")

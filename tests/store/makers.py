@@ -57,6 +57,7 @@ def new_site(user_id: int, account_id: str, host: str = "shop.example.com", at: 
         path="/ab3/x9k",
         script_name="k3f",
         excluded_paths=("/admin",),
+        respect_gpc=True,
         route_id=None,
         retiring=(),
         error=None,

@@ -19,7 +19,9 @@ def link(code: str, version: int, state: str = "active", link_id: str = "lnk_a",
     return Link(link_id, "acc_a", 1, code, "https://a.example/x", rules, state, version, 0)  # type: ignore[arg-type]
 
 
-def site(version: int, state: str = "active", retiring: tuple[Retiring, ...] = ()) -> Site:
+def site(
+    version: int, state: str = "active", retiring: tuple[Retiring, ...] = (), *, respect_gpc: bool = False
+) -> Site:
     return Site(
         "site_a",
         "acc_a",
@@ -30,6 +32,7 @@ def site(version: int, state: str = "active", retiring: tuple[Retiring, ...] = (
         "/ab/cd",
         "k3",
         ("/admin",),
+        respect_gpc,
         None,
         retiring,
         None,
@@ -73,6 +76,11 @@ def test_an_old_path_is_written_with_its_end():
     fields = {"target": "site_a", "excluded_paths": ["/admin"], "script": "k3"}
     assert bodies["path:shop.example/ab/cd"] == fields
     assert bodies["path:shop.example/old"] == {**fields, "until": 99}
+
+
+def test_a_site_that_heeds_gpc_says_so_at_each_of_its_paths():
+    rows = rows_of([site(2, retiring=(Retiring("/old", None, 99),), respect_gpc=True)], [], None, 0)
+    assert [json.loads(row.body or "")["respect_gpc"] for row in rows] == [True, True]
 
 
 def test_the_link_host_is_written_only_when_it_is_newer():

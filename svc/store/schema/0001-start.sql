@@ -181,6 +181,7 @@ create table sites (
     path TEXT not null,
     script_name TEXT not null,
     excluded_paths TEXT not null,
+    respect_gpc INT not null,
     route_id TEXT,
     error TEXT,
     -- Why the worker's database does not have it, though it was synced.
