@@ -37,7 +37,8 @@ Rude by default, as far as that harms no right client:
 The knobs in backquotes are control's: POST /_control/rudeness while it runs; the last one of POST /_control/accounts.
 What is slow or refused is drawn with a fixed seed. Tests that measure something else start it with all of these off.
 
-Rude on demand (POST /_control/faults): the n-th call that fits is refused, throttled, slowed, answered with a page of
+Rude on demand (POST /_control/faults): the n-th call that fits is refused (with any status, code and
+text: the router's 404/7003, D1's own transient failures), throttled, slowed, answered with a page of
 HTML, or its connection is closed before the call is carried out or after. The same for a worker's own fetches and for
 its statements to a database; at a statement the whole invocation can be ended, too, as the platform ends one that has
 used up its CPU or is replaced (d1_end_before, d1_end_after): nothing comes back to it.

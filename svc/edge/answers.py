@@ -39,9 +39,9 @@ _REFUSALS: dict[int, Code] = {
 }
 _DEAD_TOKEN = frozenset({1000, 9109})
 # HTTP 403 is a refused credential, for a dead token, a missing right and no reason at all alike; each product has its
-# own code for it (10000, 7403, 10023 …), so it is these that are something else: a token's policies that cannot be
-# granted, an account without a workers.dev name.
-_FORBIDDEN_FOR_ANOTHER_REASON = frozenset({1001, 10063})
+# own code for it (10000, 7403, 10023 …), so it is the codes above that are something else, and this one: a token's
+# policies cannot be granted.
+_FORBIDDEN_FOR_ANOTHER_REASON = frozenset({1001})
 _CONCURRENT_CHANGE = 10035  # platform docs: wait and retry
 # Texts of transient failures, whatever status they come with (platform docs: D1 "debug", Workers 10021).
 _TRANSIENT_TEXTS = (

@@ -50,7 +50,7 @@ def refusal(code: int, message: str = "no") -> bytes:
         (403, 1234, "permission_error", "credential"),
         (403, 0, "permission_error", "credential"),
         (403, 1001, "cloudflare_error", "never"),
-        (403, 10063, "cloudflare_error", "never"),
+        (403, 10063, "subdomain_required", "never"),
         (403, 10072, "cron_limit", "never"),
         (200, 1, "cloudflare_error", "never"),
     ],

@@ -242,12 +242,15 @@ async def test_an_account_above_its_limit_of_crons_keeps_those_that_are_right(
 
 
 @pytest.mark.parametrize("call", ["schedules", "subdomain"])
-async def test_a_worker_that_is_not_known_everywhere_yet_is_no_refusal(
+async def test_a_worker_that_is_not_known_everywhere_yet_is_asked_for_again(
     access: Access, emulator: Emulator, call: str
 ) -> None:
     await upload(access)
-    await emulator.fault("refuse", f"*/scripts/svc-edge/{call}", status=404, code=10007)
-    with pytest.raises(EdgeUnavailable):
+    await emulator.fault("refuse", f"*/scripts/svc-edge/{call}", status=404, code=10007, times=2)
+    await settle(access)
+    assert await schedules(access) == ["* * * * *"]
+    await emulator.fault("refuse", f"*/scripts/svc-edge/{call}", status=404, code=10007, times=None)
+    with pytest.raises(EdgeUnavailable):  # no refusal either way: an install goes on later
         await settle(access)
 
 
