@@ -251,4 +251,5 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
             worker = InstalledWorker(emulator, receiver, customer, client)
             await worker.start_clock()
             await worker.install(bundle)
+            await emulator.set_rudeness(firewall=False)  # what is sent from here on is the tests' own
             yield worker

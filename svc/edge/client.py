@@ -109,6 +109,7 @@ class Edge:
             files=exchange.files,
             headers=headers,
         )
+        request.stream = _Body(await request.aread())
         response = await self._client.send(request, stream=True)
         body = bytearray()
         try:
@@ -128,6 +129,21 @@ class Edge:
         return HttpAnswer(
             response.status_code, bytes(body), response.headers.get("Retry-After"), response.headers.get("cf-ray")
         )
+
+
+class _Body(httpx.AsyncByteStream):
+    """A request's body in one piece. httpx's own is an async generator: Trio warns of it when a call is cancelled."""
+
+    def __init__(self, content: bytes) -> None:
+        self._pieces = [content]
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._pieces:
+            raise StopAsyncIteration
+        return self._pieces.pop()
 
 
 @asynccontextmanager
