@@ -66,9 +66,7 @@ async def redirect_and_view() -> AsyncIterator[Row]:
         best = {call: min(measured) for call, measured in costs.items()}
     for what, call in (("redirect", click), ("view", view)):
         ratio = best[nothing[call]] / best[call]
-        yield Row(
-            f"a counted {what} against a no-op 302 that is sent the same request, by CPU", f"{ratio:.2f}x", "0.6x"
-        )
+        yield Row(f"a counted {what} against a no-op 302 sent the same request, by CPU", f"{ratio:.2f}x", "0.6x")
     yield Row("  CPU of a redirect and of its no-op, µs", _two(best[click], best[nothing[click]]), "< 1,000")
     yield Row("  CPU of a view and of its no-op, µs", _two(best[view], best[nothing[view]]), "< 1,000")
     yield Row("  events accepted and present after the flush", f"{kept} of {sent}", "all")

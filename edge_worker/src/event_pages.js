@@ -8,8 +8,10 @@ import { firstIdAt, readLines, writesIn } from "./event_log.js";
 import { addLines, dayKey, daysOf, emptySums } from "./fold.js";
 import { MINUTE_MS } from "./time.js";
 
-/** Characters of a page: about 2 ms of CPU in a new isolate. */
+/** Characters of a page of usual lines: about 2 ms of CPU in a new isolate. */
 export const PAGE_CHARS = 64_000;
+/** What a line weighs in a page, in characters: a long one costs little more to fold than a usual one. */
+const LINE_WEIGHT = "min(length(line) + 1, length(line) / 4 + 85)";
 /** What of a page one run folds at the most: days of targets, and characters that are stored of these already. */
 const PAGE_DAYS = 60;
 const PAGE_STORED_CHARS = 60_000;
@@ -90,7 +92,7 @@ const NEXT_PAGE = "(select coalesce(max(id), 0) + 1 from event_page)";
 // A target's lines stay in the order in which they came: the first keys of a day have a place in its breakdowns.
 const SORT =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + page, group_concat(line, char(10)) || char(10) from (` +
-  `select line, sum(length(line) + 1) over (order by target, id, i) / ${PAGE_CHARS} as page from (` +
+  `select line, sum(${LINE_WEIGHT}) over (order by target, id, i) / ${PAGE_CHARS} as page from (` +
   "select e.value as line, case when e.type = 'array' then e.value ->> 0 end as target, event_log.id as id, " +
   `e.key as i from event_log, json_each(${ARRAY}) e where event_log.id <= ?1 and json_valid(${ARRAY}))) group by page`;
 

@@ -10,6 +10,15 @@ import { Database } from "../tools/database.js";
 const HOUR = 20_000 * DAY_MS + 12 * HOUR_MS;
 const ENV = { WORKER_KEY: "k", BUNDLE: "b", INSTALL: "i", PUSH_MINUTE: "7" };
 
+/** @param {string} page @param {string} source */
+function lineOf(page, source) {
+  const client = { country: "DE", device: "mobile", browser: "Safari", os: "iOS" };
+  return closeLine(
+    encodeEvent({ target: "site_a", hour: hourOf(HOUR), reason: "", page, source, ...client }, true),
+    "AAAAAAAA",
+  );
+}
+
 /** The service's end of the push, on a port of its own. */
 async function listen() {
   /** @type {{error: string | null}[]} */
@@ -31,24 +40,10 @@ test("a cron that finds the event log sorted by another one has no trouble to re
   context.after(() => void server.close());
   const env = { ...ENV, PUSH_URL: url };
   const database = new Database();
-  const line = encodeEvent(
-    {
-      target: "site_a",
-      hour: hourOf(HOUR),
-      reason: "",
-      page: "/",
-      source: "",
-      country: "DE",
-      device: "mobile",
-      browser: "Safari",
-      os: "iOS",
-    },
-    true,
-  );
   await tick(database.d1, env, HOUR);
   database.run("insert into event_log(id, lines, writes) values (?, ?, ?)", [
     firstIdAt(HOUR),
-    closeLine(line, "AAAAAAAA"),
+    lineOf("/", ""),
     newWriteName(),
   ]);
   const now = HOUR + HOUR_MS + 4 * MINUTE_MS;
@@ -85,4 +80,33 @@ test("a cron that finds the event log sorted by another one has no trouble to re
   );
   assert.equal(database.run("select count(*) as n from event_log")[0].n, 0);
   assert.equal(database.run("select sum(totals ->> 'views') as n from day")[0].n, 1);
+});
+
+test("a flood of the longest events is folded in few runs, none of more lines than of usual events", async (context) => {
+  const { url, server } = await listen();
+  context.after(() => void server.close());
+  /** @param {(n: number) => string} line @returns {Promise<number[]>} lines of each page that 3,000 events make */
+  const pagesOf = async (line) => {
+    const database = new Database();
+    for (let minute = 0; minute < 10; minute += 1) {
+      const lines = Array.from({ length: 300 }, (_, i) => line(minute * 300 + i)).join("");
+      const id = firstIdAt(HOUR + minute * MINUTE_MS);
+      database.run("insert into event_log(id, lines, writes) values (?, ?, ?)", [id, lines, newWriteName()]);
+    }
+    /** @type {number[]} */
+    const pages = [];
+    const count =
+      "select length(lines) - length(replace(lines, char(10), '')) as n from event_page order by id limit 1";
+    for (let run = 0; pages.length === 0 || database.run(count).length > 0; run += 1) {
+      const [before] = database.run(count);
+      await tick(database.d1, { ...ENV, PUSH_URL: url }, HOUR + HOUR_MS + (4 + run) * MINUTE_MS);
+      pages.push(before?.n ?? 0);
+    }
+    assert.equal(database.run("select totals ->> 'views' as n from day")[0].n, 3_000);
+    return pages;
+  };
+  const usual = await pagesOf((n) => lineOf(`/blog/an-article-${n % 50}`, `site${n % 70}.example`));
+  const longest = await pagesOf((n) => lineOf(`/${String(n).padStart(199, "x")}`, "日".repeat(50)));
+  assert.ok(longest.length <= 13, `${longest.length} runs`);
+  assert.ok(Math.max(...longest) <= Math.max(...usual), `${Math.max(...longest)} and ${Math.max(...usual)} lines`);
 });
