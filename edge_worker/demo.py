@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Service, eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME, Hit, Tally, clicks, views
@@ -53,7 +54,7 @@ async def main(once: bool) -> int:
     """Run the journey; 0 when every number is what was sent. Without `once` it stays up until Ctrl-C."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
-        async with open_emulator() as emulator:
+        async with open_emulator(local_egress=True) as emulator:
             step(f"an edge platform on this machine: API {emulator.api}, edge {emulator.edge}")
             async with open_service(Path(folder) / "svc", {"SVC_EDGE_API_BASE_URL": emulator.api}) as service:
                 step(f"the service: {service.url}")
@@ -112,7 +113,7 @@ class Journey:
 
     async def connect(self) -> None:
         """Sign up, make a key, connect, install."""
-        zones = [{"name": SITE_HOST, "dns": [{"name": name, "type": "A", "proxied": True} for name in HOSTS]}]
+        zones = [proxied_zone(SITE_HOST)]
         self.platform_account = await self.emulator.create_account(zones=zones)
         await self.service.sign_up("you@example.com", secrets.token_urlsafe(12))
         step("signed up, confirmed by the link in the mail, signed in")
@@ -275,9 +276,6 @@ class Journey:
         return await self.service.client.request(
             method, f"{self.emulator.edge}{path}", headers=headers, content=body, follow_redirects=False
         )
-
-
-HOSTS = (SITE_HOST, LINK_HOST)
 
 
 def check(name: str, report: dict[str, Any], tally: Tally, first: int, today: int) -> list[str]:

@@ -80,8 +80,12 @@ async def _mail(config: Config) -> Finding:
 
 
 def _address(config: Config) -> Finding:
+    """Whether installed workers can reach the service. (That the name leads here only a worker's push can tell.)"""
     push_url = config.push_url(config.http.base_url)
-    if push_url:
-        return Finding("address", True, f"workers push to {push_url}")
-    text = "http.base_url is not set: installed workers can reach the service on this machine only; set it for real use"
+    trouble = config.push_trouble(push_url)
+    if trouble is not None:
+        return Finding("address", False, trouble)
+    if config.worker.allow_local_push:
+        return Finding("address", True, "[worker] allow_local_push is set: workers of an emulated platform only")
+    text = f"workers push to {push_url}; bot protection in front of it must let them pass (docs/cloudflare.md)"
     return Finding("address", True, text)

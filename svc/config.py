@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 _MOST_DAYS = 3_650
 _LARGEST = 10**12
 _LAST_PORT = 65_535
+# Names that public DNS does not know (RFC 6761, RFC 8375, and what private networks use).
+_PRIVATE_NAME = re.compile(
+    r"^[^.]+$|\.(localhost|local|internal|intranet|private|lan|home|corp|home\.arpa|invalid|test)$"
+)
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MOST_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MOST_DAYS)]
@@ -113,6 +117,7 @@ class WorkerConfig(_Section):
     """What the installed worker is told."""
 
     push_url: HttpUrl = ""
+    allow_local_push: bool = False
 
 
 class VaultConfig(_Section):
@@ -206,6 +211,32 @@ class Config(_Section):
         "" when neither is known.
         """
         return self.worker.push_url or (base_url and f"{base_url}/edge/push")
+
+    def push_trouble(self, push_url: str) -> str | None:
+        """Why no installed worker can push to `push_url`; None: it can, as far as the address tells.
+
+        Platform docs: workers fetch no IP addresses, and only what public DNS knows (workers/platform/known-issues).
+        """
+        if self.worker.allow_local_push:
+            return None
+        trouble = _not_public(push_url)
+        if trouble is None:
+            return None
+        return f"workers cannot push to {push_url!r}: {trouble}; set [http] base_url, or [worker] push_url"
+
+
+def _not_public(url: str) -> str | None:
+    parts = urlsplit(url)
+    host = (parts.hostname or "").removesuffix(".")
+    if not host:
+        return "it is not set"
+    if parts.scheme != "https":
+        return "it is not https, and would show the worker's key to everybody on the way"
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return "its host is no public name" if _PRIVATE_NAME.search(host) else None
+    return "its host is an IP address"
 
 
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:

@@ -45,6 +45,8 @@ Code = Literal[
     "site_exists",
     "link_exists",
     "link_host_required",
+    "link_host_is_website",
+    "link_host_without_certificate",
     "route_conflict",
     "site_not_active",
     "payload_too_large",
@@ -149,6 +151,18 @@ CATALOGUE: dict[Code, Meaning] = {
     "link_exists": Meaning(409, "The account has a link with this code.", "Choose another code."),
     "link_host_required": Meaning(
         409, "The account needs a link host first.", "Set one: PUT /v1/accounts/{id}/link-host."
+    ),
+    "link_host_is_website": Meaning(
+        409,
+        "The host shows a website, which a link host would take down; details.why says how it is known.",
+        "Choose a host that nothing else uses, e.g. go.example.com with the record AAAA 100::, proxied. Where"
+        " details.why is `record` and the website may go, send `replace_website: true`.",
+    ),
+    "link_host_without_certificate": Meaning(
+        409,
+        "The host lies more than one label below its zone, where the free certificate does not cover it.",
+        "Choose a host right below the zone, e.g. go.example.com; or order a certificate for this one at the edge"
+        " platform and send `has_certificate: true`.",
     ),
     "route_conflict": Meaning(
         409,

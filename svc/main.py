@@ -53,6 +53,10 @@ async def run(config: Config, announce: Callable[[str], None], clock: Clock = sy
     listeners = await _listen(host.strip("[]"), int(port_text))
     port = listeners[0].socket.getsockname()[1]
     base_url = config.http.base_url or f"http://{host}:{port}"
+    push_url = config.push_url(base_url)
+    trouble = config.push_trouble(push_url)
+    if trouble is not None:
+        log.warning("no worker can be installed", extra={"why": trouble})
     async with open_store(config.store, serving=True) as store, open_edge(config.edge) as edge:
         vault = open_vault(config.vault, await store.read(sealed_tokens()))
         context = Context(
@@ -62,7 +66,7 @@ async def run(config: Config, announce: Callable[[str], None], clock: Clock = sy
             config=config,
             clock=clock,
             bundle=bundle,
-            push_url=config.push_url(base_url),
+            push_url=push_url,
         )
         async with open_mailer(config.mail) as mailer, open_supervisor(context) as supervisor:
             app = create_app(

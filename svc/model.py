@@ -104,6 +104,19 @@ class WorkerPush:
 
 
 @dataclass(frozen=True)
+class LinkHostWish:
+    """A host that is to be the link host, and what its user has confirmed.
+
+    `replace_website`: what its DNS record leads to may be hidden. `has_certificate`: the zone has a certificate for it
+    that the platform did not give for free.
+    """
+
+    host: str
+    replace_website: bool = False
+    has_certificate: bool = False
+
+
+@dataclass(frozen=True)
 class LinkHost:
     """The one host of an account on which its short links live."""
 

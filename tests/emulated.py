@@ -29,7 +29,7 @@ Running = tuple[dict[str, str], int]
 def emulator_process(state: Path) -> Iterator[Running]:
     """A polite emulator: nothing but what a test asks for."""
     command = [sys.executable, "-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0", f"--state={state}"]
-    command += ["--token-delay-ms=0", "--token-spread-ms=0", "--slow-one-in=0", "--refuse-one-in=0"]
+    command += ["--token-delay-ms=0", "--token-spread-ms=0", "--slow-one-in=0", "--refuse-one-in=0", "--local-egress"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline()), process.pid

@@ -24,7 +24,12 @@ def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subpr
     return subprocess.run(
         [sys.executable, "-m", "svc", *arguments],
         cwd=folder,
-        env={**environ, "PYTHONPATH": str(Path(__file__).parents[1]), **settings},
+        env={
+            **environ,
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "SVC_HTTP_BASE_URL": "https://svc.example.com",
+            **settings,
+        },
         input=text,
         capture_output=True,
         text=True,
@@ -87,6 +92,8 @@ def test_a_check_finds_all_well_and_makes_no_key(tmp_path):
         ({"SVC_MAIL_FOLDER": "open"}, "mail", "chmod 700 open"),
         ({"SVC_STORE_URL": "sqlite:///file/svc.db"}, "store", "check [store] url"),
         ({"SVC_STORE_URL": "postgresql://127.0.0.1:1/none"}, "store", "check [store] url"),
+        ({"SVC_HTTP_BASE_URL": ""}, "address", "set [http] base_url"),
+        ({"SVC_HTTP_BASE_URL": "https://192.0.2.1"}, "address", "an IP address"),
     ],
 )
 def test_whatever_is_wrong_is_a_finding_and_the_other_parts_are_looked_at(tmp_path, settings, part, text):

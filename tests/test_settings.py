@@ -81,6 +81,28 @@ def test_workers_push_to_their_own_setting_or_below_the_services_address(environ
     assert load(None, environ).push_url(base_url) == push_url
 
 
+@pytest.mark.parametrize(
+    ("push_url", "trouble"),
+    [
+        ("", "not set"),
+        ("http://svc.example.com/edge/push", "not https"),
+        ("https://203.0.113.7/edge/push", "an IP address"),
+        ("https://[2001:db8::7]/edge/push", "an IP address"),
+        ("https://localhost:8080/edge/push", "no public name"),
+        ("https://svc/edge/push", "no public name"),
+        ("https://svc.lan./edge/push", "no public name"),
+        ("https://svc.home.arpa/edge/push", "no public name"),
+        ("https://svc.example.com/edge/push", None),
+        ("https://svc.example.com:8443/edge/push", None),
+        ("https://local.example.com/edge/push", None),
+    ],
+)
+def test_workers_push_to_public_https_addresses_only_unless_the_operator_says_otherwise(push_url, trouble):
+    found = load(None, {}).push_trouble(push_url)
+    assert found is None if trouble is None else trouble in (found or "")
+    assert load(None, {"SVC_WORKER_ALLOW_LOCAL_PUSH": "true"}).push_trouble(push_url) is None
+
+
 def test_an_unknown_key_in_the_file_is_an_error(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("[http]\nbnid = 1\n")

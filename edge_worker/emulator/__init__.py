@@ -33,8 +33,14 @@ Rude by default, as far as that harms no right client:
     else a pattern says                                        none     `firewall_also`
     the answer to an upload has no etag (with excludeScript)   always
     above the limit of crons any change of crons is refused    always
+    a zone's records are grey, and lead to a website           grey     `dns` of a zone (client.proxied_zone)
+    a name two labels below a full zone has no certificate     full     `type` of a zone: full, partial
+    what is behind a dummy record (100::, 192.0.2.1) is none   522
+    a worker's fetch reaches no address of this machine        1003     --local-egress
+    a route keeps and shows what it does past the limit        shown    `ignores_fail_open`
 
-The knobs in backquotes are control's: POST /_control/rudeness while it runs; the last one of POST /_control/accounts.
+The knobs in backquotes are control's: POST /_control/rudeness while it runs; those of an account or a zone are in POST
+/_control/accounts.
 What is slow or refused is drawn with a fixed seed. Tests that measure something else start it with all of these off.
 
 Rude on demand (POST /_control/faults): the n-th call that fits is refused (with any status, code and
@@ -57,8 +63,11 @@ Limits: what it does not do.
   What the platform spreads over the world within seconds or minutes is there at once: routes, configuration, crons,
   deletions (tokens excepted, see above). Databases have no replicas; a jurisdiction or a location is kept and shown.
 - Cost: CPU time, memory, subrequests and sizes of requests and scripts have no limits.
-- Networks: no TLS, no HTTP/2, no DNS: the edge goes by the Host header. Addresses at workers.dev can be opened and
-  closed, and answer nothing.
+- Networks: no TLS, no HTTP/2, no DNS: the edge goes by the Host header (a visit through control is refused where no
+  certificate would cover its host). Nothing runs before a worker: no redirects, rewrites, challenges, rate limits or
+  firewall of the zone, no Always Use HTTPS. Which of several patterns wins is as documented, without the known bug by
+  which `x*` beats `x/*`. The page 1027 comes with status 429, and 522 without its wait. Addresses at workers.dev can be
+  opened and closed, and answer nothing.
 - Products: no R2, Durable Objects, Queues, assets, service bindings, tails; KV is an empty list. Bindings are texts,
   secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
 - The API: tokens of accounts only, so whatever asks for a user is refused. Databases have no export, import or time

@@ -46,6 +46,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rate-limit", type=int, default=1200, help="calls of one token in five minutes (0: any)")
     parser.add_argument("--slow-ms", type=int, default=150, help="by how much")
     parser.add_argument("--no-firewall", action="store_true", help="let bodies pass that look like an attack")
+    parser.add_argument("--local-egress", action="store_true", help="workers reach addresses of this machine, too")
     return parser.parse_args()
 
 
@@ -90,7 +91,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
     # Before anything runs: whoever reads the ready line may end us at once, and the runtimes must end in order.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with (
-            open_runtime(world, folder, edge, now=now, log=log, **ports) as runtime,
+            open_runtime(world, folder, edge, now=now, log=log, local_egress=options.local_egress, **ports) as runtime,
             trio.open_nursery() as nursery,
         ):
             platform = Platform(

@@ -24,6 +24,12 @@ class Customer:
         return f"Customer({self.account_id})"
 
 
+def proxied_zone(name: str) -> dict[str, Any]:
+    """Return a zone that is ready for counters and links: a website at its apex and www, dummies below, all proxied."""
+    dummy = {"name": "*", "type": "AAAA", "content": "100::", "proxied": True}
+    return {"name": name, "dns": [{"name": "@", "proxied": True}, {"name": "www", "proxied": True}, dummy]}
+
+
 @dataclass(frozen=True)
 class Visit:
     """What a visitor got. Header names are in lower case."""
@@ -56,7 +62,7 @@ class Emulator:
         limits: Mapping[str, int | None] | None = None,
         subdomain: str | None = None,
     ) -> Customer:
-        """Make an account with zones (names, or {name, status?, paused?, dns?}) and a bootstrap token for a day.
+        """Make an account with zones (names, or {name, type?, status?, paused?, dns?}) and a bootstrap token for a day.
 
         `subdomain`: its name on workers.dev; without one no script can be uploaded.
         """
@@ -74,7 +80,7 @@ class Emulator:
         return answer["token_id"], answer["bootstrap_token"]
 
     async def set_zone(self, account_id: str, name: str, **wanted: Any) -> str:
-        """Make a zone, or change one: `status`, `paused`, `dns`. Returns its id."""
+        """Make a zone, or change one: `type`, `status`, `paused`, `dns`. Returns its id."""
         answer = await self.call("POST", f"/accounts/{account_id}/zones", {"name": name, **wanted})
         return str(answer["zone_id"])
 

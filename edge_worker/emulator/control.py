@@ -244,10 +244,20 @@ class VisitCall(Body):
     ip: str | None = None
 
 
+def _check_certificate(here: Platform, host: str) -> None:
+    """Raises ApiError when a browser would end at the edge's certificate: the edge itself has no TLS here."""
+    for account in here.world.accounts.values():
+        for zone in account.zones.values():
+            inside = host == zone.name or host.endswith(f".{zone.name}")
+            if inside and not zone.has_certificate(host):
+                raise ApiError(421, 0, f"TLS: no certificate of zone {zone.name} covers {host}")
+
+
 @routes.post("/visit")
 async def visit() -> Response:
     """Send one request through the edge, and show its answer; redirects are not followed."""
     call, here = await read(VisitCall), platform()
+    _check_certificate(here, call.host.lower())
     headers = {**call.headers, "Host": call.host}
     if call.cf is not None:
         headers["X-Emulator-Cf"] = json.dumps(call.cf)
@@ -307,6 +317,7 @@ class RudenessCall(Body):
     (0: none); the rest see platform.Platform.
 
     `firewall`: whether bodies that look like an attack are refused; `firewall_also`: one more pattern ("": none).
+    `ignores_fail_open`: routes neither keep nor show `request_limit_fail_open`.
     """
 
     token_delay_ms: int | None = None
@@ -320,6 +331,7 @@ class RudenessCall(Body):
     rate_window_s: float | None = None
     firewall: bool | None = None
     firewall_also: str | None = None
+    ignores_fail_open: bool | None = None
 
 
 @routes.post("/rudeness")

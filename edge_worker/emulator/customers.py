@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 from quart import Blueprint, Response
@@ -22,9 +22,10 @@ DAY_S = 86_400
 
 
 class NewZone(Body):
-    """A zone to make. Without `dns`: proxied records for its apex and everything below."""
+    """A zone to make. Without `dns`: a website at its apex and at www, whose records pass the edge by (grey)."""
 
     name: str
+    type: Literal["full", "partial"] = "full"
     status: str = "active"
     paused: bool = False
     dns: list[dict[str, Any]] | None = None
@@ -55,10 +56,12 @@ def add_zone(account: Account, wanted: NewZone, now: int) -> Zone:
     """Make the zone in the account. Raises ApiError when another account has the name."""
     if platform().world.zone_named(wanted.name):
         raise ApiError(409, 1061, f"{wanted.name} already exists")
-    zone = Zone(id=new_hex(), name=wanted.name.lower(), status=wanted.status, paused=wanted.paused, created_at=now)
-    dns = wanted.dns if wanted.dns is not None else [{"name": "@"}, {"name": "*"}]
-    for record in dns:
-        make_record(zone, {"proxied": True, **record}, now)
+    zone = Zone(
+        id=new_hex(), name=wanted.name.lower(), status=wanted.status, paused=wanted.paused, type=wanted.type,
+        created_at=now,
+    )  # fmt: skip
+    for record in wanted.dns if wanted.dns is not None else [{"name": "@"}, {"name": "www"}]:
+        make_record(zone, record, now)
     account.zones[zone.id] = zone
     return zone
 
@@ -121,11 +124,11 @@ async def create_zone(account_id: str) -> Response:
         zone = add_zone(account, wanted, here.now())
     else:
         zone = existing
-        zone.status, zone.paused = wanted.status, wanted.paused
+        zone.status, zone.paused, zone.type = wanted.status, wanted.paused, wanted.type
         if wanted.dns is not None:
             zone.dns = []
             for record in wanted.dns:
-                make_record(zone, {"proxied": True, **record}, here.now())
+                make_record(zone, record, here.now())
     await here.runtime.update()
     return as_json({"zone_id": zone.id}, 201)
 

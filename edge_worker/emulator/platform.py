@@ -51,6 +51,7 @@ class Platform:
     refuse_one_in: int  # one call in this number is refused as if its token were no good; 0: none
     firewall: bool  # whether it looks at bodies at all
     firewall_also: str = ""  # one more pattern that it refuses
+    ignores_fail_open: bool = False  # what a route is to do past the day's requests is neither kept nor shown
     dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
     zone_gone: ZoneGone = "refused"  # how calls on a zone answer that is in another account, or in none
     rate_limit: int = 1200  # calls of one token in a window, after which it is blocked for as long; 0: no limit

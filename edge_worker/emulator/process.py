@@ -34,15 +34,19 @@ async def open_emulator(
     slow_one_in: int = 50,
     refuse_one_in: int = 200,
     rate_limit: int = 1200,
+    local_egress: bool = False,
 ) -> AsyncIterator[Emulator]:
     """Run an emulator as a process until the block ends. What it and its workers print goes to our stderr.
 
+    `local_egress`: its workers reach this machine, e.g. a service that is tried out here.
     Raises RuntimeError when it does not start.
     """
     command = [sys.executable, "-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]
     command += [f"--token-delay-ms={token_delay_ms}", f"--slow-one-in={slow_one_in}"]
     command += [f"--token-spread-ms={token_spread_ms}", f"--refuse-one-in={refuse_one_in}"]
     command += [f"--rate-limit={rate_limit}"]
+    if local_egress:
+        command.append("--local-egress")
     if run_crons:
         command.append("--run-crons")
     if state_dir is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 import uuid
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DAY_MS = 86_400_000
+ADDRESS_TYPES = frozenset({"A", "AAAA", "CNAME"})
 
 
 def new_hex() -> str:
@@ -106,6 +108,15 @@ class DnsRecord(BaseModel):
     ttl: int = 1
     created_at: int = 0
 
+    def leads_to(self) -> str:
+        """Return `past` the edge (the record is grey), an `origin`, or `nothing`: a dummy that no network routes."""
+        if not self.proxied:
+            return "past"
+        try:
+            return "origin" if ipaddress.ip_address(self.content).is_global else "nothing"
+        except ValueError:
+            return "origin"  # another name
+
 
 class Route(BaseModel):
     """A worker route of a zone; script None: the pattern passes workers by."""
@@ -127,6 +138,21 @@ class Zone(BaseModel):
     created_at: int
     dns: list[DnsRecord] = Field(default_factory=list)
     routes: list[Route] = Field(default_factory=list)
+
+    def has_certificate(self, host: str) -> bool:
+        """Tell whether the free certificate covers the host (platform docs: ssl/universal-ssl/limitations).
+
+        In a full zone it covers the apex and one label below; a partial zone has a certificate for each host.
+        """
+        return self.type == "partial" or host.removesuffix(self.name).rstrip(".").count(".") == 0
+
+    def hosts(self) -> dict[str, str]:
+        """Return what a visitor of each name that has addresses meets behind the edge: see `DnsRecord.leads_to`."""
+        met: dict[str, set[str]] = {}
+        for record in self.dns:
+            if record.type in ADDRESS_TYPES:
+                met.setdefault(record.name, set()).add(record.leads_to())
+        return {name: next(end for end in ("origin", "nothing", "past") if end in ends) for name, ends in met.items()}
 
 
 class Module(BaseModel):

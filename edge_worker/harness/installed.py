@@ -16,6 +16,7 @@ from hypercorn.trio import serve
 from quart import Response, request
 from quart_trio import QuartTrio
 
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.visitors import DESKTOP_CHROME
 
@@ -242,9 +243,11 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
     """Run an emulator with one account, in which the worker is installed, until the block ends."""
     async with (
         open_receiver() as receiver,
-        open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, rate_limit=0) as emulator,
+        open_emulator(
+            token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, rate_limit=0, local_egress=True
+        ) as emulator,
     ):
-        customer = await emulator.create_account(["example.com"], limits=limits, subdomain="example-com")
+        customer = await emulator.create_account([proxied_zone("example.com")], limits=limits, subdomain="example-com")
         _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)
         headers = {"authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(base_url=emulator.api, headers=headers, trust_env=False, timeout=60) as client:

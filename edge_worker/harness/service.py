@@ -122,6 +122,8 @@ async def open_service(folder: Path, settings: Mapping[str, str]) -> AsyncIterat
         "SVC_STORE_URL": f"sqlite:///{folder / 'svc.db'}",
         "SVC_VAULT_KEY_FILE": str(folder / "vault.key"),
         "SVC_MAIL_FOLDER": str(folder / "mail"),
+        # The emulated platform's workers push to this process.
+        "SVC_WORKER_ALLOW_LOCAL_PUSH": "true",
         **settings,
     }
     with (folder / "log").open("ab") as log:

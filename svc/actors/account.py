@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import outcome
 import trio
 
-from svc.actors import health, link_host, links, operations, routes, sites, sync, zones
+from svc.actors import health, link_host, links, operations, records, routes, sites, sync, zones
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect
 from svc.errors import ServiceError, Stopping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svc.actors.duty import Duty, Timers
     from svc.actors.live import LiveReads, Unavailable
     from svc.edge.zones import Zone
-    from svc.model import Account, Link, LinkHost, Location, Rule, Site
+    from svc.model import Account, Link, LinkHost, LinkHostWish, Location, Rule, Site
     from svc.worker.counts import Live, TargetDays
 
 T = TypeVar("T")
@@ -38,6 +38,7 @@ DUTIES: tuple[Duty, ...] = (
     connect.expire_when_due,
     bootstrap.forget_when_due,
     operations.resume_when_due,
+    records.check_when_due,
     routes.make_when_due,
     sync.sync_when_due,
     health.note_silence,
@@ -94,9 +95,9 @@ class AccountActor:
         """Install or reinstall the worker; the work itself follows the answer."""
         return await self.ask(lambda: operations.begin(self._context, "install", account_id, commit))
 
-    async def put_link_host(self, account_id: str, host: str, commit: Commit[LinkHost, R]) -> R:
+    async def put_link_host(self, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
         """Set the account's link host; its route is made right after the answer."""
-        return await self.ask(lambda: link_host.put(self._context, account_id, host, commit))
+        return await self.ask(lambda: link_host.put(self._context, account_id, wish, commit))
 
     async def add_site(
         self,

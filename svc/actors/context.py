@@ -39,6 +39,12 @@ class Context:
     bundle: WorkerBundle
     push_url: str
 
+    def check_push_url(self) -> None:
+        """Whether a worker that is installed could reach the service. Raises ServiceError not_configured."""
+        trouble = self.config.push_trouble(self.push_url)
+        if trouble is not None:
+            raise ServiceError("not_configured", f"No worker can be installed: {trouble}.")
+
     def access(self, account: Account) -> Access:
         """The edge account with its working token, which is new while the worker is not, or was just, installed.
 

@@ -21,6 +21,7 @@ class Timers:
 
     health_at: float
     operation_at: float = 0
+    records_at: float = 0
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0

@@ -4,35 +4,63 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from svc.actors import health
-from svc.actors.zones import zone_for
-from svc.edge import zones
-from svc.errors import Conflict, ServiceError
-from svc.store import accounts, link_hosts
+from svc.actors.zones import proxied_host
+from svc.errors import Conflict
+from svc.store import accounts, link_hosts, sites
 
 if TYPE_CHECKING:
     from svc.actors.context import Commit, Context
-    from svc.model import LinkHost
+    from svc.edge.zones import HostRecords, Zone
+    from svc.model import LinkHost, LinkHostWish
 
 R = TypeVar("R")
 
 
-async def put(context: Context, account_id: str, host: str, commit: Commit[LinkHost, R]) -> R:
+async def put(context: Context, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
     """Set or replace the link host; links keep their codes. The route is made by the duty after this.
 
-    Raises Conflict account_not_ready; ServiceError zone_not_found (no zone, or no proxied DNS record); Invalid (the
-    account's links do not allow this host); EdgeError.
+    Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found
+    (no zone, or no proxied DNS record); Invalid (the account's links do not allow this host); EdgeError.
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     if account.state != "ready":
         raise Conflict("account_not_ready", f"The account is {account.state}; a link host needs it to be ready.")
-    zone = await zone_for(context, account, host)
-    async with health.refusals_noted(context, account):
-        proxied = await zones.has_proxied_record(context.access(account), zone.id, host)
-    if not proxied:
-        raise ServiceError(
-            "zone_not_found",
-            f"{host} has no proxied DNS record; add one (for example AAAA 100::, proxied) in zone {zone.name}.",
-            {"host": host, "zone": zone.name},
+    zone, records = await proxied_host(context, account, wish.host)
+    if account.link_host is None or account.link_host.host != wish.host:
+        counted = {
+            site.host for site in await context.store.read(sites.sites_of(account_id)) if site.state != "deleted"
+        }
+        _check_certificate(zone, wish)
+        _check_no_website(zone, records, wish, counted)
+    return await context.store.run(commit(link_hosts.put_link_host(account_id, wish.host, zone.id)))
+
+
+def _check_certificate(zone: Zone, wish: LinkHostWish) -> None:
+    """Raises Conflict link_host_without_certificate: browsers would refuse every link, also the printed ones."""
+    if not zone.has_certificate(wish.host) and not wish.has_certificate:
+        raise Conflict(
+            "link_host_without_certificate",
+            f"The free certificate of zone {zone.name} covers one label below it: browsers would refuse {wish.host}.",
+            {"host": wish.host, "zone": zone.name},
         )
-    return await context.store.run(commit(link_hosts.put_link_host(account_id, host, zone.id)))
+
+
+def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostWish, counted: set[str]) -> None:
+    """Raises Conflict link_host_is_website: the link host's route takes all of the host, its pages would be gone."""
+    if wish.host in counted:
+        raise _website(wish, "site", f"{wish.host} is counted as a site.")
+    if records.dummy:
+        return  # nothing is behind it
+    if wish.host in (zone.name, f"www.{zone.name}"):
+        text = f"{wish.host} is the zone's main host, and its DNS record leads to a server."
+        raise _website(wish, "main_host", text)
+    if not wish.replace_website:
+        raise _website(wish, "record", f"The DNS record of {wish.host} leads to a server.")
+
+
+def _website(wish: LinkHostWish, why: str, message: str) -> Conflict:
+    return Conflict(
+        "link_host_is_website",
+        f"{message} As link host it would show nothing but links.",
+        {"host": wish.host, "why": why},
+    )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.actors import health
-from svc.edge import routes, zones
+from svc.actors.zones import gone, zone_now
+from svc.edge import routes
 from svc.errors import CannotUnseal, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
 from svc.model import SERVING
 from svc.store import link_hosts, sites
@@ -23,10 +24,7 @@ if TYPE_CHECKING:
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.routes import Route
-    from svc.edge.zones import Zone
     from svc.model import Account, LinkHost, RouteState, Site
-
-_NOT_FOUND = 404
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +73,9 @@ async def _remove_replaced(context: Context, access: Access, account: Account, h
 
 async def _make_link_host(context: Context, access: Access, account: Account, host: LinkHost) -> bool:
     """Whether the link host's route is active now."""
-    made = await _make(access, host.host, host.zone_id, link_pattern(host.host))
+    # Past the day's requests a link leads nowhere, but to the platform's own page and not to a dummy record's time-out.
+    wanted = _Wanted(host.host, link_pattern(host.host), fail_open=False)
+    made = await _make(access, wanted, host.zone_id)
     await context.store.run(
         link_hosts.set_link_host_route(account.id, host.host, made.zone_id, made.state, made.route_id, made.error)
     )
@@ -86,10 +86,21 @@ async def _make_sites(context: Context, access: Access, unrouted: Sequence[Site]
     """Whether the routes of these sites are all active now."""
     all_active = True
     for site in unrouted:
-        made = await _make(access, site.host, site.zone_id, site_pattern(site.host, site.path))
+        # Past the day's requests visitors notice nothing.
+        wanted = _Wanted(site.host, site_pattern(site.host, site.path), fail_open=True)
+        made = await _make(access, wanted, site.zone_id)
         await context.store.run(sites.set_site_route(site.id, made.zone_id, made.state, made.route_id, made.error))
         all_active = all_active and made.state == "active"
     return all_active
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A route that is to be made."""
+
+    host: str
+    pattern: str
+    fail_open: bool
 
 
 @dataclass(frozen=True)
@@ -102,41 +113,28 @@ class _Made:
     error: ErrorNote | None = None
 
 
-async def _make(access: Access, host: str, zone_id: str, pattern: str) -> _Made:
-    """The route of `pattern`, in the zone of `host`.
+async def _make(access: Access, wanted: _Wanted, zone_id: str) -> _Made:
+    """The route that is wanted, in the zone of its host.
 
     A zone that has left the account refuses every call, with a code of which nothing is documented. That is this
     host's trouble and not the account's; when the zone comes back it has another id.
     """
     try:
-        return await _make_in(access, zone_id, pattern)
+        return await _make_in(access, wanted, zone_id)
     except EdgeError as error:
-        zone = await _zone_now(access, host, zone_id, error)
+        zone = await zone_now(access, wanted.host, zone_id, error)
     if zone is None:
-        gone = ErrorNote("zone_not_found", f"{host} is in no active zone of the account.")
-        return _Made(zone_id, "route_pending", None, gone)
-    return await _make_in(access, zone.id, pattern)
+        return _Made(zone_id, "route_pending", None, gone(wanted.host).note())
+    return await _make_in(access, wanted, zone.id)
 
 
-async def _zone_now(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
-    """The zone that `host` is in, when `zone_id`, which refused a call, has left the account; None: none.
-
-    Raises the refusal when that is not its reason.
-    """
-    if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
-        raise refusal
-    zone = await zones.zone_of(access, host)
-    if zone is not None and zone.id == zone_id:
-        raise refusal
-    return zone
-
-
-async def _make_in(access: Access, zone_id: str, pattern: str) -> _Made:
-    """The route of `pattern`, looked up first and after a lost answer, so that it is made once."""
+async def _make_in(access: Access, wanted: _Wanted, zone_id: str) -> _Made:
+    """The route that is wanted, looked up first and after a lost answer, so that it is made once."""
+    pattern = wanted.pattern
     found = await _find(access, zone_id, pattern)
     if found is None:
         try:
-            found = await routes.create(access, zone_id, pattern, SCRIPT_NAME)
+            found = await routes.create(access, zone_id, pattern, SCRIPT_NAME, fail_open=wanted.fail_open)
         except EdgeUnknown:
             found = await _find(access, zone_id, pattern)
             if found is None:
@@ -149,6 +147,9 @@ async def _make_in(access: Access, zone_id: str, pattern: str) -> _Made:
         holder = f"the worker {found.script}" if found.script else "a route without a worker"
         held = ErrorNote("route_conflict", f"{pattern} is held by {holder}.")
         return _Made(zone_id, "route_conflict", None, held)
+    if found.fail_open != wanted.fail_open:
+        seen = {"pattern": pattern, "wanted": wanted.fail_open, "told": found.fail_open}
+        log.info("the platform does not tell of a route that it fails open or closed as asked", extra=seen)
     return _Made(zone_id, "active", found.id)
 
 
@@ -164,7 +165,7 @@ async def _remove(access: Access, host: str, zone_id: str, route_id: str | None)
     try:
         listed = await routes.list_routes(access, zone_id)
     except EdgeError as error:
-        await _zone_now(access, host, zone_id, error)
+        await zone_now(access, host, zone_id, error)
         return  # the zone has left the account, and its routes with it
     for route in listed:
         ours = route.pattern == link_pattern(host) and route.script == SCRIPT_NAME

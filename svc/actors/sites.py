@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, TypeVar
 
-from svc.actors.zones import zone_for
+from svc.actors.zones import proxied_host
 from svc.errors import Conflict
 from svc.ids import new_id, new_site_path, random_base32
 from svc.model import SERVING, Site
@@ -31,10 +31,11 @@ async def add(
 ) -> R:
     """Add a site, whose snippet is there at once; its route is made by the duty after this.
 
-    Raises Conflict account_not_ready, site_exists; ServiceError zone_not_found; Forbidden limit_reached; EdgeError.
+    Raises Conflict account_not_ready, site_exists; ServiceError zone_not_found (no zone, or no proxied DNS record);
+    Forbidden limit_reached; EdgeError.
     """
     check_serving(account)
-    zone = await zone_for(context, account, host)
+    zone, _ = await proxied_host(context, account, host)
     site = new_site(account, host, zone.id, excluded_paths, context.clock(), respect_gpc=respect_gpc)
     return await context.store.run(commit(sites.add_site(site, context.config.limits.sites)))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import Count, EdgeAccountId, EdgeToken, Host, Moment
@@ -23,7 +24,6 @@ from svc.model import (
 )
 
 if TYPE_CHECKING:
-    from svc import model
     from svc.errors import ErrorNote
 
 
@@ -47,6 +47,20 @@ class PutLinkHost(Body):
     """The host on which all links of the account are to live."""
 
     host: Host
+    replace_website: bool = Field(
+        False,
+        description="Take the host though its DNS record leads to a server: whatever it shows is gone while it is the"
+        " link host.",
+    )
+    has_certificate: bool = Field(
+        False,
+        description="Take the host though it lies more than one label below its zone: the zone has a certificate for it"
+        " that is not the free one.",
+    )
+
+    def wish(self) -> model.LinkHostWish:
+        """As the actors take it."""
+        return model.LinkHostWish(self.host, self.replace_website, self.has_certificate)
 
 
 class AccountTrouble(Answer):
@@ -289,6 +303,7 @@ CONNECT = Endpoint(
         "orphan_not_deleted",
         "cloudflare_unavailable",
         "service_full",
+        "not_configured",
         "account_not_ready",
     ),
     example={"edge_account_id": "023e105f4ecef8ad9ca31a8372d0c353", "bootstrap_token": "…"},
@@ -321,20 +336,21 @@ INSTALL = Endpoint(
     body=NoBody,
     answer=OneAccount,
     status=202,
-    codes=("account_not_ready", "operation_in_progress"),
+    codes=("account_not_ready", "operation_in_progress", "not_configured"),
 )
 PUT_LINK_HOST = Endpoint(
     method="PUT",
     path="/v1/accounts/{account_id}/link-host",
     tag="accounts",
     summary="Set or replace the host of the account's links",
-    description="The host needs a proxied DNS record, which the service does not make. A new host replaces the old one;"
-    " links keep their codes, codes printed before lead nowhere.",
+    description="The host needs a proxied DNS record, which the service does not make: AAAA 100:: for a host with"
+    " nothing but links. A new host replaces the old one; links keep their codes, codes printed before lead nowhere."
+    " All pages of the host are gone while it is the link host, so a host that shows a website is refused.",
     scopes=("sites",),
     body=PutLinkHost,
     answer=OneLinkHost,
     status=202,
-    codes=(*_LIVE, "zone_not_found"),
+    codes=(*_LIVE, "zone_not_found", "link_host_is_website", "link_host_without_certificate"),
     example={"host": "go.example.com"},
 )
 

@@ -75,7 +75,7 @@ class Accounts:
         def render(host: LinkHost) -> api.OneLinkHost:
             return api.OneLinkHost(link_host=api.LinkHost.of(host, account.synced_version))
 
-        return await actor.put_link_host(account.id, write.body.host, write.commit(render))
+        return await actor.put_link_host(account.id, write.body.wish(), write.commit(render))
 
     def _one(self, account: Account) -> api.OneAccount:
         return api.OneAccount(account=api.Account.of(account, self._bundle.sha256))

@@ -15,7 +15,7 @@ import httpx
 import pytest
 import trio
 
-from edge_worker.emulator.client import Customer, Emulator
+from edge_worker.emulator.client import Customer, Emulator, proxied_zone
 from edge_worker.harness.service import eventually
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
@@ -52,7 +52,7 @@ def zone(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def customer(emulator: Emulator, zone: str) -> Customer:
     """An account at the platform with one zone and a bootstrap token."""
-    return await emulator.create_account([zone])
+    return await emulator.create_account([proxied_zone(zone)])
 
 
 @dataclass
@@ -150,6 +150,7 @@ class Place:
     folder: Path
     edge: dict[str, Any] = field(default_factory=dict)
     timing: dict[str, Any] = field(default_factory=dict)
+    push_url: str = "https://svc.example/edge/push"
     _owner: tuple[User, dict[str, str]] | None = None
 
     @cached_property
@@ -181,7 +182,7 @@ class Place:
                 config=config,
                 clock=self.clock,
                 bundle=self.bundle,
-                push_url="https://svc.example/edge/push",
+                push_url=self.push_url,
             )
             async with open_supervisor(context) as supervisor:
                 deps = Deps(

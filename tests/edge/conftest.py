@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from edge_worker.emulator.client import proxied_zone
 from svc.config import EdgeConfig
 from svc.edge.client import open_edge
 from svc.edge.tokens import WORKING_RIGHTS
@@ -39,7 +40,7 @@ async def edge(edge_config: EdgeConfig) -> AsyncIterator[Edge]:
 async def customer(emulator: Emulator, request: pytest.FixtureRequest) -> Customer:
     """An account with one zone, `<number>.example`, that has used Workers before."""
     name = zone_name(request)
-    return await emulator.create_account([name], subdomain=name.split(".")[0])
+    return await emulator.create_account([proxied_zone(name)], subdomain=name.split(".")[0])
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ async def test_a_minted_token_carries_exactly_the_rights_and_works(
     assert await workers.get_script(access, "svc-edge") is None
     assert await d1.find(access, "svc-edge") is None
     assert await zones.account_name(access) == "Customer"
-    assert await zones.has_proxied_record(access, customer.zones[zone], zone)
+    assert (await zones.records_of(access, customer.zones[zone], zone)).proxied
     assert await routes.list_routes(access, customer.zones[zone]) == []
     with pytest.raises(EdgeRefused) as caught:  # and no more than that
         await tokens.list_all(access)
@@ -160,8 +160,8 @@ async def test_a_host_needs_a_proxied_record_of_its_own_or_of_the_closest_wildca
     host: str,
     proxied: bool,
 ) -> None:
-    zone_id = await emulator.set_zone(customer.account_id, zone, dns=[{"proxied": False, **one} for one in records])
-    assert await zones.has_proxied_record(access, zone_id, f"{host}{zone}") is proxied
+    zone_id = await emulator.set_zone(customer.account_id, zone, dns=records)
+    assert (await zones.records_of(access, zone_id, f"{host}{zone}")).proxied is proxied
 
 
 async def test_a_script_is_known_by_its_tag_and_etag(access: Access) -> None:
@@ -198,7 +198,7 @@ async def test_what_is_bound_reaches_the_worker(
     )
     content = workers.Upload(module.encode(), "svc-edge.js", "2026-04-01", bindings=bindings)
     await workers.upload(access, "svc-edge", content)
-    route = await routes.create(access, customer.zones[zone], f"{zone}/x*", "svc-edge")
+    route = await routes.create(access, customer.zones[zone], f"{zone}/x*", "svc-edge", fail_open=True)
     assert (await emulator.visit(zone, "/x1")).body == "plain ü hidden kept"
     assert await routes.delete(access, customer.zones[zone], route.id)
     assert (await emulator.visit(zone, "/x1")).status == 404
@@ -336,20 +336,69 @@ async def test_a_used_up_day_is_told_apart(access: Access, emulator: Emulator, c
 async def test_a_route_of_anybody_is_a_conflict(access: Access, customer: Customer, zone: str) -> None:
     zone_id = customer.zones[zone]
     await upload(access)
-    made = await routes.create(access, zone_id, f"{zone}/x*", "svc-edge")
-    assert await routes.list_routes(access, zone_id) == [routes.Route(made.id, f"{zone}/x*", "svc-edge")]
+    made = await routes.create(access, zone_id, f"{zone}/x*", "svc-edge", fail_open=True)
+    assert await routes.list_routes(access, zone_id) == [made]
     with pytest.raises(EdgeRefused) as caught:
-        await routes.create(access, zone_id, f"{zone}/x*", "svc-edge")
+        await routes.create(access, zone_id, f"{zone}/x*", "svc-edge", fail_open=True)
     assert caught.value.code == "route_conflict"
     assert await routes.delete(access, zone_id, made.id) is True
     assert await routes.delete(access, zone_id, made.id) is False
+
+
+async def test_a_route_tells_what_it_does_past_the_days_requests_unless_the_platform_ignores_it(
+    access: Access, emulator: Emulator, customer: Customer, zone: str
+) -> None:
+    zone_id = customer.zones[zone]
+    await upload(access)
+    open_, closed = [
+        await routes.create(access, zone_id, f"{zone}/{path}*", "svc-edge", fail_open=path == "open")
+        for path in ("open", "closed")
+    ]
+    assert (open_.fail_open, closed.fail_open) == (True, False)
+    assert {route.fail_open for route in await routes.list_routes(access, zone_id)} == {True, False}
+    await emulator.set_rudeness(ignores_fail_open=True)
+    try:
+        made = await routes.create(access, zone_id, f"{zone}/other*", "svc-edge", fail_open=False)
+        assert made.fail_open is None
+        assert {route.fail_open for route in await routes.list_routes(access, zone_id)} == {None}
+    finally:
+        await emulator.set_rudeness(ignores_fail_open=False)
+
+
+@pytest.mark.parametrize(
+    ("records", "dummy"),
+    [
+        ([{"type": "AAAA", "content": "100::", "proxied": True}], True),
+        ([{"content": "192.0.2.1", "proxied": True}], True),
+        ([{"content": "192.0.2.1", "proxied": True}, {"type": "AAAA", "proxied": True}], False),
+        ([{"type": "CNAME", "content": "192.0.2.1.example", "proxied": True}], False),
+        ([{"proxied": True}], False),
+        ([], False),
+    ],
+)
+async def test_a_record_to_no_network_is_a_dummy(
+    access: Access, emulator: Emulator, customer: Customer, zone: str, records: list[dict[str, object]], dummy: bool
+) -> None:
+    zone_id = await emulator.set_zone(customer.account_id, zone, dns=[{"name": "go", **one} for one in records])
+    assert (await zones.records_of(access, zone_id, f"go.{zone}")).dummy is dummy
+
+
+async def test_the_free_certificate_of_a_full_zone_covers_one_label_below_it(
+    access: Access, emulator: Emulator, customer: Customer, zone: str
+) -> None:
+    for kind, deep in (("full", False), ("partial", True)):
+        await emulator.set_zone(customer.account_id, zone, type=kind)
+        found = await zones.zone_of(access, zone)
+        assert found is not None
+        hosts = (zone, f"go.{zone}", f"go.eu.{zone}")
+        assert [found.has_certificate(host) for host in hosts] == [True, True, deep]
 
 
 async def test_a_route_lets_the_page_through_when_the_days_requests_are_used_up(
     access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     await upload(access)
-    await routes.create(access, customer.zones[zone], f"{zone}/x*", "svc-edge")
+    await routes.create(access, customer.zones[zone], f"{zone}/x*", "svc-edge", fail_open=True)
     await emulator.add_page(zone, "/x1", "the customer's own page")
     assert (await emulator.visit(zone, "/x1")).body == "hello"
     await emulator.set_limits(customer.account_id, requests=0)
@@ -361,7 +410,7 @@ async def test_a_zone_that_left_the_account_is_no_place_for_routes(
 ) -> None:
     zone_id = customer.zones[zone]
     await upload(access)
-    made = await routes.create(access, zone_id, f"{zone}/x*", "svc-edge")
+    made = await routes.create(access, zone_id, f"{zone}/x*", "svc-edge", fail_open=True)
     await emulator.delete_zone(customer.account_id, zone)
     with pytest.raises(EdgeRefused) as caught:
         await routes.list_routes(access, zone_id)
@@ -369,6 +418,6 @@ async def test_a_zone_that_left_the_account_is_no_place_for_routes(
     with pytest.raises(EdgeRefused):
         await routes.delete(access, zone_id, made.id)
     with pytest.raises(EdgeRefused) as caught:
-        await zones.has_proxied_record(access, zone_id, zone)
+        await zones.records_of(access, zone_id, zone)
     assert (caught.value.code, caught.value.remote_code) == ("permission_error", 9109)  # the token itself is well
     assert await zones.zone_of(access, zone) is None

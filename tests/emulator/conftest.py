@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
 from tests.emulator.clients import WORKING_RIGHTS, Api
 
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
     """A polite one: no delays but those that a test asks for."""
+    async with open_emulator(
+        token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, local_egress=True
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+async def strict_emulator() -> AsyncIterator[Emulator]:
+    """One whose workers reach what real ones reach."""
     async with open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0) as running:
         yield running
 
@@ -26,7 +36,7 @@ async def emulator() -> AsyncIterator[Emulator]:
 @pytest.fixture
 async def customer(emulator: Emulator) -> Customer:
     """An account on the free plan with one zone."""
-    return await emulator.create_account(["shop.example"], subdomain="shop-example")
+    return await emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
 
 
 @pytest.fixture

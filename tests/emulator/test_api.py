@@ -38,7 +38,7 @@ async def test_a_lists_order_changes_with_its_items(emulator: Emulator, api: Api
 
 
 async def test_zones_and_records_are_filtered(emulator: Emulator, api: Api) -> None:
-    dns = [{"name": "@"}, {"name": "www", "type": "CNAME"}, {"name": "*", "proxied": False}]
+    dns = [{"name": "@", "proxied": True}, {"name": "www", "type": "CNAME", "proxied": True}, {"name": "*"}]
     zone = await emulator.set_zone(api.customer.account_id, "pending.example", status="pending", dns=dns)
     found = await api.result("GET", "/zones", params={"name": "pending.example", "status": "pending"})
     assert [(z["id"], z["status"], z["paused"]) for z in found] == [(zone, "pending", False)]

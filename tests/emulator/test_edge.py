@@ -9,9 +9,11 @@ import httpx
 import pytest
 import trio
 
+from edge_worker.emulator.client import proxied_zone
+from tests.emulator.clients import PROBE, WORKING_RIGHTS, Api
+
 if TYPE_CHECKING:
     from edge_worker.emulator.client import Emulator
-    from tests.emulator.clients import Api
 
 NAMED = [{"type": "plain_text", "name": "NAME", "text": "{}"}]
 
@@ -63,11 +65,12 @@ async def test_a_pattern_without_star_matches_no_query_and_paths_keep_their_case
 @pytest.mark.parametrize(
     ("dns", "host", "reached"),
     [
-        ([{"name": "*"}], "a.shop.example", True),
-        ([{"name": "*"}, {"name": "a", "proxied": False}], "a.shop.example", False),
-        ([{"name": "*", "proxied": False}, {"name": "*.a"}], "x.a.shop.example", True),
-        ([{"name": "a"}], "b.shop.example", False),
+        ([{"name": "*", "proxied": True}], "a.shop.example", True),
+        ([{"name": "*", "proxied": True}, {"name": "a"}], "a.shop.example", False),
+        ([{"name": "*", "proxied": True}, {"name": "*.b"}], "a.shop.example", True),
+        ([{"name": "a", "proxied": True}], "b.shop.example", False),
         ([{"name": "a", "type": "TXT"}], "a.shop.example", False),
+        ([{"name": "@"}], "shop.example", False),
     ],
 )
 async def test_only_a_proxied_host_reaches_a_script(
@@ -156,6 +159,58 @@ async def test_a_fetch_to_the_own_zone_goes_to_the_origin(emulator: Emulator, ap
     await api.probe()
     await emulator.add_page("www.shop.example", "/page", "the shop")
     assert (await emulator.visit("shop.example", "/fetch?url=http://www.shop.example/page")).body == "200 the shop"
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [
+        ("http://127.0.0.1:9/edge/push", "403"),
+        ("http://[::1]:9/edge/push", "403"),
+        ("http://192.168.1.7/edge/push", "403"),
+        ("http://localhost:9/edge/push", "530"),
+        ("http://svc.lan/edge/push", "530"),
+    ],
+)
+async def test_a_worker_reaches_no_address_and_no_name_that_is_not_public(
+    strict_emulator: Emulator, target: str, answer: str
+) -> None:
+    customer = await strict_emulator.create_account([proxied_zone("shop.example")])
+    _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_RIGHTS)
+    async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, timeout=30) as client:
+        await Api(client, customer, value).probe()
+    seen = await strict_emulator.visit("shop.example", f"/fetch?url={target}")
+    assert seen.body.split(" ", 1)[0] == answer
+    assert await strict_emulator.egress() == []
+
+
+async def test_a_zone_that_is_only_named_is_grey(emulator: Emulator, api: Api) -> None:
+    await emulator.set_zone(api.customer.account_id, "grey.example")
+    zone = (await emulator.state())["accounts"][api.customer.account_id]["zones"].values()
+    assert {record["proxied"] for one in zone if one["name"] == "grey.example" for record in one["dns"]} == {False}
+
+
+async def test_behind_a_dummy_record_is_nothing(emulator: Emulator, api: Api) -> None:
+    assert (await emulator.visit("go.shop.example", "/")).status == 522
+    await named_scripts(api, "links")
+    await api.route("shop.example", "go.shop.example/*", "links")
+    assert (await emulator.visit("go.shop.example", "/x")).body == "probe links /x"
+
+
+async def test_a_full_zones_certificate_covers_one_label_below_it(emulator: Emulator, api: Api) -> None:
+    with pytest.raises(httpx.HTTPStatusError, match="no certificate"):
+        await emulator.visit("go.eu.shop.example", "/")
+    await emulator.set_zone(api.customer.account_id, "shop.example", type="partial")
+    assert (await emulator.visit("go.eu.shop.example", "/")).status == 522
+
+
+async def test_a_platform_that_ignores_what_a_route_does_past_the_limit(emulator: Emulator, api: Api) -> None:
+    await api.upload("probe", PROBE)
+    path = f"/zones/{api.customer.zones['shop.example']}/workers/routes"
+    await api.route("shop.example", "shop.example/a*", "probe", request_limit_fail_open=True)
+    assert [route["request_limit_fail_open"] for route in await api.result("GET", path)] == [True]
+    await emulator.set_rudeness(ignores_fail_open=True)
+    await api.route("shop.example", "shop.example/b*", "probe", request_limit_fail_open=True)
+    assert ["request_limit_fail_open" in route for route in await api.result("GET", path)] == [False, False]
 
 
 async def test_uploads_lose_no_work_that_runs(emulator: Emulator, api: Api) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
+from edge_worker.emulator.client import proxied_zone
 from tests.emulator.clients import PROBE
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ async def test_databases_are_limited_and_named_once(api: Api) -> None:
 
 
 async def test_a_paid_account_has_no_daily_limits(emulator: Emulator, api: Api) -> None:
-    rich = await emulator.create_account(["rich.example"], plan="paid")
+    rich = await emulator.create_account([proxied_zone("rich.example")], plan="paid")
     await emulator.set_usage(rich.account_id, rows_written=10_000_000, rows_read=10**9)
     _, value = await emulator.create_token(rich.account_id, rights=["D1 Write"])
     rich_api = type(api)(api.client, rich, value)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 import trio
 
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
 from tests.emulator.clients import WORKING_RIGHTS, Api
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 async def test_everything_is_kept_over_a_restart(tmp_path: Path) -> None:
     async with open_emulator(tmp_path, token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
-        customer = await emulator.create_account(["shop.example"], subdomain="shop-example")
+        customer = await emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
         _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS, expires_in_s=None)
         await emulator.clock(3600)
         async with httpx.AsyncClient(base_url=emulator.api, trust_env=False) as client:
@@ -81,7 +82,8 @@ async def test_its_runtimes_end_when_it_is_killed() -> None:
 async def test_two_customers_share_nothing(tmp_path: Path) -> None:
     async with open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0) as emulator:
         customers: list[Customer] = [
-            await emulator.create_account([f"{name}.example"], subdomain=f"{name}-example") for name in ("one", "two")
+            await emulator.create_account([proxied_zone(f"{name}.example")], subdomain=f"{name}-example")
+            for name in ("one", "two")
         ]
         async with httpx.AsyncClient(base_url=emulator.api, trust_env=False) as client:
             apis = []

@@ -86,7 +86,8 @@ async def test_account_zones_and_records(customer: Customer, sdk: Cloudflare) ->
     records = await ask(sdk.dns.records.list, zone_id=zone.id)
     assert {(record.type, record.name, record.proxied) for record in records} == {
         ("A", "shop.example", True),
-        ("A", "*.shop.example", True),
+        ("A", "www.shop.example", True),
+        ("AAAA", "*.shop.example", True),
     }
     exact = await ask(sdk.dns.records.list, zone_id=zone.id, name={"exact": "shop.example"}, proxied=True)
     assert [record.name for record in exact] == ["shop.example"]

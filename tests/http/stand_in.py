@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Commit
     from svc.clock import Clock
     from svc.config import Config
-    from svc.model import Account, AccountState, Link, LinkHost, Location, Rule, Site
+    from svc.model import Account, AccountState, Link, LinkHost, LinkHostWish, Location, Rule, Site
     from svc.store.tx import Store, Tx
     from svc.worker.counts import TargetDays
 
@@ -99,9 +99,9 @@ class StandInActor:
         await self._asked("install")
         return await self._world.store.run(commit(_begin_install(account_id, self._world.clock())))
 
-    async def put_link_host(self, account_id: str, host: str, commit: Commit[LinkHost, R]) -> R:
-        await self._asked(f"link host {host}")
-        return await self._world.store.run(commit(link_hosts.put_link_host(account_id, host, "z1")))
+    async def put_link_host(self, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
+        await self._asked(f"link host {wish.host}")
+        return await self._world.store.run(commit(link_hosts.put_link_host(account_id, wish.host, "z1")))
 
     async def add_site(
         self,

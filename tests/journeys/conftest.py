@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_worker.emulator.client import Customer, Emulator
+from edge_worker.emulator.client import Customer, Emulator, proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Service, open_service
 from svc.config import StoreConfig
@@ -26,14 +26,14 @@ def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> d
 
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
-    async with open_emulator() as running:
+    async with open_emulator(local_egress=True) as running:
         yield running
 
 
 @pytest.fixture
 async def customer(emulator: Emulator) -> Customer:
     """An account at the platform with one zone, proxied records, and a bootstrap token."""
-    return await emulator.create_account([ZONE])
+    return await emulator.create_account([proxied_zone(ZONE)])
 
 
 @pytest.fixture

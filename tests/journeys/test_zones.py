@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import eventually, open_service
 from tests.databases import sqlite_config
 from tests.journeys.conftest import connect, settings_of
@@ -24,7 +25,7 @@ async def test_a_zone_that_has_left_is_the_sites_trouble_and_nobody_elses(emulat
     settings = settings_of(emulator, sqlite_config(tmp_path), SVC_TIMING_ROUTE_RETRY_S="0.5")
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
-        await emulator.set_zone(customer.account_id, "leaving.example")
+        await emulator.set_zone(customer.account_id, **proxied_zone("leaving.example"))
         account_id = await connect(service, customer)
         # No route can be made until the zone is gone.
         await emulator.fault("refuse", "/zones/*/workers/routes", method="POST", times=None, status=500)
@@ -42,7 +43,7 @@ async def test_a_zone_that_has_left_is_the_sites_trouble_and_nobody_elses(emulat
         assert (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]["state"] == "ready"
 
         # It comes back under another id.
-        await emulator.set_zone(customer.account_id, "leaving.example")
+        await emulator.set_zone(customer.account_id, **proxied_zone("leaving.example"))
         await site_with(service, made[0], state="active", error=None)
 
 

@@ -23,7 +23,8 @@ PATTERN = re.compile(r"(?:https?://)?(\*?[a-zA-Z0-9.-]+)(/[^*?]*\*?)?")
 
 def shown(route: Route) -> dict[str, Any]:
     """Show a route as the API does."""
-    return route.model_dump()
+    hidden = {"request_limit_fail_open"} if platform().ignores_fail_open else set()
+    return route.model_dump(exclude=hidden)
 
 
 def host_of(pattern: str, zone: Zone) -> str:
@@ -54,7 +55,7 @@ def _read(account: Account, zone: Zone, body: dict[str, Any], own: Route | None)
     if script is not None and script not in account.scripts:
         raise ApiError(400, 10019, "workers.api.error.script_not_found: the route names a script that does not exist")
     # PUT without it resets it, as for every field of a replacing call.
-    fail_open = bool(body.get("request_limit_fail_open", False))
+    fail_open = bool(body.get("request_limit_fail_open", False)) and not platform().ignores_fail_open
     return Route(id=own.id if own else new_hex(), pattern=pattern, script=script, request_limit_fail_open=fail_open)
 
 

@@ -191,6 +191,10 @@ async def records(account: Account, zone: Zone) -> Response:  # noqa: ARG001 (ev
     return page(found, lambda record: shown_record(zone, record), size=5, most=5000)
 
 
+# What a record points to when its maker does not say: something that is there, as in most zones.
+_WEBSITES = {"A": "12.34.56.78", "AAAA": "2600::1", "CNAME": "origin.example"}
+
+
 def make_record(zone: Zone, body: dict[str, Any], now: int) -> DnsRecord:
     """Make a record of the zone; `name` may be "@", relative, or whole. Raises ApiError."""
     name = str(body.get("name", "@")).lower().rstrip(".")
@@ -198,7 +202,7 @@ def make_record(zone: Zone, body: dict[str, Any], now: int) -> DnsRecord:
     kind = str(body.get("type", "A")).upper()
     if not re.fullmatch(r"(\*\.)?[a-z0-9_.-]+", full) or kind not in {"A", "AAAA", "CNAME", "MX", "NS", "TXT"}:
         raise invalid("DNS validation error", 9005)
-    content = str(body.get("content") or {"AAAA": "2001:db8::1", "CNAME": "origin.example"}.get(kind, "192.0.2.1"))
+    content = str(body.get("content") or _WEBSITES.get(kind, _WEBSITES["A"]))
     proxied = bool(body.get("proxied", False)) and kind in {"A", "AAAA", "CNAME"}
     record = DnsRecord(id=new_hex(), type=kind, name=full, content=content, proxied=proxied, created_at=now)
     zone.dns.append(record)

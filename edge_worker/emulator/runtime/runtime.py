@@ -58,11 +58,12 @@ class Runtime:
 
     def __init__(
         self, world: World, folder: Path, edge: socket.socket, emulator_port: int, origin_port: int,
-        now: Callable[[], int], log: Callable[[str], None], nursery: trio.Nursery,
+        now: Callable[[], int], log: Callable[[str], None], nursery: trio.Nursery, *, local_egress: bool,
     ) -> None:  # fmt: skip
         self.world, self._folder, self._edge = world, folder, edge
         self._ports = {"emulator_port": emulator_port, "origin_port": origin_port}
         self._now, self._log, self._nursery = now, log, nursery
+        self._local_egress = local_egress
         self._lock = trio.Lock()
         self._number = 0
         self._current: _Scripts | None = None
@@ -184,6 +185,7 @@ class Runtime:
             "offset_ms": round(self.world.offset_s * 1000),
             "watch_d1": self.watch_d1,
             "place": self.place,
+            "local_egress": self._local_egress,
             "services": services,
             "accounts": {account.id: self._edge_account(account) for account in self.world.accounts.values()},
             "zones": self._edge_zones(set(services)),
@@ -220,7 +222,7 @@ class Runtime:
                 zones[zone.name] = {
                     "account": account.id,
                     "active": zone.status == "active" and not zone.paused,
-                    "hosts": {r.name: r.proxied for r in zone.dns if r.type in {"A", "AAAA", "CNAME"}},
+                    "hosts": zone.hosts(),
                     "routes": routes,
                 }
         return zones
@@ -372,11 +374,11 @@ def _client(port: int) -> httpx.AsyncClient:
 @asynccontextmanager
 async def open_runtime(
     world: World, folder: Path, edge: socket.socket, *, emulator_port: int, origin_port: int,
-    now: Callable[[], int], log: Callable[[str], None],
+    now: Callable[[], int], log: Callable[[str], None], local_egress: bool,
 ) -> AsyncIterator[Runtime]:  # fmt: skip
-    """Run both processes until the block ends."""
+    """Run both processes until the block ends. `local_egress`: a worker's fetch reaches addresses of this machine."""
     async with trio.open_nursery() as nursery:
-        runtime = Runtime(world, folder, edge, emulator_port, origin_port, now, log, nursery)
+        runtime = Runtime(world, folder, edge, emulator_port, origin_port, now, log, nursery, local_egress=local_egress)
         await runtime.start()
         for account in world.accounts.values():
             for day, usage in account.usage.items():

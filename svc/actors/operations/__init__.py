@@ -33,9 +33,12 @@ WORK: Mapping[OperationKind, Work] = {"install": install.WORK}
 async def begin(context: Context, kind: OperationKind, account_id: str, commit: Commit[Account, R]) -> R:
     """Record that an operation is to run, and answer; the duty below does the work.
 
-    Raises NotFound; Conflict account_not_ready, operation_in_progress; KeyError: no recorded operation is of this kind.
+    Raises NotFound; ServiceError not_configured; Conflict account_not_ready, operation_in_progress; KeyError: no
+    recorded operation is of this kind.
     """
-    return await context.store.run(commit(WORK[kind].begin(account_id, new_id("op"), context.clock())))
+    work = WORK[kind]
+    context.check_push_url()
+    return await context.store.run(commit(work.begin(account_id, new_id("op"), context.clock())))
 
 
 async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:

@@ -56,10 +56,11 @@ async def connect(
     """Connect `edge_account_id` for a user and begin the install. `location`: where the database is to be made.
 
     Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
-    service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
-    token_check_failed, orphan_not_deleted; EdgeUnavailable (the account stays `pending`: ask again). A refusal that
-    leaves tokens which may be alive names them in `details.revoke_tokens`.
+    not_configured, service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog,
+    token_rights_mismatch, token_check_failed, orphan_not_deleted; EdgeUnavailable (the account stays `pending`: ask
+    again). A refusal that leaves tokens which may be alive names them in `details.revoke_tokens`.
     """
+    context.check_push_url()
     await context.store.read(connects.may_connect(user_id, edge_account_id, context.config.limits))
     access = context.edge.access(edge_account_id, bootstrap_token.get_secret_value(), user_id)
     try:

@@ -75,6 +75,7 @@ async def _upload_script(job: Job) -> None:
     context, account, operation, access = job.context, job.account, job.operation, _access(job)
     if account.database_id is None:
         raise AssertionError("a worker is to be uploaded before its database is made")
+    context.check_push_url()
     script = await _check_script(context, access, account)
     own = (account.install_id, account.edge_bundle) == (operation.id, context.bundle.sha256)
     if own and script is not None and script.etag == account.script_etag:

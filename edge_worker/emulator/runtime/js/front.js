@@ -1,7 +1,7 @@
 // The edge: finds the route of a request, counts it, and hands it to the script in this same process. Requests come
 // straight to this worker's socket; Python only tells it (Control) what has changed, and reads its counters.
 import { WorkerEntrypoint, env } from "cloudflare:workers";
-import { compile, find } from "./routes.js";
+import { behind, compile, find } from "./routes.js";
 import { refusal } from "./pages.js";
 
 const DAY_MS = 86_400_000;
@@ -26,10 +26,12 @@ const CF = {
  * @property {Record<string, FrontAccount>} accounts by id
  * @property {Record<string, {account: string}>} services the scripts' processes by name
  * @property {boolean} watch_d1 a fault waits for a database's call
+ * @property {boolean} local_egress a worker's fetch reaches addresses of this machine
  */
 
 /** @type {World} */
-const world = { offset_ms: 0, place: "AMS", zones: {}, accounts: {}, services: {}, watch_d1: false, ...env.INIT };
+const FIRST = { offset_ms: 0, place: "AMS", zones: {}, accounts: {}, services: {}, watch_d1: false, local_egress: false };
+const world = { ...FIRST, ...env.INIT };
 let table = compile(world.zones);
 let open = 0; // requests that have come and have no answer yet
 /** @type {Record<string, Keyed<{requests: number, scripts: Record<string, ScriptCounts>}>>} */
@@ -61,7 +63,8 @@ function askCache(name, method, url, body) {
 
 /**
  * The zone's cache, then the customer's own server. Whether the cache may answer for an address is a matter of the
- * zone's rules; here it always may ("cache everything").
+ * zone's rules; here it always may ("cache everything"). Behind a dummy record is no server (platform docs: errors 522,
+ * after a wait; here at once).
  * @param {Request} request @returns {Promise<Response>}
  */
 async function origin(request) {
@@ -69,6 +72,8 @@ async function origin(request) {
     const kept = await askCache("", "GET", request.url);
     if (kept.headers.get("cf-cache-status") === "HIT") return kept;
   }
+  const host = new URL(request.url).hostname.toLowerCase();
+  if (behind(zoneOf(host)?.[1], host) === "nothing") return refusal(522, 522, "Connection timed out");
   return env.ORIGIN.fetch(request);
 }
 
@@ -144,6 +149,17 @@ const LOST = "Network connection lost.";
 const lost = () => Response.json({ success: false, error: LOST });
 /** Tells our entry module that the platform ends the invocation here. */
 const ended = () => Response.json({}, { headers: { "x-emulator-ended": "1" } });
+const PRIVATE_NAME = /^[^.]*$|\.(localhost|local|internal|lan|home\.arpa|invalid|test)$/;
+
+/**
+ * The edge's own page for a host that no worker can fetch (platform docs: workers/platform/known-issues, errors 1003
+ * and 1016), or null.
+ * @param {string} host
+ */
+function unreachable(host) {
+  if (host.startsWith("[") || /^[\d.]+$/.test(host)) return refusal(403, 1003, "Direct IP access not allowed");
+  return PRIVATE_NAME.test(host) ? refusal(530, 1016, "Origin DNS error") : null;
+}
 
 /** What a script's own fetch() goes through (platform docs: a fetch to the script's own zone goes to the origin). */
 export class Egress extends WorkerEntrypoint {
@@ -154,6 +170,8 @@ export class Egress extends WorkerEntrypoint {
     const host = new URL(request.url).hostname.toLowerCase();
     const found = zoneOf(host);
     if (found !== undefined) return found[1].account === account ? origin(request) : answer(request);
+    const nowhere = world.local_egress ? null : unreachable(host);
+    if (nowhere !== null) return nowhere;
     const trouble = await fault({ side: "egress", account, script, method: request.method, target: request.url });
     if (trouble?.kind === "egress_drop_before") throw new Error(LOST);
     if (trouble?.kind === "egress_status") return new Response(trouble.body ?? "", { status: trouble.status });

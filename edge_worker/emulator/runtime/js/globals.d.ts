@@ -63,8 +63,8 @@ interface Zone {
   account: string;
   active: boolean;
   routes: Route[];
-  /** whether the name, which may be a wildcard, is proxied */
-  hosts: Record<string, boolean>;
+  /** what a visitor of the name, which may be a wildcard, meets behind the edge */
+  hosts: Record<string, "past" | "origin" | "nothing">;
 }
 
 /** What the front process knows of an account: `base` is what it had answered by day before this process began. */

@@ -53,18 +53,19 @@ export function compile(zones) {
 const matches = (route, target) => (route.prefix ? target.startsWith(route.path) : target === route.path);
 
 /**
- * Whether the host's traffic passes the edge: its DNS record, or the closest wildcard's, is proxied.
- * @param {Zone | undefined} zone @param {string} host @returns {boolean}
+ * What a visitor of the host meets behind the edge, by its DNS record or the closest wildcard's; "past": nothing of the
+ * edge, as the record is not proxied or there is none.
+ * @param {Zone | undefined} zone @param {string} host @returns {"past" | "origin" | "nothing"}
  */
-function proxied(zone, host) {
-  if (zone === undefined) return false;
+export function behind(zone, host) {
+  if (zone === undefined) return "past";
   const own = zone.hosts[host];
   if (own !== undefined) return own;
   for (let rest = host; rest.includes("."); rest = rest.slice(rest.indexOf(".") + 1)) {
     const wildcard = zone.hosts[`*.${rest.slice(rest.indexOf(".") + 1)}`];
     if (wildcard !== undefined) return wildcard;
   }
-  return false;
+  return "past";
 }
 
 /**
@@ -76,5 +77,5 @@ export function find({ exact, wild, zones }, host, target) {
     exact.get(host)?.find((route) => matches(route, target)) ??
     wild.find((route) => host.endsWith(route.host) && matches(route, target));
   if (hit === undefined) return undefined;
-  return proxied(zones[hit.zone], host) ? hit : undefined;
+  return behind(zones[hit.zone], host) === "past" ? undefined : hit;
 }
