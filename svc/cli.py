@@ -1,4 +1,4 @@
-"""The commands: serve, check, user add, user plan. Rooms are imported when a command needs them."""
+"""The commands: serve, check, field-check, user add, user plan. Rooms are imported when a command needs them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import getpass
 import json
 import os
+import re
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -56,6 +57,18 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(command=_serve)
     check = commands.add_parser("check", parents=[shared], help="check configuration, key file, bundle, store")
     check.set_defaults(command=_check)
+    field = commands.add_parser(
+        "field-check",
+        parents=[shared],
+        help="try the main job on the platform itself, with names of its own, and remove it (docs/field-check.md)",
+        description="Reads a bootstrap token from standard input.",
+    )
+    field.add_argument("account", metavar="EDGE_ACCOUNT_ID", type=_edge_account_id)
+    field.add_argument("--zone", metavar="NAME", help="also make a route in this zone and send a view through it")
+    field.add_argument("--use-up-the-day", action="store_true", help="write database rows until the day's are used up")
+    field.add_argument("--only-remove", action="store_true", help="only remove what an earlier run left")
+    field.add_argument("--through", metavar="URL", default="", help="an emulated edge, for the view")
+    field.set_defaults(command=_field_check)
 
     user = commands.add_parser("user", help="manage users").add_subparsers(required=True, metavar="ACTION")
     add = user.add_parser("add", parents=[shared], help="add a user")
@@ -68,6 +81,12 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("plan", choices=["free", "api"])
     plan.set_defaults(command=_user_plan)
     return parser
+
+
+def _edge_account_id(text: str) -> str:
+    if re.fullmatch(r"[0-9a-f]{32}", text) is None:
+        raise argparse.ArgumentTypeError("an account's id has 32 hexadecimal digits")
+    return text
 
 
 def _serve(config: Config, _arguments: argparse.Namespace) -> int:
@@ -90,6 +109,29 @@ def _check(config: Config, _arguments: argparse.Namespace) -> int:
     for finding in findings:
         print(f"{'ok  ' if finding.ok else 'FAIL'} {finding.part}: {finding.text}")
     return 0 if all(finding.ok for finding in findings) else 1
+
+
+def _field_check(config: Config, arguments: argparse.Namespace) -> int:
+    from pydantic import SecretStr
+
+    from svc.field_check.run import Plan, field_check
+
+    plan = Plan(
+        edge_account_id=arguments.account,
+        zone=arguments.zone,
+        through=arguments.through,
+        uses_up_the_day=arguments.use_up_the_day,
+        only_removes=arguments.only_remove,
+    )
+    typed = getpass.getpass("Bootstrap token: ") if sys.stdin.isatty() else sys.stdin.readline()
+
+    def tell(line: str) -> None:
+        print(line, flush=True)
+
+    try:
+        return 0 if trio.run(field_check, config, plan, SecretStr(typed.strip()), tell) else 1
+    except (OSError, ValueError) as error:
+        sys.exit(f"svc: {error}")
 
 
 def _user_add(config: Config, arguments: argparse.Namespace) -> int:

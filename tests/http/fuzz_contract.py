@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Service, open_service
 
@@ -66,11 +67,11 @@ class Outcome:
 @asynccontextmanager
 async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, str]]]:
     """A service with a user, whose account is connected, with a site and a link; what schemathesis is to know of it."""
-    async with open_emulator() as emulator:
+    async with open_emulator(local_egress=True) as emulator:
         settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api}
         async with open_service(folder / "svc", settings) as service:
             await service.sign_up("a@example.com", "a long password")
-            customer = await emulator.create_account([ZONE])
+            customer = await emulator.create_account([proxied_zone(ZONE)])
             body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
             account_id = (await service.call("POST", "/v1/accounts", body))["account"]["id"]
             await service.account_in(account_id, "ready")

@@ -30,8 +30,16 @@ const CF = {
  */
 
 /** @type {World} */
-const FIRST = { offset_ms: 0, place: "AMS", zones: {}, accounts: {}, services: {}, watch_d1: false, local_egress: false };
-const world = { ...FIRST, ...env.INIT };
+const world = {
+  offset_ms: 0,
+  place: "AMS",
+  zones: {},
+  accounts: {},
+  services: {},
+  watch_d1: false,
+  local_egress: false,
+  ...env.INIT,
+};
 let table = compile(world.zones);
 let open = 0; // requests that have come and have no answer yet
 /** @type {Record<string, Keyed<{requests: number, scripts: Record<string, ScriptCounts>}>>} */

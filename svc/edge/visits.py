@@ -1,0 +1,31 @@
+"""A visitor of a site, as a browser would send its view: the one request of ours that does not go to the API."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import httpx
+
+_BROWSER = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
+)
+_TIMEOUT_S = 15.0
+
+
+async def send_view(host: str, path: str, *, through: str = "") -> int | None:
+    """Send a view of the page `/` to the counter at `path`; the status of its answer, or None when none came.
+
+    `through`: scheme, address and port of an emulated edge, which goes by the Host header; "": the host itself.
+    """
+    headers = {"User-Agent": _BROWSER, "Content-Type": "text/plain;charset=UTF-8"}
+    if through:
+        headers["Host"] = host
+    base_url = through or f"https://{host}"
+    if not urlsplit(base_url).hostname:
+        return None
+    async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False, follow_redirects=False) as client:
+        try:
+            answer = await client.post(f"{base_url}{path}", content="/\n", headers=headers)
+        except httpx.HTTPError:
+            return None
+    return answer.status_code
