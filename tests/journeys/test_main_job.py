@@ -151,7 +151,8 @@ async def test_an_edge_account_is_connected_once(emulator, customer, service):
 
 
 @pytest.mark.rule("A12", "A13")
-async def test_a_worker_of_that_name_that_is_not_ours_is_left_alone(emulator, customer, service):
+async def test_a_worker_of_that_name_that_is_not_ours_is_left_alone(emulator, service):
+    customer = await emulator.create_account(["shop.example"], subdomain="theirs")
     await emulator.set_rudeness(refuse_one_in=0, token_spread_ms=0)  # this client does not ask twice
     _, token = await emulator.create_token(customer.account_id, rights=["Workers Scripts Write"])
     module = b"export default { fetch() { return new Response('theirs') } }"
