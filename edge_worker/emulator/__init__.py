@@ -31,6 +31,8 @@ Rude by default, as far as that harms no right client:
     firewall, 403: SQL's `union select` and `or 1=1`, paths
     out of their folder, elements of scripts; and what
     else a pattern says                                        none     `firewall_also`
+    a new cron begins to fire somewhen in                      15 min   --cron-delay-s, `cron_delay_s`
+    … and one run in so many is left out                       1 in 200 --cron-missed-one-in, `cron_missed_one_in`
     the answer to an upload has no etag (with excludeScript)   always
     above the limit of crons any change of crons is refused    always
     a zone's records are grey, and lead to a website           grey     `dns` of a zone (client.proxied_zone)
@@ -72,7 +74,8 @@ Limits: what it does not do.
   secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
 - The API: tokens of accounts only, so whatever asks for a user is refused. Databases have no export, import or time
   travel. Analytics know four datasets, by day, exact and at once.
-- Crons: they fire by control; with --run-crons also by themselves, at the minute.
+- Crons: they fire by control, one whenever it is named (POST /_control/cron), all that are due by themselves in the
+  present minute (POST /_control/minute); with --run-crons also at each minute.
 
 It listens on the loopback only, and control asks for no rights. Every secret in it is made up, and is still kept out
 of logs and of the state that control shows.

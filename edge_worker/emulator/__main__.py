@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, get_args
 
 import trio
 
-from edge_worker.emulator.control import fire_cron
-from edge_worker.emulator.crons import Cron
+from edge_worker.emulator.control import fire_due
 from edge_worker.emulator.faults import Faults
 from edge_worker.emulator.platform import Minting, Platform
 from edge_worker.emulator.runtime.runtime import open_runtime
@@ -47,6 +46,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--slow-ms", type=int, default=150, help="by how much")
     parser.add_argument("--no-firewall", action="store_true", help="let bodies pass that look like an attack")
     parser.add_argument("--local-egress", action="store_true", help="workers reach addresses of this machine, too")
+    parser.add_argument("--cron-delay-s", type=float, default=900, help="a new cron begins within this time")
+    parser.add_argument("--cron-missed-one-in", type=int, default=200, help="one run in so many is left out (0: none)")
     return parser.parse_args()
 
 
@@ -55,12 +56,7 @@ async def _run_crons(platform: Platform) -> None:
     async with trio.open_nursery() as nursery:
         while True:
             await trio.sleep(60 - time.time() % 60)
-            minute = platform.now() // 60_000 * 60_000
-            for account in platform.world.accounts.values():
-                for script in account.scripts.values():
-                    for schedule in script.schedules:
-                        if script.active and Cron.parse(schedule.cron).fits(minute):
-                            nursery.start_soon(fire_cron, platform, account, script.name, schedule.cron, minute)
+            nursery.start_soon(fire_due, platform, platform.now() // 60_000 * 60_000)
 
 
 async def main(options: argparse.Namespace, folder: Path) -> None:
@@ -97,7 +93,8 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
             platform = Platform(
                 world, runtime, Faults(), edge_url, real_now,
                 options.token_delay_ms, options.token_spread_ms, options.minting, options.slow_one_in, options.slow_ms,
-                options.refuse_one_in, firewall=not options.no_firewall, rate_limit=options.rate_limit, logs=logs,
+                options.refuse_one_in, firewall=not options.no_firewall, rate_limit=options.rate_limit,
+                cron_delay_s=options.cron_delay_s, cron_missed_one_in=options.cron_missed_one_in, logs=logs,
             )  # fmt: skip
             app = make_app(platform, pages, changed)
             nursery.start_soon(serve_on, api, app)

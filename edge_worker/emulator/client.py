@@ -100,6 +100,10 @@ class Emulator:
         answer: dict[str, Any] = await self.call("POST", "/cron", body)
         return answer
 
+    async def minute(self) -> list[dict[str, Any]]:
+        """Let the platform's present minute pass: fire what is due by itself; return the outcomes, as of `cron`."""
+        return list(await self.call("POST", "/minute", {}))
+
     async def clock(self, offset_s: float) -> int:
         """Move the platform's clock; return its present (epoch ms)."""
         return int((await self.call("POST", "/clock", {"offset_s": offset_s}))["now"])

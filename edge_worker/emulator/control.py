@@ -6,11 +6,13 @@ import json
 from typing import Any, TypeVar
 
 import httpx
+import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quart import Blueprint, Response, current_app
 
 from edge_worker.emulator.api.analytics import measure_storage
 from edge_worker.emulator.api.wire import ApiError, body_object, invalid
+from edge_worker.emulator.crons import Cron
 from edge_worker.emulator.faults import D1_KINDS, EGRESS_KINDS, Fault, shown
 from edge_worker.emulator.platform import Minting, Platform, ZoneGone, platform
 from edge_worker.emulator.state import Account, epoch_ms
@@ -66,6 +68,31 @@ async def fire_cron(here: Platform, account: Account, name: str, cron: str, at: 
     here.cron_runs.append(run)
     del here.cron_runs[:-100]
     return run
+
+
+async def fire_due(here: Platform, minute: int) -> list[dict[str, Any]]:
+    """Run every cron that is due in this minute (epoch ms), as the platform does by itself; return their outcomes."""
+    runs: list[dict[str, Any]] = []
+
+    async def fire(account: Account, name: str, cron: str) -> None:
+        runs.append(await fire_cron(here, account, name, cron, minute))
+
+    async with trio.open_nursery() as nursery:
+        for account in here.world.accounts.values():
+            for script in account.scripts.values():
+                for schedule in script.schedules:
+                    due = script.active and schedule.begins_at <= minute and Cron.parse(schedule.cron).fits(minute)
+                    missed = here.cron_missed_one_in and here.dice.randrange(here.cron_missed_one_in) == 0
+                    if due and not missed:
+                        nursery.start_soon(fire, account, script.name, schedule.cron)
+    return runs
+
+
+@routes.post("/minute")
+async def minute() -> Response:
+    """Let the present minute of the emulated clock pass: fire what is due by itself."""
+    here = platform()
+    return as_json(await fire_due(here, here.now() // 60_000 * 60_000))
 
 
 @routes.post("/cron")
@@ -332,6 +359,8 @@ class RudenessCall(Body):
     firewall: bool | None = None
     firewall_also: str | None = None
     ignores_fail_open: bool | None = None
+    cron_delay_s: float | None = None
+    cron_missed_one_in: int | None = None
 
 
 @routes.post("/rudeness")

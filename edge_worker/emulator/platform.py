@@ -52,6 +52,8 @@ class Platform:
     firewall: bool  # whether it looks at bodies at all
     firewall_also: str = ""  # one more pattern that it refuses
     ignores_fail_open: bool = False  # what a route is to do past the day's requests is neither kept nor shown
+    cron_delay_s: float = 900  # a new cron begins to fire somewhen in this time (platform docs: cron-triggers)
+    cron_missed_one_in: int = 200  # one run of a cron in this number is left out; 0: none
     dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
     zone_gone: ZoneGone = "refused"  # how calls on a zone answer that is in another account, or in none
     rate_limit: int = 1200  # calls of one token in a window, after which it is blocked for as long; 0: no limit

@@ -197,6 +197,7 @@ class Schedule(BaseModel):
     cron: str
     created_at: int
     modified_at: int
+    begins_at: int = 0  # epoch ms: before this it does not fire by itself
 
 
 class Script(BaseModel):

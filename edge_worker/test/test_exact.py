@@ -168,7 +168,6 @@ async def test_a_list_of_visitors_does_not_outgrow_a_value(worker: InstalledWork
     now = await worker.clock(0)
     hour = now - now % HOUR_MS
     await worker.cron(hour)
-    await worker.emulator.set_rudeness(firewall=False)  # for this test's own SQL
     await worker.sql(
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < ?) "
         "insert into hour(target, day, hour, views, bots, visitors) "

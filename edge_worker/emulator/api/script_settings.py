@@ -147,10 +147,12 @@ async def replace_schedules(account: Account, name: str) -> Response:
         plan, limit = account.plan.capitalize(), account.limits.crons
         text = f"This account has reached the Workers {plan} limit of {limit} cron triggers per account."
         raise invalid(text, 10072)
-    now = platform().now()
+    here, now = platform(), platform().now()
     before = {schedule.cron: schedule for schedule in script.schedules}
+    begins_at = now + round(here.dice.random() * here.cron_delay_s * 1000)
     script.schedules = [
-        before.get(item["cron"]) or Schedule(cron=item["cron"], created_at=now, modified_at=now) for item in body
+        before.get(item["cron"]) or Schedule(cron=item["cron"], created_at=now, modified_at=now, begins_at=begins_at)
+        for item in body
     ]
     return _shown_schedules(script)
 
