@@ -52,11 +52,12 @@ its statements to a database; at a statement the whole invocation can be ended, 
 used up its CPU or is replaced (d1_end_before, d1_end_after): nothing comes back to it.
 
 It enforces the rights of a token at each call, with its status, times and addresses; conflicts of names and routes;
-and the limits that the runtime alone knows nothing of: requests, rows read and written a day, the size of a database,
-databases, scripts, crons and tokens of an account, routes of a zone, bindings and their texts, 30 seconds for what
-waitUntil waits for (its waits and statements, by the real clock), 50 statements an invocation, 100 parameters and
-100 kB a statement, 2 MB a value, 400 statements that queue for a database. A script that does not start changes
-nothing. The clock can be moved, and days and daily limits move with it.
+and the limits that the runtime alone knows nothing of: requests, rows read and written a day, 16 kB of a URL, 128 kB of
+headers, 100 MB of a body that tells its length, the size of a database, databases, scripts, crons and tokens of an
+account, routes of a zone, bindings and their texts, 30 seconds for what waitUntil waits for (its waits and statements,
+by the real clock), 50 statements an invocation, 100 parameters and 100 kB a statement, 2 MB a value, 400 statements
+that queue for a database. A script that does not start changes nothing. The clock can be moved, and days and daily
+limits move with it.
 
 Limits: what it does not do.
 
@@ -64,7 +65,7 @@ Limits: what it does not do.
   all, and so does control (POST /_control/isolates, also in another data centre).
   What the platform spreads over the world within seconds or minutes is there at once: routes, configuration, crons,
   deletions (tokens excepted, see above). Databases have no replicas; a jurisdiction or a location is kept and shown.
-- Cost: CPU time, memory, subrequests and sizes of requests and scripts have no limits.
+- Cost: CPU time, memory, subrequests (but for statements) and the size of a script have no limits.
 - Networks: no TLS, no HTTP/2, no DNS: the edge goes by the Host header (a visit through control is refused where no
   certificate would cover its host). Nothing runs before a worker: no redirects, rewrites, challenges, rate limits or
   firewall of the zone, no Always Use HTTPS. Which of several patterns wins is as documented, without the known bug by

@@ -76,6 +76,25 @@ async def test_an_invocation_makes_50_queries(emulator: Emulator, api: Api, path
     assert script["max_d1_queries"] == 51
 
 
+async def test_requests_have_a_size(emulator: Emulator, api: Api) -> None:
+    await api.probe()
+    port = int(emulator.edge.rsplit(":", 1)[1])
+
+    async def status(method: str, path: str, *headers: str) -> str:
+        head = "".join(f"{line}\r\n" for line in (f"{method} {path} HTTP/1.1", "host: shop.example", *headers))
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            await stream.send_all(f"{head}\r\n".encode())
+            with trio.fail_after(30):
+                return (await stream.receive_some()).decode().split()[1]
+
+    long = "x" * 9_000
+    assert await status("GET", f"/{long}", f"x-long: {long}") == "200"
+    assert await status("GET", f"/{long}{long}") == "414"
+    assert await status("POST", "/", "content-length: 100000001") == "413"
+    assert await status("GET", "/", *[f"x-{n}: {long}" for n in range(16)]) == "431"
+    assert await status("GET", "/", *[f"x-{n}: {long}" for n in range(12)]) == "200"
+
+
 async def test_values_and_statements_have_a_size(api: Api) -> None:
     database = await api.database()
     big = "x" * 2_000_001

@@ -105,8 +105,23 @@ function asWorkersSeeIt(request) {
   return new Request(request, { headers, cf });
 }
 
+// platform docs (workers/platform/limits). A body that does not tell its length is not measured.
+const MAX_URL_BYTES = 16_384;
+const MAX_HEADERS_BYTES = 131_072;
+const MAX_BODY_BYTES = 100_000_000;
+
+/** @param {Request} request @returns {Response | null} the edge's refusal */
+function tooLarge({ url, headers }) {
+  if (url.length > MAX_URL_BYTES) return new Response(null, { status: 414 });
+  if (Number(headers.get("content-length")) > MAX_BODY_BYTES) return new Response(null, { status: 413 });
+  const bytes = [...headers].reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  return bytes > MAX_HEADERS_BYTES ? new Response(null, { status: 431 }) : null;
+}
+
 /** @param {Request} request @returns {Promise<Response>} */
 async function answer(request) {
+  const refused = tooLarge(request);
+  if (refused !== null) return refused;
   const url = new URL(request.url);
   const route = find(table, url.hostname.toLowerCase(), url.pathname + url.search);
   const visit = asWorkersSeeIt(request);
