@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from edge_worker.harness.installed import DAY_MS, HOUR_MS, MINUTE_MS, SCRIPT, InstalledWorker, accepted, first_log_id
+from edge_worker.harness.installed import (
+    DAY_MS,
+    HOUR_MS,
+    MINUTE_MS,
+    SCRIPT,
+    SITE_HOST,
+    SITE_PATH,
+    InstalledWorker,
+    accepted,
+    first_log_id,
+)
 from edge_worker.test.test_count import next_hour
 
 if TYPE_CHECKING:
@@ -224,7 +234,10 @@ async def test_a_request_that_the_platform_ends_in_its_write_loses_and_doubles_n
     worker: InstalledWorker, kind: str
 ) -> None:
     now = await worker.clock(0)
-    assert (await worker.click("nothing")).status == 404  # reads the configuration
+    await worker.cron(now)
+    # Reads the configuration, so that the next statement of a view is of its write.
+    assert (await worker.emulator.visit(SITE_HOST, SITE_PATH)).status == 404
+    await worker.emulator.settled()
     # First at the day's salt, then at the write.
     for number in range(2):
         await worker.emulator.fault(kind)
