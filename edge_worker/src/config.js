@@ -81,6 +81,7 @@ export class Config {
   wantedCodes = new Set();
   /** @type {Promise<void> | null} */
   reading = null;
+  readingAt = 0;
   /** numbers of the last read that began, and of the last whose findings were taken */
   begun = 0;
   taken = 0;
@@ -155,6 +156,11 @@ export class Config {
         if (this.missing.size > MOST_MISSING) deleteFirst(this.missing.keys(), this.missing);
       }
     }
+  }
+
+  /** Whether a read is under way; one of a request that was ended never returns, and nobody waits for it for long. */
+  isReading() {
+    return this.reading !== null && Date.now() - this.readingAt < WAIT_MS;
   }
 
   /** Lets the next read bring again what was used since the last one. */
@@ -269,25 +275,19 @@ async function read(config, db) {
 }
 
 /**
- * Reads once for all requests that wait. A request that is cancelled takes its read with it (a promise of another
- * request may then never settle), so nobody waits longer than WAIT_MS.
+ * Reads once for all requests that wait, none of them for longer than WAIT_MS.
  * @param {Config} config @param {D1Database} db
  * @returns {Promise<void>}
  */
 function readShared(config, db) {
-  if (config.reading === null) {
+  if (!config.isReading()) {
+    config.readingAt = Date.now();
     const reading = read(config, db).finally(() => {
       if (config.reading === reading) config.reading = null;
     });
     config.reading = reading;
   }
-  const shared = config.reading;
-  return Promise.race([
-    shared,
-    scheduler.wait(WAIT_MS).then(() => {
-      if (config.reading === shared) config.reading = null;
-    }),
-  ]);
+  return Promise.race([/** @type {Promise<void>} */ (config.reading), scheduler.wait(WAIT_MS)]);
 }
 
 /**
@@ -303,7 +303,7 @@ export function ensure(config, db, ctx, { hostname, pathname }, now) {
   const code = (config.host === undefined || hostname === config.host) && CODE.test(first) ? first : "";
   const age = now - config.readAt;
   if (age >= STALE_MS || !config.isCurrent(hostname, code, now)) return catchUp(config, db, hostname, code, now);
-  if (age >= FRESH_MS && now >= config.retryAt && config.reading === null) ctx.waitUntil(readShared(config, db));
+  if (age >= FRESH_MS && now >= config.retryAt && !config.isReading()) ctx.waitUntil(readShared(config, db));
   return undefined;
 }
 
@@ -313,7 +313,7 @@ export function ensure(config, db, ctx, { hostname, pathname }, now) {
  * @param {Config} config @param {D1Database} db @param {string} hostname @param {string} code @param {number} now
  */
 async function catchUp(config, db, hostname, code, now) {
-  for (let joined = config.reading !== null; Date.now() >= config.retryAt; joined = false) {
+  for (let joined = config.isReading(); Date.now() >= config.retryAt; joined = false) {
     config.wantedHosts.add(hostname);
     if (code !== "") config.wantedCodes.add(code);
     await readShared(config, db);

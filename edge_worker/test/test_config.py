@@ -141,6 +141,29 @@ async def test_links_work_when_the_days_reads_are_used_up(worker: InstalledWorke
     assert (await worker.click("abc")).headers["location"] == "https://example.net/1"
 
 
+async def test_a_request_that_is_ended_in_its_read_holds_nobody_up_for_long(worker: InstalledWorker) -> None:
+    await worker.configure({f"link:code{i}": link(f"https://example.net/{i}") for i in range(10)})
+    await worker.emulator.fault("d1_end_before")
+    statuses: list[int] = []
+
+    async def visitor(i: int) -> None:
+        statuses.append((await worker.click(f"code{i}")).status)
+
+    with trio.fail_after(8):
+        async with trio.open_nursery() as nursery:
+            for i in range(10):
+                nursery.start_soon(visitor, i)
+    assert sorted(statuses) == [302] * 9 + [500]
+    # The same in a read behind an answer: the next visitor's is made anew.
+    await worker.configure({"link:code0": link("https://example.net/new")})
+    await worker.emulator.fault("d1_end_before")
+    await worker.clock(FRESH_S + 1)
+    for location in ("https://example.net/0", "https://example.net/0", "https://example.net/new"):
+        assert (await worker.click("code0")).headers["location"] == location
+        await worker.emulator.settled()
+        await worker.clock(FRESH_S + 5)
+
+
 async def add_links(worker: InstalledWorker, count: int) -> None:
     """Links code0, code1, ... under the next version."""
     await worker.sql(
