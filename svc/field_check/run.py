@@ -335,8 +335,8 @@ class _Run:
     async def _count_a_view(self, zone_id: str, host: str) -> None:
         access = self._works()
         site = self._site(zone_id, host)
-        statements = config_rows.write_statements(config_rows.rows_of([site], [], None, 0), 1)
-        await d1.query(access, self.database_id, statements)
+        statements = config_rows.write_statements(config_rows.rows_of([site], [], None, 0))
+        await d1.query(access, self.database_id, [*statements, config_rows.raise_version(1)])
         pattern = site_pattern(host, site.path)
         self.tell(f"a route {pattern} (0.8)")
         asked = {pattern: True, site_pattern(host, f"{site.path}-closed"): False}
@@ -377,8 +377,8 @@ class _Run:
     def _site(self, zone_id: str, host: str) -> Site:
         return Site(
             id=new_id("site"), account_id="", user_id=0, host=host, zone_id=zone_id, state="active",
-            path=new_site_path(), script_name="x", excluded_paths=(), route_id=None, retiring=(), error=None,
-            version=1, created_at=self.clock(),
+            path=new_site_path(), script_name="x", excluded_paths=(), respect_gpc=False, route_id=None, retiring=(),
+            error=None, version=1, created_at=self.clock(),
         )  # fmt: skip
 
     async def _use_up_the_day(self) -> None:
