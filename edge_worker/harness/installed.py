@@ -247,7 +247,9 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
             token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, rate_limit=0, local_egress=True
         ) as emulator,
     ):
-        customer = await emulator.create_account([proxied_zone("example.com")], limits=limits, subdomain="example-com")
+        zone = proxied_zone("example.com")
+        zone["dns"].append({"name": "shop", "proxied": True})  # the site's host leads to a website
+        customer = await emulator.create_account([zone], limits=limits, subdomain="example-com")
         _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)
         headers = {"authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(base_url=emulator.api, headers=headers, trust_env=False, timeout=60) as client:
