@@ -174,7 +174,7 @@ async def test_a_fetch_to_the_own_zone_goes_to_the_origin(emulator: Emulator, ap
 async def test_a_worker_reaches_no_address_and_no_name_that_is_not_public(
     strict_emulator: Emulator, target: str, answer: str
 ) -> None:
-    customer = await strict_emulator.create_account([proxied_zone("shop.example")])
+    customer = await strict_emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
     _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_RIGHTS)
     async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, timeout=30) as client:
         await Api(client, customer, value).probe()

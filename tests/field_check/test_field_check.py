@@ -136,7 +136,6 @@ async def test_a_zone_that_is_not_there_is_told(site):
 @pytest.mark.parametrize(
     ("fault", "number", "answer"),
     [
-        ({"path": ROUTES, "method": "GET", "status": 404, "code": 7003}, "0.7", "refused 404/7003"),
         (
             {"path": "*/d1/database", "method": "GET", "after": 1, "times": 3, "status": 403, "code": 10000},
             "0.5 right",
@@ -152,6 +151,18 @@ async def test_another_answer_that_the_service_is_built_for_fits(site, fault, nu
     assert (fits, told_of.split(" (")[0]) == ("fits", answer)
     assert status == 0
     assert await site.is_empty()
+
+
+@pytest.mark.parametrize(("zone_gone", "answer"), [("invalid", "refused 400/1003"), ("unroutable", "refused 404/7003")])
+async def test_a_zone_of_others_may_be_refused_in_any_known_way(site, zone_gone, answer):
+    await site.emulator.set_rudeness(zone_gone=zone_gone)
+    try:
+        status, lines = await site.run(zone=False)
+    finally:
+        await site.emulator.set_rudeness(zone_gone="refused")
+    fits, told_of = rows(lines)["0.7"]
+    assert (fits, told_of.split(" (")[0]) == ("fits", answer)
+    assert status == 0
 
 
 async def test_routes_that_do_not_tell_what_they_do_past_the_limit_fit(site):
