@@ -12,13 +12,13 @@ import trio
 from svc.actors import worker_watch
 from svc.actors.script import standing
 from svc.edge import d1, tokens, workers
-from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ServiceError
+from svc.errors import CannotUnseal, Conflict, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.model import SERVING
 from svc.store import accounts
 from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
 
     from svc.actors.context import Context
     from svc.actors.duty import Timers
@@ -48,6 +48,16 @@ async def note_refusal(context: Context, account: Account, error: ServiceError) 
     state = _STATE_AFTER.get(error.code)
     if state is not None:
         await context.store.run(accounts.move(account.id, SERVING, state, error.note()))
+
+
+def check_state(account: Account, allowed: Collection[str], purpose: str) -> None:
+    """Whether the account is in a state that allows it; `purpose`: "a site needs it to be ready".
+
+    Raises Conflict account_not_ready, whose `details.reason` is the code of the account's own trouble.
+    """
+    if account.state not in allowed:
+        details = {} if account.error is None else {"reason": account.error.code}
+        raise Conflict("account_not_ready", f"The account is {account.state}; {purpose}.", details)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from svc.actors import health
 from svc.actors.zones import proxied_host
 from svc.errors import Conflict
 from svc.store import accounts, link_hosts, sites
@@ -23,8 +24,7 @@ async def put(context: Context, account_id: str, wish: LinkHostWish, commit: Com
     (no zone, or no proxied DNS record); Invalid (the account's links do not allow this host); EdgeError.
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
-    if account.state != "ready":
-        raise Conflict("account_not_ready", f"The account is {account.state}; a link host needs it to be ready.")
+    health.check_state(account, ("ready",), "a link host needs it to be ready")
     zone, records = await proxied_host(context, account, wish.host)
     if account.link_host is None or account.link_host.host != wish.host:
         counted = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, TypeVar
 
+from svc.actors import health
 from svc.actors.zones import proxied_host
-from svc.errors import Conflict
 from svc.ids import new_id, new_site_path, random_base32
 from svc.model import SERVING, Site
 from svc.store import sites
@@ -42,8 +42,7 @@ async def add(
 
 def check_serving(account: Account) -> None:
     """Whether the account can have a new site. Raises Conflict account_not_ready."""
-    if account.state not in SERVING:
-        raise Conflict("account_not_ready", f"The account is {account.state}; a site needs it to be ready.")
+    health.check_state(account, SERVING, "a site needs it to be ready")
 
 
 def new_site(

@@ -39,6 +39,10 @@ async def test_a_token_that_is_gone_is_shown_by_the_account_and_said_to_the_requ
     assert answer.body["error"]["details"]["remedy"]
     shown = await service.shown()
     assert (shown["state"], shown["error"]["code"]) == ("permission_error", "token_refused")
+    if number:  # what changes something is refused at once from then on, for the same reason
+        again = await service.call(*requests(account_id, zone)[number])
+        assert (again.status, again.code) == (409, "account_not_ready")
+        assert again.body["error"]["details"]["reason"] == "token_refused"
 
 
 @pytest.mark.rule("A20", "G8")
