@@ -381,6 +381,7 @@ async def test_refused_parts_leave_the_queue_and_are_counted(worker: InstalledWo
 
 
 @pytest.mark.rule("W3")
+@pytest.mark.timeout(300)
 async def test_a_backlog_of_thirty_days_is_worked_off_inside_every_limit(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await worker.cron(now)

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 async def check_when_due(context: Context, account: Account, timers: Timers) -> float:
     """Look at the records every `health_every_s`: a host whose record has turned grey says so until it is mended."""
-    if account.state not in SERVING:
+    if account.state not in SERVING or account.sealed_token is None:
         return math.inf
     if trio.current_time() < timers.records_at:
         return timers.records_at
