@@ -111,7 +111,8 @@ async def test_a_copy_is_shown_to_nobody_when_the_routes_are_gone(worker: Instal
     await worker.api("DELETE", "/workers/scripts/svc-edge?force=true")
     kept = [(LINK_HOST, "/~config"), (LINK_HOST, "/~link/abc"), (SITE_HOST, "/~config")]
     for host, path in [*kept, (SITE_HOST, f"{SITE_PATH}/~config"), (SITE_HOST, "/ab3/~config")]:
-        assert f"origin of {host}" in (await worker.emulator.visit(host, path)).body
+        origin = "Error 522" if host == LINK_HOST else f"origin of {host}"  # behind a dummy record there is none
+        assert origin in (await worker.emulator.visit(host, path)).body
 
 
 async def test_a_new_isolate_that_knows_nothing_asks_a_links_visitor_to_come_again(worker: InstalledWorker) -> None:
