@@ -18,6 +18,7 @@ import queue
 import re
 import sqlite3
 import threading
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -45,6 +46,7 @@ _GROUP = 200
 _READERS = 4
 # Another process (a command, a backup) may hold the file's write lock this long.
 _BUSY_MS = 5_000
+_WAL_PAUSE_S = 0.01
 # By SQLite's primary result codes: failures of the store, and not of the transaction that met them.
 _BROKEN = "The service's store does not work."
 _HELD = "Another program holds the service's store."
@@ -331,13 +333,30 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     with contextlib.ExitStack() as on_failure:  # it may be no database, or not ours to write
         on_failure.callback(connection.close)
         connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
-        connection.execute("pragma journal_mode = wal")
+        _set_wal(connection)
         connection.execute("pragma synchronous = full")
         connection.execute("pragma foreign_keys = on")
         if read_only:
             connection.execute("pragma query_only = on")
         on_failure.pop_all()
     return connection
+
+
+def _set_wal(connection: sqlite3.Connection) -> None:
+    """Set the file's journal mode, which it keeps.
+
+    Of two connections that are the first to do it, at once, SQLite refuses one without waiting for the other (the busy
+    timeout is not for a lock that is to become exclusive), so it is tried again. Raises sqlite3.OperationalError.
+    """
+    ends_at = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("pragma journal_mode = wal")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends_at:
+                raise
+            time.sleep(_WAL_PAUSE_S)
 
 
 @asynccontextmanager
