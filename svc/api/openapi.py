@@ -232,13 +232,15 @@ def _header(name: str) -> Json:
     return {"$ref": f"#/components/headers/{name}"}
 
 
+# No control character, no space but the plain one, and that neither first nor last.
+_PRINTABLE = r"^[^\x00-\x20\x7f-\xa0\xad]([^\x00-\x1f\x7f-\xa0\xad]*[^\x00-\x20\x7f-\xa0\xad])?$"
 _IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
     "description": "Required with an API key. The same request with the same key within 24 hours gets the first answer"
     " again and does nothing twice; with another body it is `idempotency_conflict`. Printable characters, in UTF-8.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _PRINTABLE},
     "example": "0d5f8a1e-8c0b-4f57-9a52-0f6d1a7c1a55",
 }
 _HEADERS: Json = {
