@@ -102,6 +102,7 @@ async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
             f"{service.url}/openapi.json",
             "--checks=all",
             "--continue-on-failure",
+            "--suppress-health-check=filter_too_much,too_slow",  # of the generator, not of the service
             "--no-color",
             f"--seed={seed}",
             *options,
