@@ -95,11 +95,11 @@ const areIds = (value) => Array.isArray(value) && value.every((id) => Number.isS
  */
 export function readAnswer(text) {
   try {
-    const said = JSON.parse(text);
-    if (said.ok !== true || !areIds(said.accepted) || !Array.isArray(said.refused)) return null;
-    if (!areIds(said.refused.map((/** @type {{id: unknown}} */ { id }) => id))) return null;
-    const unknown = Array.isArray(said.unknown_targets) ? said.unknown_targets.map(String) : [];
-    return { ok: true, accepted: said.accepted, refused: said.refused, unknown_targets: unknown };
+    const answer = JSON.parse(text);
+    if (answer.ok !== true || !areIds(answer.accepted) || !Array.isArray(answer.refused)) return null;
+    if (!areIds(answer.refused.map((/** @type {{id: unknown}} */ { id }) => id))) return null;
+    const unknown = Array.isArray(answer.unknown_targets) ? answer.unknown_targets.map(String) : [];
+    return { ok: true, accepted: answer.accepted, refused: answer.refused, unknown_targets: unknown };
   } catch {
     return null;
   }

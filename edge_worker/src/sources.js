@@ -61,8 +61,8 @@ export function campaign(value) {
  */
 export function sourceKey(referrer, named, ownHost) {
   if (referrer.startsWith("/")) return INTERNAL;
-  const said = named === "" ? "" : campaign(named);
-  if (said !== "") return said;
+  const source = named === "" ? "" : campaign(named);
+  if (source !== "") return source;
   if (referrer === "") return "";
   const host = referrerHost(referrer);
   return host !== "" && host === ownHost.replace(/^www\./, "") ? INTERNAL : host;

@@ -27,6 +27,8 @@ let tickedAt = 0;
 
 const NO_STORE = { "cache-control": "no-store" };
 
+const notFound = () => new Response(null, { status: 404, headers: NO_STORE });
+
 /** @param {Request} request @returns {string} ISO code, "T1" for Tor, "XX" when the platform does not know */
 function countryOf(request) {
   const country = /** @type {{country?: unknown} | undefined} */ (request.cf)?.country;
@@ -85,13 +87,13 @@ function drop(env, ctx, reason) {
 function answerLink(request, env, ctx, url) {
   const { method } = request;
   const code = url.pathname.slice(1);
-  if (!CODE.test(code)) return new Response(null, { status: 404, headers: NO_STORE });
+  if (!CODE.test(code)) return notFound();
   if (method !== "GET" && method !== "HEAD") {
     return new Response(null, { status: 405, headers: { allow: "GET, HEAD", ...NO_STORE } });
   }
   const link = config.link(code);
   if (link !== undefined) return redirect(request, env, ctx, url, code, link);
-  return config.missing.has(code) ? new Response(null, { status: 404, headers: NO_STORE }) : comeAgain();
+  return config.missing.has(code) ? notFound() : comeAgain();
 }
 
 /** What is there cannot be known now: the database does not answer. */
@@ -110,7 +112,7 @@ function redirect(request, env, ctx, url, code, link) {
     hasMarker(url.search) ? QR : sourceKey(headers.get("referer") ?? "", namedSource(url.search), url.hostname);
   count(env, ctx, request, { target: link.target, page: "", driven: false, ua, country, source });
   copyWhenDue(config, ctx, url.hostname, code, Date.now());
-  return new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
+  return new Response(null, { status: 302, headers: { location, ...NO_STORE } });
 }
 
 /**
@@ -119,7 +121,7 @@ function redirect(request, env, ctx, url, code, link) {
  */
 async function answerBeacon(request, env, ctx, url, site) {
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow: "POST, OPTIONS" } });
-  if (request.method !== "POST") return new Response(null, { status: 404, headers: NO_STORE });
+  if (request.method !== "POST") return notFound();
   const { headers } = request;
   const body = isForeign(request, url) ? null : readBody(request);
   const beacon = body === null ? null : parseBeacon(await body);
@@ -146,7 +148,7 @@ function isForeign({ headers }, url) {
 
 /** @param {Request} request @param {string} path */
 function answerScript(request, path) {
-  if (request.method !== "GET" && request.method !== "HEAD") return new Response(null, { status: 404 });
+  if (request.method !== "GET" && request.method !== "HEAD") return notFound();
   const headers = { "content-type": "text/javascript; charset=utf-8", "cache-control": "public, max-age=86400" };
   return new Response(request.method === "HEAD" ? null : snippetCode(path), { headers });
 }
@@ -185,7 +187,7 @@ function answer(request, env, ctx, url, now) {
   if (found !== null) {
     if (found.rest === "") return answerBeacon(request, env, ctx, url, found.site);
     if (found.rest === `/${found.site.script}.js`) return answerScript(request, found.path);
-    return new Response(null, { status: 404, headers: NO_STORE });
+    return notFound();
   }
   if (url.hostname === config.host) return answerLink(request, env, ctx, url);
   // Nothing is known of this host: a link's visitor is asked to retry; anything else goes to the site.

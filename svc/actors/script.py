@@ -14,11 +14,36 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.workers import Script
     from svc.model import Account
+    from svc.worker.bundle import WorkerBundle
 
 # The binding that tells a script which operation uploaded it; its pushes carry it back.
-INSTALL_BINDING = "INSTALL"
+_INSTALL_BINDING = "INSTALL"
 
 Standing = Literal["as_uploaded", "newer", "changed"]
+
+
+def upload_of(
+    bundle: WorkerBundle, database_id: str, *, push_url: str, push_minute: int, worker_key: str, install: str, tag: str
+) -> workers.Upload:
+    """The worker as it is uploaded, with all that it finds in its `env`.
+
+    `install`: what its pushes carry back, to tell which upload runs. `tag`: by which its owner knows it.
+    """
+    return workers.Upload(
+        module=bundle.module,
+        main_module=bundle.main_module,
+        compatibility_date=bundle.compatibility_date,
+        compatibility_flags=bundle.compatibility_flags,
+        bindings=(
+            workers.database_binding("DB", database_id),
+            workers.text_binding("PUSH_URL", push_url),
+            workers.secret_binding("WORKER_KEY", worker_key),
+            workers.text_binding("BUNDLE", bundle.sha256),
+            workers.text_binding(_INSTALL_BINDING, install),
+            workers.text_binding("PUSH_MINUTE", str(push_minute)),
+        ),
+        tags=(tag,),
+    )
 
 
 def ownership_tag(account_id: str) -> str:
@@ -35,7 +60,7 @@ async def standing(context: Context, access: Access, account: Account, script: S
     """
     if account.script_etag is None or script.etag in (None, account.script_etag):
         return "as_uploaded"
-    install = (await workers.text_bindings(access, SCRIPT_NAME)).get(INSTALL_BINDING, "")
+    install = (await workers.text_bindings(access, SCRIPT_NAME)).get(_INSTALL_BINDING, "")
     if install in await context.store.read(operations.with_open_upload(account.id)):
         return "as_uploaded"
     return "newer" if await is_unknown(context, install) else "changed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Literal
 
 from pydantic import BaseModel
@@ -59,7 +60,7 @@ class Endpoint(Generic[B, Q]):
     cookies: bool = False
     example: Mapping[str, object] = field(default_factory=dict)  # of a body
 
-    @property
+    @cached_property
     def id_name(self) -> str | None:
         """The name of the path's parameter: one of ID_PREFIXES."""
         found = _PARAMETER.search(self.path)

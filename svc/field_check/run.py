@@ -12,6 +12,7 @@ import trio
 from pydantic import JsonValue, SecretStr
 
 from svc.actors.routes import site_pattern
+from svc.actors.script import upload_of
 from svc.clock import DAY_MS, day_of, system_clock
 from svc.edge import d1, routes, tokens, visits, workers, zones
 from svc.edge.access import Bearer, Exchange
@@ -40,6 +41,7 @@ T = TypeVar("T")
 
 # Nothing answers there: the scratch worker is to push to nobody.
 _PUSH_URL = "https://field-check.invalid/edge/push"
+_PUSH_MINUTE = 17
 # Mostly made a moment ago, too; but a wrong one is to be told soon.
 _BOOTSTRAP_SETTLING_S = 10.0
 _VIEW_STORED_S = 60.0
@@ -304,18 +306,14 @@ class _Run:
             self.found.note("0.4", "told, and stays" if before == after else "told, and changes")
 
     def _content(self) -> workers.Upload:
-        texts = {"PUSH_URL": _PUSH_URL, "BUNDLE": self.bundle.sha256, "INSTALL": self.trace.name, "PUSH_MINUTE": "17"}
-        return workers.Upload(
-            module=self.bundle.module,
-            main_module=self.bundle.main_module,
-            compatibility_date=self.bundle.compatibility_date,
-            compatibility_flags=self.bundle.compatibility_flags,
-            bindings=(
-                workers.database_binding("DB", self.database_id),
-                workers.secret_binding("WORKER_KEY", new_secret("svcw_")),
-                *(workers.text_binding(key, text) for key, text in texts.items()),
-            ),
-            tags=(self.trace.name,),
+        return upload_of(
+            self.bundle,
+            self.database_id,
+            push_url=_PUSH_URL,
+            push_minute=_PUSH_MINUTE,
+            worker_key=new_secret("svcw_"),
+            install=self.trace.name,
+            tag=self.trace.name,
         )
 
     async def _ask_batch(self) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.api import accounts as api
 from svc.errors import Forbidden, NotFound
-from svc.http.visible import visible_account
+from svc.http.visible import seen, visible_account
 from svc.store import accounts, operations
 
 if TYPE_CHECKING:
@@ -49,9 +49,8 @@ class Accounts:
 
     async def show(self, read: Read[NoQuery]) -> api.OneFullAccount:
         """One account with its latest operation and its link host."""
-        account, latest = await self._store.read(_account_and_operation(read.caller.user.id, read.id))
-        if account is None or not read.caller.sees(account.edge_account_id):
-            raise NotFound
+        found, latest = await self._store.read(_account_and_operation(read.caller.user.id, read.id))
+        account = seen(read.caller, found)
         return api.OneFullAccount(account=api.FullAccount.of_all(account, self._bundle.sha256, latest))
 
     async def zones(self, read: Read[NoQuery]) -> api.Zones:

@@ -15,35 +15,37 @@ if TYPE_CHECKING:
 
 async def visible_account(store: Store, caller: Caller, account_id: str) -> Account:
     """The caller's account. Raises NotFound: no such account, another user's, or not one of the key's."""
-    account = await store.peek(accounts.get_account(caller.user.id, account_id))
-    if account is None or not caller.sees(account.edge_account_id):
-        raise NotFound
-    return account
+    return seen(caller, await store.peek(accounts.get_account(caller.user.id, account_id)))
 
 
 async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account]:
     """The caller's site and its account. Raises NotFound."""
     site, account = await store.peek(_site_and_account(caller.user.id, site_id))
-    if site is None or account is None or not caller.sees(account.edge_account_id):
-        raise NotFound
-    return site, account
+    return site, seen(caller, account)
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
     """The caller's link and its account. Raises NotFound."""
     link, account = await store.peek(_link_and_account(caller.user.id, link_id))
-    if link is None or account is None or not caller.sees(account.edge_account_id):
+    return link, seen(caller, account)
+
+
+def seen(caller: Caller, account: Account | None) -> Account:
+    """A user's account, if this caller sees it. Raises NotFound, also when there is none."""
+    if account is None or not caller.sees(account.edge_account_id):
         raise NotFound
-    return link, account
+    return account
 
 
-def _site_and_account(user_id: int, site_id: str) -> Tx[tuple[Site | None, Account | None]]:
+def _site_and_account(user_id: int, site_id: str) -> Tx[tuple[Site, Account | None]]:
     site = yield from sites.get_site(user_id, site_id)
-    account = (yield from accounts.account_by_id(site.account_id)) if site is not None else None
-    return site, account
+    if site is None:
+        raise NotFound
+    return site, (yield from accounts.account_by_id(site.account_id))
 
 
-def _link_and_account(user_id: int, link_id: str) -> Tx[tuple[Link | None, Account | None]]:
+def _link_and_account(user_id: int, link_id: str) -> Tx[tuple[Link, Account | None]]:
     link = yield from links.get_link(user_id, link_id)
-    account = (yield from accounts.account_by_id(link.account_id)) if link is not None else None
-    return link, account
+    if link is None:
+        raise NotFound
+    return link, (yield from accounts.account_by_id(link.account_id))

@@ -19,6 +19,7 @@ from tests.http.test_refusals import is_error
 BASE_URL = "https://svc.example"
 
 
+@pytest.mark.rule("D1")
 def test_the_document_is_valid_openapi_3_1_0_with_the_version_of_the_description():
     made = document(BASE_URL)
     OpenAPIV31SpecValidator(made).validate()
@@ -26,6 +27,7 @@ def test_the_document_is_valid_openapi_3_1_0_with_the_version_of_the_description
     assert made["servers"] == [{"url": BASE_URL}]
 
 
+@pytest.mark.rule("D1")
 async def test_the_document_lists_every_route_that_exists_and_no_other(world):
     routes = {
         (method, re.sub(r"<(\w+)>", r"{\1}", rule.rule))
@@ -79,6 +81,7 @@ def test_examples_of_bodies_are_right():
             endpoint.body.model_validate_json(json.dumps(endpoint.example).encode().replace(b"\\u2026", b"token"))
 
 
+@pytest.mark.rule("D1")
 async def test_json_and_yaml_are_the_same_document(world):
     in_json = await world.call("GET", "/openapi.json")
     in_yaml = await world.call("GET", "/openapi.yaml")
@@ -92,6 +95,7 @@ async def test_json_and_yaml_are_the_same_document(world):
     assert b"&id" not in in_yaml.raw
 
 
+@pytest.mark.rule("D2")
 @pytest.mark.parametrize(
     ("accept", "kind"),
     [

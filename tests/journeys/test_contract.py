@@ -7,7 +7,7 @@ import pytest
 from tests.http.fuzz_contract import fuzz
 
 
-@pytest.mark.rule("G8")
+@pytest.mark.rule("D1", "G8")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("paths", ["--include-path-regex=^/auth/", "--exclude-path-regex=^/auth/"])
 async def test_schemathesis_finds_nothing_in_any_operation(tmp_path, paths):

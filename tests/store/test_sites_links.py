@@ -67,7 +67,6 @@ async def test_codes_are_told_apart_by_their_capitals_and_by_their_account(store
     assert refused.value.code == "link_exists"
 
 
-@pytest.mark.rule("X2")
 async def test_links_that_come_together_have_one_version_and_an_outcome_each(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
@@ -83,7 +82,6 @@ async def test_links_that_come_together_have_one_version_and_an_outcome_each(sto
     assert {link.id: link for link in kept} == {batch[n].id: results[n] for n in (0, 2, 5)}
 
 
-@pytest.mark.rule("X2")
 async def test_thousands_of_links_that_come_together_are_all_or_none_of_them_within_the_limit(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors.operations.bootstrap import probe
 from svc.actors.operations.run import Work
-from svc.actors.script import INSTALL_BINDING, ownership_tag, standing
+from svc.actors.script import ownership_tag, standing, upload_of
 from svc.edge import d1, workers
 from svc.edge.access import LATE_MS
 from svc.errors import CATALOGUE, EdgeRefused, EdgeUnavailable, EdgeUnknown
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.d1 import Database
     from svc.edge.workers import Script
-    from svc.model import Account, Operation
+    from svc.model import Account
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,15 @@ async def _upload_script(job: Job) -> None:
         return
     worker_key = new_secret("svcw_")
     await context.store.run(installs.begin_upload(operation, digest(worker_key)))
-    content = _content(context, account, operation, account.database_id, worker_key)
+    content = upload_of(
+        context.bundle,
+        account.database_id,
+        push_url=context.push_url,
+        push_minute=push_minute(account.edge_account_id),
+        worker_key=worker_key,
+        install=operation.id,
+        tag=ownership_tag(account.id),
+    )
     await workers.upload(access, SCRIPT_NAME, content)
     uploaded = await workers.get_script(access, SCRIPT_NAME)
     if uploaded is None:
@@ -157,26 +165,6 @@ async def _check_script(context: Context, access: Access, account: Account) -> S
     if await standing(context, access, account, script) == "changed":
         raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was changed outside the service.")
     return script
-
-
-def _content(
-    context: Context, account: Account, operation: Operation, database_id: str, worker_key: str
-) -> workers.Upload:
-    return workers.Upload(
-        module=context.bundle.module,
-        main_module=context.bundle.main_module,
-        compatibility_date=context.bundle.compatibility_date,
-        compatibility_flags=context.bundle.compatibility_flags,
-        bindings=(
-            workers.database_binding("DB", database_id),
-            workers.text_binding("PUSH_URL", context.push_url),
-            workers.secret_binding("WORKER_KEY", worker_key),
-            workers.text_binding("BUNDLE", context.bundle.sha256),
-            workers.text_binding(INSTALL_BINDING, operation.id),
-            workers.text_binding("PUSH_MINUTE", str(push_minute(account.edge_account_id))),
-        ),
-        tags=(ownership_tag(account.id),),
-    )
 
 
 def push_minute(edge_account_id: str) -> int:

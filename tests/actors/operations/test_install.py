@@ -163,6 +163,7 @@ async def test_where_the_workers_name_is_taken_nothing_is_left_behind(service):
 
 
 @pytest.mark.rule("A1")
+@pytest.mark.rule("X9")
 @pytest.mark.parametrize(("location", "hint", "jurisdiction"), [("oc", "oc", None), ("eu", None, "eu")])
 async def test_the_database_is_made_where_the_user_wants_it(service, location, hint, jurisdiction):
     assert (await service.connect(location="the moon")).status == 400
