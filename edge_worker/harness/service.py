@@ -98,15 +98,29 @@ class Service:
         await self.process.wait()
 
 
-async def eventually(look: Callable[[], Awaitable[T | None]]) -> T:
+async def eventually(look: Callable[[], Awaitable[T | None]], every_s: float = _POLL_S) -> T:
     """Return what `look` returns once it is not None. Raises AssertionError after a minute."""
     with trio.move_on_after(_SETTLES_S):
         while True:
             found = await look()
             if found is not None:
                 return found
-            await trio.sleep(_POLL_S)
+            await trio.sleep(every_s)
     raise AssertionError("what was waited for did not come")
+
+
+def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a service on a free port, with its files in `folder`, and these SVC_… settings."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    return environ | {
+        "SVC_HTTP_BIND": "127.0.0.1:0",
+        "SVC_STORE_URL": f"sqlite:///{folder / 'svc.db'}",
+        "SVC_VAULT_KEY_FILE": str(folder / "vault.key"),
+        "SVC_MAIL_FOLDER": str(folder / "mail"),
+        # The emulated platform's workers push to this process.
+        "SVC_WORKER_ALLOW_LOCAL_PUSH": "true",
+        **settings,
+    }
 
 
 @asynccontextmanager
@@ -116,16 +130,7 @@ async def open_service(folder: Path, settings: Mapping[str, str]) -> AsyncIterat
     Raises AssertionError when it does not come up, or does not end with status 0.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
-    environ |= {
-        "SVC_HTTP_BIND": "127.0.0.1:0",
-        "SVC_STORE_URL": f"sqlite:///{folder / 'svc.db'}",
-        "SVC_VAULT_KEY_FILE": str(folder / "vault.key"),
-        "SVC_MAIL_FOLDER": str(folder / "mail"),
-        # The emulated platform's workers push to this process.
-        "SVC_WORKER_ALLOW_LOCAL_PUSH": "true",
-        **settings,
-    }
+    environ = environment(folder, settings)
     with (folder / "log").open("ab") as log:
         process = await trio.lowlevel.open_process(
             [sys.executable, "-m", "svc", "serve"], env=environ, stdout=subprocess.PIPE, stderr=log

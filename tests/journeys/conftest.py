@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,8 @@ from edge_worker.emulator.client import Customer, Emulator, proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Service, open_service
 from svc.config import StoreConfig
+from tests.journeys.lifecycle import World
+from tests.journeys.mortal import Lives, open_lives
 
 ZONE = "shop.example"
 
@@ -64,3 +66,31 @@ async def crons(
     for minute in range(minutes):
         run = await emulator.cron(customer.account_id, "svc-edge", at=at + minute * 60_000)
         assert fail or run["outcome"] == "ok", run
+
+
+@pytest.fixture(scope="session")
+def lives() -> Iterator[Lives]:
+    """Starts services quickly, that may kill themselves."""
+    with open_lives() as running:
+        yield running
+
+
+@pytest.fixture
+async def world(lives: Lives, emulator: Emulator, tmp_path: Path) -> World:
+    """A service on SQLite with one user, which is started again and again, at a polite platform."""
+    await emulator.set_rudeness(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
+    folder = tmp_path / "svc"
+    settings = {
+        "SVC_EDGE_API_BASE_URL": emulator.api,
+        "SVC_STORE_URL": f"sqlite:///{folder / 'svc.db'}",
+        "SVC_LIMITS_ACCOUNTS": "1000",
+        "SVC_EDGE_SETTLING_S": "1",
+        "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5",
+        "SVC_TIMING_SYNC_RETRY_S": "0.2",
+        "SVC_TIMING_ROUTE_RETRY_S": "0.2",
+    }
+    world = World(lives, emulator, folder, settings)
+    async with lives.serve(folder, settings) as life:
+        await life.sign_up("a@example.com", "a long password")
+        world.headers = life.headers
+    return world

@@ -13,7 +13,7 @@ import trio
 from edge_worker.harness.service import Service, eventually, open_service
 from tests.databases import postgres_config, sqlite_config
 from tests.journeys.conftest import connect, settings_of
-from tests.journeys.test_kill import met
+from tests.journeys.test_cut_short import met
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

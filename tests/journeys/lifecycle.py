@@ -1,0 +1,196 @@
+"""Each operation that changes something at the platform, with what must be true when it has ended: for the walks that
+kill the service, or let the platform fail, at every moment of it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from edge_worker.emulator.client import proxied_zone
+from edge_worker.harness.service import eventually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edge_worker.emulator.client import Customer, Emulator
+    from edge_worker.harness.service import Service
+    from tests.journeys.mortal import Lives
+
+_LOOK_EVERY_S = 0.05
+_SETTLED = ("ready", "no_connection", "connected", "bootstrap_lost", "revoked", "permission_error", "resource_drift")
+
+
+@dataclass
+class World:
+    """One user's service on one folder, started again and again, and the account at the platform that it works on."""
+
+    lives: Lives
+    emulator: Emulator
+    folder: Path
+    settings: dict[str, str]
+    customer: Customer | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    account_id: str = ""
+    turn: int = 0
+
+    @property
+    def edge_account_id(self) -> str:
+        """The account at the platform."""
+        assert self.customer is not None
+        return self.customer.account_id
+
+    @property
+    def zone(self) -> str:
+        """The name of its one zone."""
+        assert self.customer is not None
+        [name] = self.customer.zones
+        return name
+
+    async def new_customer(self) -> None:
+        """Go on with another account at the platform."""
+        self.customer = await self.emulator.create_account([proxied_zone(f"{secrets.token_hex(6)}.example")])
+        self.account_id = ""
+
+    async def new_token(self) -> str:
+        """A bootstrap token of the account."""
+        rights = ["Account Settings Read", "Account API Tokens Write"]
+        _, token = await self.emulator.create_token(self.edge_account_id, rights=rights)
+        return token
+
+    async def account(self, service: Service) -> dict[str, Any] | None:
+        """The account as its user sees it; None: there is none."""
+        for account in (await service.call("GET", "/v1/accounts"))["accounts"]:
+            if account["edge_account_id"] == self.edge_account_id:
+                self.account_id = account["id"]
+                found: dict[str, Any] = (await service.call("GET", f"/v1/accounts/{account['id']}"))["account"]
+                return found
+        return None
+
+    async def settled(self, service: Service) -> dict[str, Any] | None:
+        """The account, once nothing of it is under way; None: there is none."""
+
+        async def look() -> tuple[dict[str, Any] | None] | None:
+            account = await self.account(service)
+            if account is None:
+                return (None,)
+            operation = account["operation"]
+            waits = operation is not None and operation["state"] == "running" and operation["step"] != "selfcheck"
+            return None if waits or account["state"] not in _SETTLED else (account,)
+
+        [account] = await eventually(look, every_s=_LOOK_EVERY_S)
+        return account
+
+    async def held(self) -> dict[str, Any]:
+        """What the platform holds of the account."""
+        held: dict[str, Any] = (await self.emulator.state())["accounts"][self.edge_account_id]
+        return held
+
+    async def patterns(self) -> list[str]:
+        """The patterns of the routes of the account."""
+        zones = (await self.held())["zones"].values()
+        return sorted(route["pattern"] for zone in zones for route in zone["routes"])
+
+    async def check_whole(self, account: dict[str, Any] | None) -> None:
+        """Nothing is doubled, and each live token is the account's own or one that its user is told of."""
+        held = await self.held()
+        assert list(held["scripts"]) in ([], ["svc-edge"])
+        assert [database["name"] for database in held["databases"].values()] in ([], ["svc-edge"])
+        patterns = await self.patterns()
+        assert len(set(patterns)) == len(patterns)
+        known = set()
+        if account is not None:
+            known |= {account["token"]["name"]} if account["token"] else set()
+            for error in (account["error"], (account["operation"] or {}).get("error")):
+                details = (error or {}).get("details") or {}
+                known |= {*details.get("revoke_tokens", ()), details.get("revoke_token")}
+        working = {token["name"] for token in held["tokens"].values() if token["name"].startswith("svc-")}
+        assert working <= known, account
+        assert account is None or account["token"] is None or account["token"]["name"] in working
+
+    def check_secrets(self) -> None:
+        """No token and no worker key is on the disk in the clear."""
+        for path in self.folder.rglob("*"):
+            if path.is_file() and path.suffix != ".eml":
+                content = path.read_bytes()
+                assert b"svcw_" not in content, path
+                assert b"cfat_" not in content, path
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`prepare` brings the world to where it can be asked for, and may be repeated; `request` is what is asked, its
+    method, path and body; `done` looks whether all is as it should be then (None: not yet)."""
+
+    name: str
+    prepare: Callable[[World, Service], Awaitable[None]]
+    request: Callable[[World], Awaitable[tuple[str, str, object]]]
+    done: Callable[[World, Service], Awaitable[bool | None]]
+
+
+async def _another_customer(world: World, service: Service) -> None:
+    del service
+    await world.new_customer()
+
+
+async def connected(world: World, service: Service) -> None:
+    """The account is connected and its worker installed."""
+    if world.customer is None:
+        await world.new_customer()
+    account = await world.settled(service)
+    if account is None or account["state"] == "bootstrap_lost":
+        method, path, body = await _connect(world)
+        await service.call(method, path, body, expect=202)
+        account = await world.settled(service)
+    assert account is not None
+    if account["state"] == "connected":
+        await service.call("POST", f"/v1/accounts/{world.account_id}/install", expect=202)
+        account = await world.settled(service)
+        assert account is not None
+    assert account["state"] == "ready", account
+
+
+async def _connect(world: World) -> tuple[str, str, object]:
+    token = await world.new_token()
+    return "POST", "/v1/accounts", {"edge_account_id": world.edge_account_id, "bootstrap_token": token}
+
+
+async def _reinstall(world: World) -> tuple[str, str, object]:
+    return "POST", f"/v1/accounts/{world.account_id}/install", None
+
+
+async def _is_ready(world: World, service: Service) -> bool | None:
+    account = await world.settled(service)
+    # A kill may leave a warning of the bootstrap token, which is true.
+    return (
+        True if account is not None and account["state"] == "ready" and "code" not in (account["error"] or {}) else None
+    )
+
+
+async def _other_link_host(world: World, service: Service) -> None:
+    await connected(world, service)
+    world.turn += 1
+
+
+def _host(world: World) -> str:
+    return f"go{world.turn}.{world.zone}"
+
+
+async def _put_link_host(world: World) -> tuple[str, str, object]:
+    return "PUT", f"/v1/accounts/{world.account_id}/link-host", {"host": _host(world)}
+
+
+async def _link_host_is_alone(world: World, service: Service) -> bool | None:
+    account = await world.account(service)
+    assert account is not None
+    host = account["link_host"] or {}
+    settled = (host.get("host"), host.get("state"), host.get("config")) == (_host(world), "active", "synced")
+    return True if settled and await world.patterns() == [f"{_host(world)}/*"] else None
+
+
+OPERATIONS = (
+    Operation("connect", _another_customer, _connect, _is_ready),
+    Operation("reinstall", connected, _reinstall, _is_ready),
+    Operation("link host", _other_link_host, _put_link_host, _link_host_is_alone),
+)

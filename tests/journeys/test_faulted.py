@@ -1,0 +1,83 @@
+"""The platform fails once, in each of its ways, at every call of each operation.
+
+Whatever it does, all settles: nothing is doubled, no live token has a name that nobody is told, and what was asked for
+can be had, by itself or by asking again. `make test` takes some of the calls, others each time;
+SVC_TEST_EVERY_MOMENT=1 takes all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+from typing import Any
+
+import pytest
+import trio
+
+from edge_worker.harness.service import Service, eventually
+from tests.journeys.lifecycle import OPERATIONS, Operation, World
+
+pytestmark = pytest.mark.timeout(1_800)
+
+_PATIENCE_S = 5
+_STRIDE = 1 if "SVC_TEST_EVERY_MOMENT" in os.environ else 8
+# What the platform's clients meet: docs/cloudflare.md and the emulator's faults.
+FAULTS: dict[str, dict[str, Any]] = {
+    "drop_before": {"kind": "drop_before"},
+    "drop_after": {"kind": "drop_after"},
+    "slow": {"kind": "slow", "delay_s": 3},
+    "html": {"kind": "html", "status": 502},
+    "throttle": {"kind": "throttle"},
+    "401": {"kind": "refuse", "status": 401, "code": 10000},
+    "403": {"kind": "refuse", "status": 403, "code": 7403},
+    "500": {"kind": "refuse", "status": 500, "code": 10001},
+}
+
+
+@pytest.mark.rule("A7", "A12", "A20")
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+async def test_a_fault_at_any_call_leaves_nothing_that_cannot_be_mended(world: World, operation: Operation) -> None:
+    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
+    chance = random.Random(seed)  # to make the same again, not to keep a secret
+    met = 0
+    async with world.lives.serve(world.folder, {**world.settings, "SVC_EDGE_TIMEOUT_S": "2"}) as life:
+        life.headers = world.headers
+        for name, fault in FAULTS.items():
+            call = chance.randint(0, _STRIDE - 1)
+            while True:
+                print(f"seed {seed}, {operation.name}, {name} at call {call}")
+                await operation.prepare(world, life)
+                await world.emulator.fault(**fault, after=call)
+                await _ask(world, life, operation)
+                await world.check_whole(await world.settled(life))
+                waiting = await world.emulator.faults()
+                await world.emulator.clear_faults()
+                while not await _is_done(world, life, operation):
+                    await _ask(world, life, operation)
+                await world.check_whole(await world.settled(life))
+                if waiting:
+                    break  # it makes fewer calls
+                met += 1
+                call += chance.randint(1, 2 * _STRIDE - 1)
+    world.check_secrets()
+    assert met > 1
+
+
+async def _ask(world: World, service: Service, operation: Operation) -> None:
+    method, path, body = await operation.request(world)
+    answer = await service.client.request(method, f"{service.url}{path}", json=body, headers=service.headers)
+    if answer.is_error:
+        error = answer.json()["error"]
+        assert error["code"] != "internal", error
+
+
+async def _is_done(world: World, service: Service, operation: Operation) -> bool:
+    """Whether all is as asked for, within the time that the service needs for another try of its own."""
+
+    async def look() -> bool | None:
+        return await operation.done(world, service)
+
+    with trio.move_on_after(_PATIENCE_S):
+        return await eventually(look, every_s=0.05)
+    return False
