@@ -49,6 +49,7 @@ Code = Literal[
     "link_host_without_certificate",
     "route_conflict",
     "site_not_active",
+    "route_not_ours",
     "payload_too_large",
     "invalid_bootstrap",
     "bootstrap_permission_error",
@@ -170,6 +171,11 @@ CATALOGUE: dict[Code, Meaning] = {
         "Remove the other route in the edge platform's dashboard; the service then makes its own by itself.",
     ),
     "site_not_active": Meaning(409, "The site is deleted."),
+    "route_not_ours": Meaning(
+        409,
+        "A route of the site was changed outside the service, and is left in place.",
+        "Delete it in the edge platform's dashboard if nothing needs it.",
+    ),
     "payload_too_large": Meaning(413, "The body is larger than the service takes."),
     "invalid_bootstrap": Meaning(
         422,

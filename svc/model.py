@@ -25,7 +25,8 @@ AccountState = Literal[
 OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
 OperationState = Literal["running", "done", "failed"]
 AccountWarning = Literal["bootstrap_not_deleted", "orphan_not_deleted", "not_confirmed", "crons_stopped"]
-RouteState = Literal["route_pending", "active", "route_conflict", "deleted"]
+RouteState = Literal["route_pending", "active", "route_conflict"]
+SiteState = Literal[RouteState, "deleted"]
 LinkState = Literal["active", "deleted"]
 ConfigState = Literal["pending", "synced"]  # whether the account's worker knows it as it is
 # Where a database is kept: near a part of the world, or by law inside a jurisdiction.
@@ -129,6 +130,28 @@ class LinkHost:
 
 
 @dataclass(frozen=True)
+class UnwantedRoute:
+    """A route at the platform that is to be removed. `site_id`: whose it was; None: the link host's."""
+
+    account_id: str
+    zone_id: str
+    host: str
+    pattern: str
+    route_id: str | None  # None: it may never have been made, or its making was never heard of
+    site_id: str | None = None
+
+
+def site_pattern(host: str, path: str) -> str:
+    """The route of a site's counter: its path, with and without what follows it (query, script name)."""
+    return f"{host}{path}*"
+
+
+def link_pattern(host: str) -> str:
+    """The route of a link host: all of it."""
+    return f"{host}/*"
+
+
+@dataclass(frozen=True)
 class Account:
     """A connected edge account. `sealed_token` opens only with the vault; repr never shows it."""
 
@@ -183,7 +206,7 @@ class Site:
     user_id: int
     host: str
     zone_id: str
-    state: RouteState
+    state: SiteState
     path: str  # "/ab3/x9k": one or two segments
     script_name: str  # without .js
     excluded_paths: tuple[str, ...]

@@ -60,7 +60,7 @@ async def _check(context: Context, account: Account) -> bool:
         state, note = await _seen(access, site)
         states.append(state)
         if (state, note) != (site.state, site.error):
-            await context.store.run(sites.set_site_route(site.id, site.zone_id, state, site.route_id, note))
+            await context.store.run(sites.set_site_route(site.id, site.path, site.zone_id, state, site.route_id, note))
     return "route_pending" in states
 
 

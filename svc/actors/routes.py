@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import trio
 
@@ -13,8 +13,8 @@ from svc.actors import health
 from svc.actors.zones import gone, zone_now
 from svc.edge import routes
 from svc.errors import CannotUnseal, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
-from svc.model import SERVING
-from svc.store import link_hosts, sites
+from svc.model import SERVING, link_pattern, site_pattern
+from svc.store import link_hosts, sites, unwanted_routes
 from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -24,35 +24,25 @@ if TYPE_CHECKING:
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.routes import Route
-    from svc.model import Account, LinkHost, RouteState, Site
+    from svc.model import Account, LinkHost, RouteState, Site, UnwantedRoute
+    from svc.store.tx import Tx
 
 log = logging.getLogger(__name__)
 
 
-def site_pattern(host: str, path: str) -> str:
-    """The route of a site's counter: its path, with and without what follows it (query, script name)."""
-    return f"{host}{path}*"
-
-
-def link_pattern(host: str) -> str:
-    """The route of a link host: all of it."""
-    return f"{host}/*"
-
-
 async def make_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Make every route that is pending, remove those of replaced link hosts; again after route_retry_s."""
+    """Remove every route that is unwanted, make every one that is pending; again after route_retry_s."""
     if account.state not in SERVING:
         return math.inf
     if trio.current_time() < timers.routes_at:
         return timers.routes_at
-    replaced = await context.store.read(link_hosts.replaced_link_hosts(account.id))
+    unwanted, unrouted = await context.store.read(_to_do(account.id))
     host = account.link_host if account.link_host and account.link_host.state != "active" else None
-    unrouted = await context.store.read(sites.unrouted_sites(account.id))
     all_done = True
-    if replaced or host is not None or unrouted:
+    if unwanted or host is not None or unrouted:
         try:
             access = context.access(account)
-            await _remove_replaced(context, access, account, replaced)
+            await _remove_unwanted(context, access, unwanted)
             host_done = host is None or await _make_link_host(context, access, account, host)
             all_done = await _make_sites(context, access, unrouted) and host_done
         except EdgeUnavailable as error:
@@ -65,10 +55,20 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
     return timers.routes_at
 
 
-async def _remove_replaced(context: Context, access: Access, account: Account, hosts: Sequence[LinkHost]) -> None:
-    for host in hosts:
-        await _remove(access, host.host, host.zone_id, host.route_id)
-        await context.store.run(link_hosts.forget_link_host(account.id, host.host))
+def _to_do(account_id: str) -> Tx[tuple[list[UnwantedRoute], list[Site]]]:
+    """Of one moment: a route that became unwanted after it is looked for again once it cannot be made any more."""
+    unwanted = yield from unwanted_routes.of_account(account_id)
+    return unwanted, (yield from sites.unrouted_sites(account_id))
+
+
+async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[UnwantedRoute]) -> None:
+    for route in unwanted:
+        note = None
+        if await remove(access, route) == "not_ours":
+            text = f"The route {route.pattern} was changed outside the service, and is left in place."
+            note = ErrorNote("route_not_ours", text, {"pattern": route.pattern})
+            log.warning("a route is left", extra={"account": route.account_id, "pattern": route.pattern})
+        await context.store.run(unwanted_routes.forget(route, note))
 
 
 async def _make_link_host(context: Context, access: Access, account: Account, host: LinkHost) -> bool:
@@ -89,7 +89,9 @@ async def _make_sites(context: Context, access: Access, unrouted: Sequence[Site]
         # Past the day's requests visitors notice nothing.
         wanted = _Wanted(site.host, site_pattern(site.host, site.path), fail_open=True)
         made = await _make(access, wanted, site.zone_id)
-        await context.store.run(sites.set_site_route(site.id, made.zone_id, made.state, made.route_id, made.error))
+        await context.store.run(
+            sites.set_site_route(site.id, site.path, made.zone_id, made.state, made.route_id, made.error)
+        )
         all_active = all_active and made.state == "active"
     return all_active
 
@@ -157,17 +159,25 @@ async def _find(access: Access, zone_id: str, pattern: str) -> Route | None:
     return next((route for route in await routes.list_routes(access, zone_id) if route.pattern == pattern), None)
 
 
-async def _remove(access: Access, host: str, zone_id: str, route_id: str | None) -> None:
-    """Delete a link host's route if it is still as we made it; one that was changed outside is left in place.
+async def remove(access: Access, unwanted: UnwantedRoute) -> Literal["removed", "gone", "not_ours"]:
+    """Delete a route that is still as we made it: our worker on our pattern, whatever its id.
 
-    `route_id` None: the answer to its making was lost, so it is found by its pattern.
+    "not_ours": one that we made was changed outside, and is left in place. "gone": there is none, nor was there one of
+    ours, as far as we know. Raises EdgeRefused, EdgeUnavailable.
     """
+    zone_id = unwanted.zone_id
     try:
         listed = await routes.list_routes(access, zone_id)
     except EdgeError as error:
-        await zone_now(access, host, zone_id, error)
-        return  # the zone has left the account, and its routes with it
-    for route in listed:
-        ours = route.pattern == link_pattern(host) and route.script == SCRIPT_NAME
-        if ours and route_id in (None, route.id):
-            await routes.delete(access, zone_id, route.id)
+        zone = await zone_now(access, unwanted.host, zone_id, error)
+        if zone is None:
+            return "gone"  # the zone has left the account, and its routes with it
+        zone_id = zone.id
+        listed = await routes.list_routes(access, zone_id)
+    met = [route for route in listed if route.pattern == unwanted.pattern or route.id == unwanted.route_id]
+    ours = [route for route in met if route.pattern == unwanted.pattern and route.script == SCRIPT_NAME]
+    for route in ours:
+        await routes.delete(access, zone_id, route.id)
+    if unwanted.route_id is not None and len(met) > len(ours):
+        return "not_ours"
+    return "removed" if ours else "gone"

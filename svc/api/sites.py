@@ -11,7 +11,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Cursor, ExcludedPaths, Host, Id, Moment
 from svc.api.shape import LARGE_BYTES, Answer, Body, Query, may_be_absent
-from svc.model import ConfigState, RouteState
+from svc.model import ConfigState, SiteState
 from svc.worker import snippet
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Site(Answer):
     id: str
     account_id: str
     host: str
-    state: RouteState
+    state: SiteState
     path: str
     snippet: Snippet | None
     excluded_paths: tuple[str, ...]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 from pydantic import JsonValue, SecretStr
 
-from svc.actors.routes import site_pattern
 from svc.actors.script import upload_of
 from svc.clock import DAY_MS, day_of, system_clock
 from svc.edge import d1, routes, tokens, visits, workers, zones
@@ -22,7 +21,7 @@ from svc.errors import EdgeError, EdgeRefused, ServiceError
 from svc.field_check.table import QUESTIONS, Row, printed
 from svc.field_check.trace import SETTLING_S, Trace, TraceFile, remove, token_name, with_install
 from svc.ids import new_id, new_secret, new_site_path, new_subdomain
-from svc.model import Site
+from svc.model import Site, site_pattern
 from svc.worker import config_rows, counts
 from svc.worker.bundle import load_bundle
 

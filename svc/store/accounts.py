@@ -48,8 +48,7 @@ def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> T
     """A user's accounts, oldest first; only those in `edge_accounts` when it is given."""
     rows = yield sql("select * from accounts where user_id = $1 order by created_at, id", user_id)
     hosts = yield sql(
-        "select h.* from link_hosts h join accounts a on a.id = h.account_id"
-        " where a.user_id = $1 and h.state <> 'deleted'",
+        "select h.* from link_hosts h join accounts a on a.id = h.account_id where a.user_id = $1",
         user_id,
     )
     by_account = {row["account_id"]: row for row in hosts}
@@ -71,7 +70,8 @@ def due_times(silent_after_ms: int) -> Tx[list[tuple[str, int | None]]]:
         " case when a.state = 'pending' or a.synced_version < a.config_version"
         " or exists (select 1 from operations o where o.account_id = a.id and o.state = 'running')"
         " or a.state in ('ready', 'no_connection') and ("
-        " exists (select 1 from link_hosts h where h.account_id = a.id and h.state <> 'active')"
+        " exists (select 1 from unwanted_routes u where u.account_id = a.id)"
+        " or exists (select 1 from link_hosts h where h.account_id = a.id and h.state <> 'active')"
         " or exists (select 1 from sites s where s.account_id = a.id"
         " and s.state in ('route_pending', 'route_conflict')))"
         " then 1 else 0 end as urgent from accounts a"
@@ -215,7 +215,7 @@ def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
 def _with_link_host(rows: list[Row]) -> Tx[Account | None]:
     if not rows:
         return None
-    hosts = yield sql("select * from link_hosts where account_id = $1 and state <> 'deleted'", rows[0]["id"])
+    hosts = yield sql("select * from link_hosts where account_id = $1", rows[0]["id"])
     return _account(rows[0], hosts[0] if hosts else None)
 
 

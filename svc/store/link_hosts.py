@@ -1,11 +1,12 @@
-"""Transactions on link hosts; a replaced one stays as `deleted` until its route is removed."""
+"""Transactions on link hosts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from svc.errors import Invalid
-from svc.model import LinkHost, RouteState
+from svc.model import LinkHost, RouteState, UnwantedRoute, link_pattern
+from svc.store import unwanted_routes
 from svc.store.links import links_to
 from svc.store.locks import lock_account
 from svc.store.targets import path_segments, used_codes
@@ -20,29 +21,36 @@ _LINKS_NAMED = 10
 
 
 def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
-    """Set the link host; one that it replaces stays as `deleted` until its route is removed.
+    """Set the link host; the route of one that it replaces is unwanted from here on.
 
     Raises NotFound; Invalid: a link leads to `host`, so that clicks would go round, or the path of the site on `host`
     is the code of a link.
     """
     yield from lock_account(account_id)
-    hosts = yield sql("select * from link_hosts where account_id = $1 and state <> 'deleted'", account_id)
+    hosts = yield sql("select * from link_hosts where account_id = $1", account_id)
     current = link_host_of(hosts[0]) if hosts else None
     if current is not None and current.host == host and current.zone_id == zone_id:
         return current
     yield from _check_host(account_id, host)
     version = yield from bump_version(account_id)
-    yield sql("update link_hosts set state = 'deleted' where account_id = $1 and host <> $2", account_id, host)
+    if current is not None:
+        yield from unwanted_routes.add([_route_of(account_id, current)])
     yield sql(
         "insert into link_hosts (account_id, host, zone_id, state, route_id, error, version)"
-        " values ($1, $2, $3, 'route_pending', null, null, $4) on conflict (account_id, host) do update"
-        " set state = 'route_pending', zone_id = excluded.zone_id, error = null, version = excluded.version",
+        " values ($1, $2, $3, 'route_pending', null, null, $4) on conflict (account_id) do update"
+        " set host = excluded.host, zone_id = excluded.zone_id, state = excluded.state, route_id = null, error = null,"
+        " version = excluded.version",
         account_id,
         host,
         zone_id,
         version,
     )
+    yield from unwanted_routes.want_again(account_id, zone_id, link_pattern(host))
     return LinkHost(host, zone_id, "route_pending", None, None, version)
+
+
+def _route_of(account_id: str, host: LinkHost) -> UnwantedRoute:
+    return UnwantedRoute(account_id, host.zone_id, host.host, link_pattern(host.host), host.route_id)
 
 
 def _check_host(account_id: str, host: str) -> Tx[None]:
@@ -58,10 +66,9 @@ def _check_host(account_id: str, host: str) -> Tx[None]:
 def set_link_host_route(
     account_id: str, host: str, zone_id: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
-    """How the making of the link host's route ended; one that was replaced meanwhile stays deleted."""
+    """How the making of the link host's route ended, if `host` still is the link host."""
     yield sql(
-        "update link_hosts set state = case when state = 'deleted' then state else $4 end, zone_id = $3,"
-        " route_id = $5, error = $6 where account_id = $1 and host = $2",
+        "update link_hosts set state = $4, zone_id = $3, route_id = $5, error = $6 where account_id = $1 and host = $2",
         account_id,
         host,
         zone_id,
@@ -69,17 +76,6 @@ def set_link_host_route(
         route_id,
         to_json(error),
     )
-
-
-def replaced_link_hosts(account_id: str) -> Tx[list[LinkHost]]:
-    """Link hosts that were replaced and whose routes are still to be removed."""
-    rows = yield sql("select * from link_hosts where account_id = $1 and state = 'deleted'", account_id)
-    return [link_host_of(row) for row in rows]
-
-
-def forget_link_host(account_id: str, host: str) -> Tx[None]:
-    """A replaced link host's route is gone."""
-    yield sql("delete from link_hosts where account_id = $1 and host = $2 and state = 'deleted'", account_id, host)
 
 
 def link_host_of(row: Row) -> LinkHost:

@@ -40,7 +40,7 @@ def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]
     account_id, user_id = batch[0].account_id, batch[0].user_id
     yield from lock_user(user_id)
     version = yield from bump_version(account_id)  # which locks the account: no code is taken meanwhile
-    hosts = yield sql("select host from link_hosts where account_id = $1 and state <> 'deleted'", account_id)
+    hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
     if not hosts:
         raise Conflict("link_host_required")
     link_host = hosts[0]["host"]

@@ -30,7 +30,7 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
     yield from lock_user(site.user_id)
     added = replace(site, version=(yield from bump_version(site.account_id)))
     on_link_host = yield sql(
-        "select 1 from link_hosts where account_id = $1 and host = $2 and state <> 'deleted'",
+        "select 1 from link_hosts where account_id = $1 and host = $2",
         site.account_id,
         site.host,
     )
@@ -113,13 +113,14 @@ def unrouted_sites(account_id: str) -> Tx[list[Site]]:
 
 
 def set_site_route(
-    site_id: str, zone_id: str, state: RouteState, route_id: str | None, error: ErrorNote | None
+    site_id: str, path: str, zone_id: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
-    """How the making of the site's route ended; one that was deleted meanwhile stays deleted, with its route noted."""
+    """How the making of the route of the site's `path` ended; nothing when it was deleted or got another meanwhile."""
     yield sql(
-        "update sites set state = case when state = 'deleted' then state else $3 end, zone_id = $2, route_id = $4,"
-        " error = $5 where id = $1",
+        "update sites set state = $4, zone_id = $3, route_id = $5, error = $6"
+        " where id = $1 and path = $2 and state <> 'deleted'",
         site_id,
+        path,
         zone_id,
         state,
         route_id,

@@ -9,8 +9,8 @@ import trio
 
 from svc.errors import Conflict, ErrorNote
 from svc.ids import new_id
-from svc.model import WorkerPush
-from svc.store import accounts, link_hosts, operations
+from svc.model import UnwantedRoute, WorkerPush
+from svc.store import accounts, link_hosts, operations, unwanted_routes
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.store.makers import a_site, an_account
@@ -131,5 +131,17 @@ async def test_a_new_link_host_replaces_the_old_under_a_new_version(store):
     account = await account_of(store, account_id)
     assert account.link_host is not None
     assert (account.link_host.host, account.link_host.version, account.config_version) == ("l.example.com", 3, 3)
-    gone = await store.read(link_hosts.replaced_link_hosts(account_id))
-    assert [(host.host, host.route_id) for host in gone] == [("go.example.com", "r1")]
+    unwanted = await store.read(unwanted_routes.of_account(account_id))
+    assert unwanted == [UnwantedRoute(account_id, "zone", "go.example.com", "go.example.com/*", "r1")]
+    await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone"))
+    [left] = await store.read(unwanted_routes.of_account(account_id))
+    assert (left.host, left.route_id) == ("l.example.com", None)
+    # The host is in a zone of its own now: the route in the old one is of no use.
+    await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone2"))
+    unwanted = await store.read(unwanted_routes.of_account(account_id))
+    assert [(route.host, route.zone_id) for route in unwanted] == [
+        ("go.example.com", "zone"),
+        ("l.example.com", "zone"),
+    ]
+    await store.run(unwanted_routes.forget(unwanted[0]))
+    assert await store.read(unwanted_routes.of_account(account_id)) == unwanted[1:]

@@ -261,9 +261,11 @@ async def test_a_route_is_noted_and_a_deleted_site_stays_deleted(store):
     made, held, gone = [await store.run(a_site(account_id, f"{name}.example.com")) for name in ("a", "b", "c")]
     await store.run(_delete("sites", gone, account_id))
     conflict = ErrorNote("route_conflict", "held")
-    await store.run(sites.set_site_route(made, "z2", "active", "r1", None))
-    await store.run(sites.set_site_route(held, "z2", "route_conflict", None, conflict))
-    await store.run(sites.set_site_route(gone, "z2", "active", "r3", None))
+    path = {site.id: site.path for site in await store.read(sites.sites_of(account_id))}
+    await store.run(sites.set_site_route(made, path[made], "z2", "active", "r1", None))
+    await store.run(sites.set_site_route(made, "/another", "z3", "route_pending", None, None))
+    await store.run(sites.set_site_route(held, path[held], "z2", "route_conflict", None, conflict))
+    await store.run(sites.set_site_route(gone, path[gone], "z2", "active", "r3", None))
     states = {
         site.id: (site.state, site.route_id, site.error)
         for site in await store.read(sites.sites_of(account_id))
@@ -272,7 +274,6 @@ async def test_a_route_is_noted_and_a_deleted_site_stays_deleted(store):
     assert states == {
         made: ("active", "r1", None),
         held: ("route_conflict", None, conflict),
-        gone: ("deleted", "r3", None),
     }
     assert [site.id for site in await store.read(sites.unrouted_sites(account_id))] == [held]
     assert await store.read(sites.get_site(user_id, "site_nowhere")) is None

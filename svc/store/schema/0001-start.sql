@@ -160,14 +160,25 @@ create index worker_keys_account on worker_keys (account_id);
 create index worker_keys_expiry on worker_keys (valid_until);
 
 create table link_hosts (
-    account_id TEXT not null references accounts (id) on delete cascade,
+    account_id TEXT primary key references accounts (id) on delete cascade,
     host TEXT not null,
     zone_id TEXT not null,
     state TEXT not null,
     route_id TEXT,
     error TEXT,
-    version INT not null,
-    primary key (account_id, host)
+    version INT not null
+);
+
+-- Routes at the platform that nothing needs any more: of a deleted site, an old path, a replaced link host. Written with
+-- the change that makes them so, kept until they are gone there.
+create table unwanted_routes (
+    account_id TEXT not null references accounts (id) on delete cascade,
+    zone_id TEXT not null,
+    host TEXT not null,
+    pattern TEXT not null,
+    route_id TEXT,
+    site_id TEXT,
+    primary key (account_id, zone_id, pattern)
 );
 
 -- Sites and links outlive the account: their totals can be reported after a disconnect.

@@ -1,0 +1,55 @@
+"""Transactions on routes that are no longer wanted: kept until the account's actor has removed them at the platform."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.model import UnwantedRoute
+from svc.store.tx import Tx, many, sql, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.errors import ErrorNote
+
+
+def add(routes: Sequence[UnwantedRoute]) -> Tx[None]:
+    """These are to be removed; part of the transaction that makes them unwanted, which also wakes the actor."""
+    if not routes:
+        return
+    yield many(
+        "insert into unwanted_routes (account_id, zone_id, host, pattern, route_id, site_id)"
+        " values ($1, $2, $3, $4, $5, $6) on conflict (account_id, zone_id, pattern) do nothing",
+        [(one.account_id, one.zone_id, one.host, one.pattern, one.route_id, one.site_id) for one in routes],
+    )
+
+
+def of_account(account_id: str) -> Tx[list[UnwantedRoute]]:
+    """All that are still to be removed, in the order of their patterns."""
+    rows = yield sql("select * from unwanted_routes where account_id = $1 order by pattern, zone_id", account_id)
+    return [
+        UnwantedRoute(row["account_id"], row["zone_id"], row["host"], row["pattern"], row["route_id"], row["site_id"])
+        for row in rows
+    ]
+
+
+def forget(route: UnwantedRoute, error: ErrorNote | None = None) -> Tx[None]:
+    """There is nothing more to be done about this route; `error`: why it stays, which its site shows."""
+    yield sql(
+        "delete from unwanted_routes where account_id = $1 and zone_id = $2 and pattern = $3",
+        route.account_id,
+        route.zone_id,
+        route.pattern,
+    )
+    if error is not None and route.site_id is not None:
+        yield sql("update sites set error = $2 where id = $1", route.site_id, to_json(error))
+
+
+def want_again(account_id: str, zone_id: str, pattern: str) -> Tx[None]:
+    """The route is wanted after all."""
+    yield sql(
+        "delete from unwanted_routes where account_id = $1 and zone_id = $2 and pattern = $3",
+        account_id,
+        zone_id,
+        pattern,
+    )
