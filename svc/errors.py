@@ -350,10 +350,10 @@ class Forbidden(ServiceError):
 
 
 class NotFound(ServiceError):
-    """No such object, or another user's: the two are never told apart."""
+    """No such object, or another user's: the two are never told apart. `message`: more of one's own object."""
 
-    def __init__(self) -> None:
-        super().__init__("not_found")
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__("not_found", message)
 
 
 class Conflict(ServiceError):

@@ -117,6 +117,16 @@ class AccountActor:
         """Add a link; see `actors.links`. Runs in the caller's task."""
         return await links.add(self._context, account, url, code, rules, commit)
 
+    async def change_link(
+        self, link: Link, url: str | None, rules: Sequence[Rule] | None, commit: Commit[Link, R]
+    ) -> R:
+        """Change where a link leads; see `actors.links`. Runs in the caller's task."""
+        return await links.change(self._context, link.account_id, link.id, url, rules, commit)
+
+    async def delete_link(self, link: Link, commit: Commit[Link, R]) -> R:
+        """Delete a link; see `actors.links`. Runs in the caller's task."""
+        return await links.delete(self._context, link.account_id, link.id, commit)
+
     async def zones(self, account: Account) -> tuple[list[Zone], bool]:
         """The account's zones, live, sorted by name, and whether the list was cut. Runs in the caller's task."""
         return await zones.list_zones(self._context, account)

@@ -11,12 +11,16 @@ from svc.api.accounts import config_state
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Country, HttpsUrl, Id, LinkCode, Moment
-from svc.api.shape import LARGE_BYTES, Answer, Body, Query, may_be_absent
+from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, may_be_absent
 from svc.api.sites import ListQuery
 from svc.model import ConfigState, LinkState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_URL = "Where a click goes that no rule matches. Not on the link host."
+_RULES = "Tried in order; the first one that matches wins."
 
 
 class NewRule(Body):
@@ -35,16 +39,28 @@ class NewRule(Body):
         return model.Rule(self.url, self.countries, self.devices)
 
 
+Rules = Annotated[tuple[NewRule, ...], Field(max_length=10, fail_fast=True)]
+
+
 class NewLink(Body):
     """A link to be made."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
     account_id: Id
-    url: HttpsUrl = Field(description="Where a click goes that no rule matches. Not on the link host.")
+    url: HttpsUrl = Field(description=_URL)
     code: LinkCode | None = Field(None, description="Six random characters where it is absent or null.")
-    rules: Annotated[tuple[NewRule, ...], Field(max_length=10, fail_fast=True)] = Field(
-        (), description="Tried in order; the first one that matches wins."
+    rules: Rules = Field((), description=_RULES)
+
+
+class LinkChange(Body):
+    """What is to be another; what is absent or null stays as it is. The code always stays."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    url: HttpsUrl | None = Field(None, description=_URL)
+    rules: Rules | None = Field(
+        None, description=f"All of them, in the place of the earlier ones; [] for none. {_RULES}"
     )
 
 
@@ -167,5 +183,31 @@ QR_CODE = Endpoint(
     media_types=("image/svg+xml",),
     codes=("link_host_required",),
 )
+CHANGE = Endpoint(
+    method="PATCH",
+    path="/v1/links/{link_id}",
+    tag="links",
+    summary="Change where a link leads",
+    description=(
+        "The code stays; `config` is `pending` until the worker has the change. A body that changes nothing is answered"
+        " like one that does. A deleted link is `not_found`."
+    ),
+    scopes=("links",),
+    body=LinkChange,
+    answer=OneLink,
+    example={"url": "https://example.com/autumn", "rules": []},
+)
+DELETE = Endpoint(
+    method="DELETE",
+    path="/v1/links/{link_id}",
+    tag="links",
+    summary="Delete a link",
+    description=(
+        "Its code is free at once. The link and its report can still be read; deleted again, it is `not_found`."
+    ),
+    scopes=("links",),
+    body=NoBody,
+    answer=OneLink,
+)
 
-ENDPOINTS = (LIST, ADD, SHOW, QR_CODE)
+ENDPOINTS = (LIST, ADD, SHOW, CHANGE, DELETE, QR_CODE)

@@ -14,7 +14,9 @@ from svc.http.visible import visible_account, visible_link
 from svc.store import accounts, links
 
 if TYPE_CHECKING:
-    from svc.api.shape import NoQuery
+    from collections.abc import Callable
+
+    from svc.api.shape import NoBody, NoQuery
     from svc.api.sites import ListQuery
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
@@ -34,6 +36,8 @@ class Links:
         serve.read(api.LIST, self.list)
         serve.write(api.ADD, self.add)
         serve.read(api.SHOW, self.show)
+        serve.write(api.CHANGE, self.change)
+        serve.write(api.DELETE, self.delete)
         serve.read(api.QR_CODE, self.qr_code)
 
     async def list(self, read: Read[ListQuery]) -> api.LinkList:
@@ -51,26 +55,41 @@ class Links:
         body = write.body
         account = await visible_account(self._store, write.caller, body.account_id)
         actor = self._supervisor.account(account.edge_account_id)
-
-        def render(link: Link) -> api.OneLink:
-            return api.OneLink(link=api.Link.of(link, account))
-
-        return await actor.add_link(account, body.url, body.code, api.rules_of(body.rules), write.commit(render))
+        commit = write.commit(_one(account))
+        return await actor.add_link(account, body.url, body.code, api.rules_of(body.rules), commit)
 
     async def show(self, read: Read[NoQuery]) -> api.OneLink:
         """One link."""
         link, account = await visible_link(self._store, read.caller, read.id)
-        return api.OneLink(link=api.Link.of(link, account))
+        return _one(account)(link)
+
+    async def change(self, write: Write[api.LinkChange]) -> StoredAnswer:
+        """A link that leads elsewhere from now on."""
+        link, account = await visible_link(self._store, write.caller, write.id)
+        body = write.body
+        rules = None if body.rules is None else api.rules_of(body.rules)
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.change_link(link, body.url, rules, write.commit(_one(account)))
+
+    async def delete(self, write: Write[NoBody]) -> StoredAnswer:
+        """A link that is no more."""
+        link, account = await visible_link(self._store, write.caller, write.id)
+        return await self._supervisor.account(account.edge_account_id).delete_link(link, write.commit(_one(account)))
 
     async def qr_code(self, read: Read[api.QrQuery]) -> Response:
         """The link's QR code."""
         link, account = await visible_link(self._store, read.caller, read.id)
         if link.state == "deleted":
-            raise NotFound
+            raise NotFound(links.LINK_DELETED)
         url = api.short_url(link, account)
         if url is None:
             raise Conflict("link_host_required")
         return Response(qr.svg(f"{url}?q", read.query.size), content_type="image/svg+xml")
+
+
+def _one(account: Account) -> Callable[[Link], api.OneLink]:
+    """What a link of this account is answered with."""
+    return lambda link: api.OneLink(link=api.Link.of(link, account))
 
 
 def _page(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, Forbidden, Invalid, ServiceError
+from svc.errors import Conflict, Forbidden, Invalid, NotFound, ServiceError
 from svc.model import Link, Rule
-from svc.store.locks import lock_user
+from svc.store.locks import lock_account, lock_user
 from svc.store.targets import listing, path_segments, used_codes
 from svc.store.tx import Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Parameter
 
 CLICK_DAYS = 7
+LINK_DELETED = "The link is deleted; it and its report can be read, and nothing else."
 
 
 def add_link(link: Link, limit: int) -> Tx[Link]:
@@ -63,23 +64,78 @@ def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]
 
 
 def _refusal(link: Link, link_host: str, hidden: Collection[str], taken: Collection[str]) -> ServiceError | None:
-    issues = [(name, "must not be on the link host") for name in link.targets_on(link_host)]
-    if issues:
-        return Invalid(issues)
+    if loop := _loop(link, link_host):
+        return loop
     if link.code in hidden:
         return Conflict("link_exists", "The code is the path of the counter of the site on the link host.")
     return Conflict("link_exists") if link.code in taken else None
 
 
+def _loop(link: Link, link_host: str) -> Invalid | None:
+    """Why clicks on the link would go round; None: they do not."""
+    issues = [(name, "must not be on the link host") for name in link.targets_on(link_host)]
+    return Invalid(issues) if issues else None
+
+
+def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[Rule] | None) -> Tx[Link]:
+    """Give a link another address, other rules, or both; None leaves what is. Its code stays.
+
+    What changes nothing gives no new version: the worker has nothing to learn.
+    Raises NotFound (no such link in the account, or a deleted one), Invalid (a target is on the link host).
+    """
+    link = yield from _living_link(account_id, link_id)
+    changed = replace(link, url=link.url if url is None else url, rules=link.rules if rules is None else tuple(rules))
+    if changed == link:
+        return link
+    hosts = yield sql("select host from link_hosts where account_id = $1 and state <> 'deleted'", account_id)
+    for row in hosts:
+        if loop := _loop(changed, row["host"]):
+            raise loop
+    changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
+    yield sql(
+        "update links set url = $2, rules = $3, version = $4, config_error = null where id = $1",
+        link_id,
+        changed.url,
+        _rules_json(changed),
+        changed.version,
+    )
+    return changed
+
+
+def delete_link(account_id: str, link_id: str) -> Tx[Link]:
+    """Delete a link: its code is free at once, its row and its totals stay. Raises NotFound, like `change_link`."""
+    link = yield from _living_link(account_id, link_id)
+    deleted = replace(link, state="deleted", version=(yield from bump_version(account_id)), config_error=None)
+    yield sql(
+        "update links set state = 'deleted', version = $2, config_error = null where id = $1", link_id, deleted.version
+    )
+    return deleted
+
+
+def _living_link(account_id: str, link_id: str) -> Tx[Link]:
+    """The link as nobody else changes it before the end of the transaction."""
+    yield from lock_account(account_id)
+    rows = yield sql("select * from links where id = $1 and account_id = $2", link_id, account_id)
+    link = _link(rows[0]) if rows else None
+    if link is None:
+        raise NotFound
+    if link.state == "deleted":
+        raise NotFound(LINK_DELETED)
+    return link
+
+
+def _rules_json(link: Link) -> str | None:
+    return to_json([rule.fields() for rule in link.rules])
+
+
 def _row(link: Link) -> tuple[Parameter, ...]:
-    rules = to_json([rule.fields() for rule in link.rules])
     return (
         link.id,
         link.account_id,
         link.user_id,
         link.code,
         link.url,
-        rules,
+        _rules_json(link),
         link.state,
         link.version,
         link.created_at,

@@ -32,12 +32,18 @@ class ConfigRow(NamedTuple):
 def rows_of(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, after_version: int) -> list[ConfigRow]:
     """The rows that bring the worker from `after_version` to the state of these, oldest first.
 
-    Of rows with one key the newest stays.
+    Of rows with one key the newest stays, of two with one version (a restored store gives all the same) the one that
+    is there. Before what took the place of something removed, the removal stays, too: should the platform's firewall
+    refuse the new row, a code that was given to another link must not go on to lead to the old one's address.
     """
     newest: dict[str, ConfigRow] = {}
-    for row in sorted(_rows(sites, links, host, after_version), key=lambda row: row.version):
+    removals: list[ConfigRow] = []
+    for row in sorted(_rows(sites, links, host, after_version), key=lambda row: (row.version, row.body is not None)):
+        older = newest.get(row.key)
+        if older is not None and older.body is None and older.version < row.version and row.body is not None:
+            removals.append(older)
         newest[row.key] = row
-    return sorted(newest.values(), key=lambda row: row.version)
+    return sorted([*removals, *newest.values()], key=lambda row: row.version)
 
 
 def write_statements(rows: Sequence[ConfigRow]) -> list[Statement]:

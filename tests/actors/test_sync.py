@@ -77,6 +77,18 @@ async def test_one_link_that_the_firewall_refuses_does_not_hold_up_the_others(se
     assert (await service.shown())["state"] == "ready"
 
 
+@pytest.mark.rule("L1", "L3")
+async def test_a_freed_code_does_not_lead_to_the_old_address_when_the_firewall_refuses_the_new_one(service, account_id):
+    await service.emulator.set_rudeness(firewall_also=b"/evil".hex())
+    links = await add_links(service, account_id, abc="https://example.org/old")
+    assert await written(service) == {"abc": "https://example.org/old"}
+    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # both are written together
+    assert (await service.call("DELETE", f"/v1/links/{links['abc']['id']}")).status == 200
+    links = await add_links(service, account_id, abc="https://example.org/evil")
+    assert links["abc"]["error"]["code"] == "edge_firewall"
+    assert await written(service) == {"abc": None}
+
+
 @pytest.mark.rule("S7")
 async def test_a_site_whose_paths_the_firewall_refuses_says_so(service, account_id, zone):
     await service.emulator.set_rudeness(firewall_also=b"/evil".hex())

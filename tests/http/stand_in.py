@@ -121,12 +121,22 @@ class StandInActor:
     async def add_link(
         self, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
     ) -> R:
+        return await links.add(self._context(), account, url, code, rules, commit)
+
+    async def change_link(
+        self, link: Link, url: str | None, rules: Sequence[Rule] | None, commit: Commit[Link, R]
+    ) -> R:
+        return await links.change(self._context(), link.account_id, link.id, url, rules, commit)
+
+    async def delete_link(self, link: Link, commit: Commit[Link, R]) -> R:
+        return await links.delete(self._context(), link.account_id, link.id, commit)
+
+    def _context(self) -> Context:
         none = cast("Any", None)  # a link asks nothing of the platform
         world = self._world
-        context = Context(
+        return Context(
             store=world.store, edge=none, vault=none, config=world.config, clock=world.clock, bundle=none, push_url=""
         )
-        return await links.add(context, account, url, code, rules, commit)
 
     async def zones(self, account: Account) -> tuple[list[Zone], bool]:
         await self._asked("zones")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 import trio
 
 from svc.actors.links import new_code
 from svc.http.qr import svg
-from svc.store import totals
+from svc.store import accounts, links, syncs, totals
 from tests.http.conftest import EDGE_ACCOUNT
 
 NOW = "2026-11-21T04:00:00.000Z"
@@ -171,6 +172,179 @@ async def test_rules_that_do_not_fit_are_refused(world, rules):
     body = {"account_id": account.id, "url": "https://a.example", "rules": rules}
     answer = await world.call("POST", "/v1/links", body, headers=session)
     assert (answer.status, answer.code) == (400, "invalid_request")
+
+
+async def add(world, headers, account, **fields):
+    """A new link."""
+    body = {"account_id": account.id, "url": "https://a.example/", **fields}
+    answer = await world.call("POST", "/v1/links", body, headers=headers)
+    assert answer.status == 201, answer.raw
+    return answer.body["link"]
+
+
+async def version_of(world, account):
+    """The newest version of the account's configuration."""
+    return (await world.store.read(accounts.account_by_id(account.id))).config_version
+
+
+async def synced(world, account):
+    """The worker has everything."""
+    await world.store.run(syncs.end_sync(account.id, 0, await version_of(world, account), {}))
+
+
+@pytest.mark.rule("L3")
+async def test_a_changed_link_keeps_its_code_and_is_pending_until_it_is_synced(world):
+    _, session, account = await world.ready()
+    rules = [{"url": "https://a.example/de", "countries": ["DE"]}]
+    link = await add(world, session, account, code="abc", rules=rules)
+    await synced(world, account)
+    path = f"/v1/links/{link['id']}"
+    before = (await world.call("GET", path, headers=session)).body["link"]
+    assert before["config"] == "synced"
+    changes: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"url": "https://b.example/"}, {"url": "https://b.example/"}),
+        ({"rules": []}, {"rules": []}),
+        ({"url": None, "rules": rules}, {"rules": rules}),
+        ({"url": "https://c.example/", "rules": None}, {"url": "https://c.example/"}),
+    ]
+    for body, changed in changes:
+        await synced(world, account)
+        world.supervisor.woken.clear()
+        answer = await world.call("PATCH", path, body, headers=session)
+        before = {**before, **changed}
+        assert (answer.status, answer.body) == (200, {"link": {**before, "config": "pending"}})
+        assert world.supervisor.woken == [EDGE_ACCOUNT]
+        assert (await world.call("GET", path, headers=session)).body == answer.body
+
+
+@pytest.mark.rule("L3")
+async def test_a_change_that_changes_nothing_leaves_the_worker_in_peace(world):
+    _, session, account = await world.ready()
+    link = await add(world, session, account, rules=[{"url": "https://a.example/de", "devices": ["mobile"]}])
+    await synced(world, account)
+    world.supervisor.woken.clear()
+    for body in ({}, {"url": None}, {"url": link["url"]}, {"url": link["url"], "rules": link["rules"]}):
+        answer = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
+        assert (answer.status, answer.body) == (200, {"link": {**link, "config": "synced"}})
+    assert world.supervisor.woken == []
+
+
+@pytest.mark.rule("L2", "L3")
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"url": "http://a.example"}, "url"),
+        ({"url": "https://GO.example.com./x"}, "url"),
+        ({"rules": [{"url": "https://a.example"}, {"url": "https://go.example.com:443"}]}, "rules.1.url"),
+        ({"rules": [{"url": "https://a.example"}] * 11}, "rules"),
+        ({"code": "another"}, "code"),
+        ({"state": "deleted"}, "state"),
+        ([], ""),
+    ],
+)
+async def test_a_change_is_looked_at_like_a_new_link(world, body, path):
+    _, session, account = await world.ready()
+    link = await add(world, session, account)
+    answer = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
+    assert (answer.status, answer.code) == (400, "invalid_request")
+    assert answer.body["error"]["details"]["issues"][0]["path"] == path
+    assert (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body["link"] == link
+
+
+@pytest.mark.rule("L3")
+async def test_a_deleted_link_frees_its_code_and_can_only_be_read(world):
+    _, session, account = await world.ready()
+    link = await add(world, session, account, code="abc")
+    await synced(world, account)
+    path = f"/v1/links/{link['id']}"
+    key = {**session, "Idempotency-Key": "k"}
+    deleted = await world.call("DELETE", path, headers=key)
+    gone = {**link, "state": "deleted", "short_url": None, "config": "pending"}
+    assert (deleted.status, deleted.body) == (200, {"link": gone})
+    assert (await world.call("GET", path, headers=session)).body == {"link": gone}
+    assert (await world.call("GET", f"{path}/report", headers=session)).status == 200
+    assert (await world.call("GET", "/v1/links", headers=session)).body["links"] == []
+    for method, more in (("DELETE", ""), ("PATCH", ""), ("GET", "/qr.svg")):
+        refused = await world.call(method, path + more, {} if method == "PATCH" else None, headers=session)
+        assert (refused.status, refused.code) == (404, "not_found")
+        assert "deleted" in refused.body["error"]["message"]
+    assert (await world.call("DELETE", path, headers=key)).body == deleted.body
+    new = await add(world, session, account, code="abc", url="https://new.example/")
+    assert new["id"] != link["id"]
+    assert (await world.call("GET", path, headers=session)).body == {"link": gone}
+
+
+@pytest.mark.rule("L3", "G8")
+async def test_a_deleted_link_does_not_count_against_the_limit(world):
+    _, session, account = await world.ready()
+    made = [await add(world, session, account) for _ in range(world.config.limits.links)]
+    body = {"account_id": account.id, "url": "https://a.example"}
+    assert (await world.call("POST", "/v1/links", body, headers=session)).code == "limit_reached"
+    await world.call("DELETE", f"/v1/links/{made[0]['id']}", headers=session)
+    assert (await world.call("POST", "/v1/links", body, headers=session)).status == 201
+
+
+@pytest.mark.rule("C3", "C4", "G10")
+async def test_nobody_else_changes_or_deletes_a_link(world):
+    user, session, account = await world.ready()
+    link = await add(world, session, account)
+    stranger = await world.session(await world.user())
+    elsewhere = await world.key(user, "links", allow_accounts=("f" * 32,))
+    for headers in (stranger, elsewhere):
+        for method in ("PATCH", "DELETE"):
+            answer = await world.call(method, f"/v1/links/{link['id']}", {}, headers=headers)
+            assert (answer.status, answer.code) == (404, "not_found")
+    reader = await world.key(user, "reports", "sites", "accounts")
+    for method in ("PATCH", "DELETE"):
+        assert (await world.call(method, f"/v1/links/{link['id']}", {}, headers=reader)).code == "scope_required"
+    assert (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body["link"] == link
+
+
+async def at_once(count, one):
+    """What `one(0)` … `one(count - 1)` answer, all asked at once: status and code."""
+    ends = []
+
+    async def ask(number):
+        answer = await one(number)
+        ends.append((answer.status, answer.code))
+
+    async with trio.open_nursery() as nursery:
+        for number in range(count):
+            nursery.start_soon(ask, number)
+    return sorted(ends, key=str)
+
+
+@pytest.mark.rule("L1", "L3")
+async def test_of_twenty_at_once_one_gets_the_code_and_one_deletes_it(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example/", "code": "same"}
+    for _ in range(2):  # the second time the code has just been freed
+        ends = await at_once(20, lambda n: world.call("POST", "/v1/links", body, headers=session))
+        assert ends == [(201, None), *[(409, "link_exists")] * 19]
+        [link] = (await world.call("GET", "/v1/links", headers=session)).body["links"]
+        path = f"/v1/links/{link['id']}"
+        ends = await at_once(20, lambda n, path=path: world.call("DELETE", path, headers=session))
+        assert ends == [(200, None), *[(404, "not_found")] * 19]
+
+
+@pytest.mark.rule("L3")
+async def test_changes_and_a_deletion_at_once_leave_a_deleted_link_with_the_newest_version(world):
+    user, session, account = await world.ready()
+    for _ in range(3):
+        link = await add(world, session, account, code="abc")
+        path = f"/v1/links/{link['id']}"
+        before = await version_of(world, account)
+
+        async def one(number, path=path):
+            if number == 10:
+                return await world.call("DELETE", path, headers=session)
+            return await world.call("PATCH", path, {"url": f"https://a.example/{number}"}, headers=session)
+
+        ends = await at_once(20, one)
+        assert set(ends) <= {(200, None), (404, "not_found")}
+        kept = await world.store.read(links.get_link(user.id, link["id"]))
+        assert (kept.state, kept.version) == ("deleted", await version_of(world, account))
+        assert kept.version == before + ends.count((200, None))
 
 
 @pytest.mark.rule("L4")

@@ -60,8 +60,18 @@ def test_a_link_with_rules_is_written_with_only_the_conditions_it_has():
 
 def test_a_code_that_was_freed_and_taken_again_belongs_to_the_new_link():
     rows = rows_of([], [link("abc", 5, link_id="lnk_new"), link("abc", 4, "deleted")], None, 0)
-    assert [(key, version) for key, version, _ in rows] == [("link:abc", 5)]
-    assert json.loads(rows[0][2] or "")["target"] == "lnk_new"
+    # The removal comes first, and alone stays where the new row is refused.
+    assert [(key, version) for key, version, _ in rows] == [("link:abc", 4), ("link:abc", 5)]
+    assert rows[0].body is None
+    assert json.loads(rows[1].body or "")["target"] == "lnk_new"
+
+
+@pytest.mark.rule("L3")
+@pytest.mark.parametrize("order", [1, -1])
+def test_after_a_restore_which_gives_all_one_version_a_code_belongs_to_the_link_that_lives(order):
+    links = [link("abc", 7, "deleted", "lnk_old"), link("abc", 7, "deleted", "lnk_older"), link("abc", 7)]
+    [row] = rows_of([], links[::order], None, 0)
+    assert json.loads(row.body or "")["target"] == "lnk_a"
 
 
 @pytest.mark.rule("L3")
@@ -96,7 +106,8 @@ def test_rows_come_oldest_first():
 @pytest.mark.parametrize("batches", [[0, 1], [1, 0], [1, 1], [0, 0, 1]])
 def test_statements_leave_the_newest_rows_in_whatever_order_and_however_often_they_run(batches):
     older = rows_of([], [link(f"c{n}", n) for n in range(1, 80)], HOST, 0)
-    newer = rows_of([site(100)], [link("c7", 90, "deleted"), link("c8", 95, link_id="lnk_new")], None, 80)
+    again = [link("c8", 94, "deleted"), link("c8", 95, link_id="lnk_new")]
+    newer = rows_of([site(100)], [link("c7", 90, "deleted"), *again], None, 80)
     written = [[*write_statements(older), raise_version(80)], [*write_statements(newer), raise_version(100)]]
     with closing(sqlite3.connect(":memory:")) as database:
         database.create_function("unhex", 1, lambda text: None if text is None else bytes.fromhex(text))
