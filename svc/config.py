@@ -110,6 +110,7 @@ class EdgeConfig(_Section):
     concurrency: Number = 16
     concurrency_per_user: Number = 6
     concurrency_per_account: Number = 4
+    calls_per_token: Number = 1_150
     retries: NonNegativeInt = 3
 
 

@@ -29,8 +29,8 @@ class SlidingLimit:
         self._most_names = most_names
         self._counted: OrderedDict[str, list[int]] = OrderedDict()  # least recently used first
 
-    def count(self, name: str, now: int) -> Verdict:
-        """Use one place of `name` at `now` (epoch ms), if there is one."""
+    def count(self, name: str, now: int, keep: int = 0) -> Verdict:
+        """Use one place of `name` at `now` (ms), if there is one beside the last `keep`, which are for others."""
         self._forget_idle(now)
         times = self._counted.setdefault(name, [])
         self._counted.move_to_end(name)
@@ -39,11 +39,13 @@ class SlidingLimit:
         if times and times[-1] > now:  # the wall clock was set back: better a fresh window than an hour of refusals
             times.clear()
         del times[: bisect_right(times, now - self.window_s * 1000)]
-        allowed = len(times) < self.quota
+        quota = self.quota - keep
+        allowed = len(times) < quota
         if allowed:
             times.append(now)
-        wait_ms = times[0] + self.window_s * 1000 - now
-        return Verdict(allowed, self.quota - len(times), -(-wait_ms // 1000))
+        first = times[max(0, len(times) - quota)]  # it has to become old before there is a place again
+        wait_ms = first + self.window_s * 1000 - now
+        return Verdict(allowed, max(0, quota - len(times)), -(-wait_ms // 1000))
 
     def give_back(self, name: str) -> None:
         """Free the place that was used last: what it stood for does not count after all."""

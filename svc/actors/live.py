@@ -53,7 +53,7 @@ class LiveReads:
         try:
             with trio.fail_after(self._context.config.edge.report_read_s):
                 async with health.refusals_noted(self._context, account):
-                    access = self._context.access(account)
+                    access = self._context.access(account).awaited()
                     results = await d1.query(access, account.database_id, read_statements(asked))
         except (EdgeError, trio.TooSlowError):
             return Unavailable("cloudflare")

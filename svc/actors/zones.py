@@ -24,7 +24,7 @@ async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bo
     """All zones sorted by name, and whether the list was cut. Raises Conflict account_not_ready, EdgeError."""
     check_connected(account)
     async with health.refusals_noted(context, account):
-        return await zones.list_zones(context.access(account), limit=_ZONES_LISTED)
+        return await zones.list_zones(context.access(account).awaited(), limit=_ZONES_LISTED)
 
 
 async def proxied_host(context: Context, account: Account, host: str) -> tuple[Zone, HostRecords]:
@@ -34,7 +34,7 @@ async def proxied_host(context: Context, account: Account, host: str) -> tuple[Z
     """
     check_connected(account)
     async with health.refusals_noted(context, account):
-        access = context.access(account)
+        access = context.access(account).awaited()
         zone = await zones.zone_of(access, host)
         if zone is None:
             raise gone(host)

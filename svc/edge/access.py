@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -59,11 +59,15 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Bearer:
-    """Who calls: a token on an edge account. `user_id`: whose share of the calls under way it takes; None: nobody's."""
+    """Who calls: a token on an edge account. `user_id`: whose share of the calls under way it takes; None: nobody's.
+
+    `awaited`: a person waits for the call, so it may use up what the platform allows the token (see pace.py).
+    """
 
     edge_account_id: str
     token: SecretStr
     user_id: int | None
+    awaited: bool = False
 
 
 class Client(Protocol):
@@ -96,6 +100,10 @@ class Access:
         work everywhere (platform field reports).
         """
         return Access(self._client, self._bearer, trio.current_time() + seconds)
+
+    def awaited(self) -> Access:
+        """The same access for a request that a person waits for: its calls come before those of the duties."""
+        return Access(self._client, replace(self._bearer, awaited=True), self._settling_until)
 
     async def call(
         self,

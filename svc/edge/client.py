@@ -18,6 +18,7 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from svc.edge.access import Access, Bearer
 from svc.edge.answers import Failed, HttpAnswer, Retry, compact, no_answer, read, too_large, unreadable
+from svc.edge.pace import Pace
 from svc.edge.shares import Shares
 from svc.errors import EdgeRefused
 
@@ -50,6 +51,7 @@ class Edge:
         self._shares = Shares(
             config.concurrency, per_account=config.concurrency_per_account, per_user=config.concurrency_per_user
         )
+        self._pace = Pace(config.calls_per_token)
         self._base_url = config.api_base_url
         self._timeout_s = config.timeout_s
         self.retry = Retry(config.retries, first_wait_s)
@@ -83,6 +85,9 @@ class Edge:
             try:
                 async with self._shares.place(bearer.edge_account_id, bearer.user_id):
                     began = True
+                    too_many = self._pace.count(bearer)
+                    if too_many is not None:
+                        return too_many
                     deadline.deadline = trio.current_time() + self._timeout_s
                     return await self._send_and_receive(bearer.token, exchange)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:

@@ -1,0 +1,70 @@
+"""No token is ever blocked for its number of calls: they are counted before they are sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from svc.config import EdgeConfig
+from svc.edge import workers, zones
+from svc.edge.client import open_edge
+from svc.errors import EdgeUnavailable
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.client import Customer, Emulator
+    from svc.edge.access import Access
+
+CALLS = 40
+KEPT = 5
+
+
+@pytest.mark.rule("A20")
+async def test_a_token_is_not_blocked_however_much_is_asked_at_once_and_people_come_before_duties(
+    emulator: Emulator, customer: Customer, working_token: str
+) -> None:
+    await emulator.set_rudeness(rate_limit=CALLS)
+    config = EdgeConfig(api_base_url=emulator.api, calls_per_token=CALLS, retries=2)
+    refused: list[EdgeUnavailable] = []
+
+    async def call(access: Access) -> None:
+        try:
+            await workers.get_script(access, "svc-edge")
+        except EdgeUnavailable as error:
+            refused.append(error)
+
+    async def many(access: Access, number: int) -> int:
+        """How many calls the platform got of so many."""
+        await emulator.forget_requests()
+        refused.clear()
+        async with trio.open_nursery() as nursery:
+            for _ in range(number):
+                nursery.start_soon(call, access)
+        sent = await emulator.requests()
+        assert {one["status"] for one in sent} <= {200}
+        assert len(sent) + len(refused) == number
+        assert all(error.retry_after_s and 200 < error.retry_after_s <= 310 for error in refused)
+        return len(sent)
+
+    async with open_edge(config, first_wait_s=0.01) as edge:
+        duties = edge.access(customer.account_id, working_token)
+        assert await many(duties, 2 * CALLS) == CALLS - KEPT
+        assert await many(duties.awaited(), 2 * CALLS) == KEPT
+        # Another token has calls of its own.
+        own = edge.access(customer.account_id, customer.bootstrap_token)
+        assert await zones.account_name(own) == "Customer"
+
+
+async def test_without_counting_the_emulated_platform_blocks_the_token(
+    emulator: Emulator, customer: Customer, working_token: str
+) -> None:
+    await emulator.set_rudeness(rate_limit=CALLS)
+    async with open_edge(EdgeConfig(api_base_url=emulator.api, retries=0), first_wait_s=0.01) as edge:
+        access = edge.access(customer.account_id, working_token)
+        for _ in range(CALLS):
+            await workers.get_script(access, "svc-edge")
+        with pytest.raises(EdgeUnavailable) as blocked:
+            await workers.get_script(access, "svc-edge")
+        assert blocked.value.remote_status == 429
+        assert blocked.value.retry_after_s == 300
