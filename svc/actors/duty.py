@@ -25,6 +25,7 @@ class Timers:
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0
+    syncs_paid_until: float = 0  # each sync is paid for with some seconds, which may be in advance
 
 
 # Does what is due and returns when to look again (monotonic seconds; math.inf: only when something changes).

@@ -160,7 +160,7 @@ async def test_a_sync_whose_end_was_not_recorded_is_no_sign_of_a_lost_commit(ori
         account_id = await service.ready()
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         await eventually(lambda: nothing_to_sync(service))
-        await service.emulator.fault("drop_after", "*/d1/database/*/query", after=2, times=2)  # the version is raised
+        await service.emulator.fault("drop_after", "*/d1/database/*/query", after=1, times=2)  # the version is raised
         await add_link(service, "once")
         assert (await service.account()).config_version == 2
 
