@@ -180,13 +180,13 @@ CATALOGUE: dict[Code, Meaning] = {
     "invalid_bootstrap": Meaning(
         422,
         "The edge platform does not accept the bootstrap token for this account.",
-        "Check the account id, and make a new bootstrap token of this account.",
+        "Check the account id, and make a new bootstrap token of this account: details.token_page is the page for it.",
     ),
     "bootstrap_permission_error": Meaning(
         422,
         "The bootstrap token lacks a right; details.missing names it.",
         "Make a bootstrap token with Account Settings: Read and Account API Tokens: Edit; where details.missing names"
-        " more rights, with these, too.",
+        " more rights, with these, too. details.token_page is the page for it, filled in.",
     ),
     "zone_not_found": Meaning(
         422,
@@ -205,15 +205,15 @@ CATALOGUE: dict[Code, Meaning] = {
     "token_rights_mismatch": Meaning(
         502,
         "The edge platform made the working token with other rights than asked.",
-        "Connect again; if it stays so, tell the operator.",
+        "Try again; if it stays so, tell the operator.",
     ),
     "token_check_failed": Meaning(
-        502, "The working token does not work.", "Connect again; if it stays so, tell the operator."
+        502, "The working token does not work.", "Try again; if it stays so, tell the operator."
     ),
     "orphan_not_deleted": Meaning(
         502,
-        "A token of an earlier lost connect could not be deleted.",
-        "Delete the tokens that details.revoke_tokens names in the edge platform's dashboard, then connect again.",
+        "A token of an earlier lost connect or renewal could not be deleted.",
+        "Delete the tokens that details.revoke_tokens names in the edge platform's dashboard, then try again.",
     ),
     "renew_lost": Meaning(
         502,
@@ -242,7 +242,7 @@ CATALOGUE: dict[Code, Meaning] = {
     "credentials_missing": _not_ready("The account has no working token.", _RENEW),
     "credentials_unreadable": _not_ready(
         "The stored token cannot be opened with the service's key file.",
-        "Ask the operator to put the right key file back; then install the worker again.",
+        "Ask the operator to put the right key file back, or renew the working token with a new bootstrap token.",
     ),
     "bootstrap_lost": _not_ready(
         "The connect was cut short.",

@@ -24,7 +24,14 @@ AccountState = Literal[
 ]
 OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
 OperationState = Literal["running", "done", "failed"]
-AccountWarning = Literal["bootstrap_not_deleted", "orphan_not_deleted", "not_confirmed", "crons_stopped"]
+AccountWarning = Literal[
+    "bootstrap_not_deleted",
+    "orphan_not_deleted",
+    "old_token_not_deleted",
+    "token_expires_soon",
+    "not_confirmed",
+    "crons_stopped",
+]
 RouteState = Literal["route_pending", "active", "route_conflict"]
 SiteState = Literal[RouteState, "deleted"]
 LinkState = Literal["active", "deleted"]
@@ -89,6 +96,11 @@ class Operation:
     open_uploads: int  # uploads of the worker that were begun and whose answer was never recorded
     created_at: int
     updated_at: int
+
+    @property
+    def token_name(self) -> str:
+        """The name of the working token that the operation makes."""
+        return f"svc-{self.id}"
 
 
 @dataclass(frozen=True)
@@ -164,6 +176,7 @@ class Account:
     token_name: str | None
     token_expires_at: int | None
     sealed_token: bytes | None = field(repr=False)
+    token_made_at: int | None  # when it became the account's own
     token_refused_at: int | None  # since when every check of the token was refused; None: the last one was not
     token_refusals: int  # checks since then
     error: ErrorNote | None

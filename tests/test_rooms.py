@@ -19,6 +19,7 @@ FLOOR = {
     "svc.clock",
     "svc.config",
     "svc.emails",
+    "svc.token_page",
     "svc.vault",
     "svc.worker",
 }

@@ -13,7 +13,7 @@ import trio
 
 from svc.actors import health, link_host, links, operations, records, routes, sites, sync, zones
 from svc.actors.mailbox import Ask, Mailbox
-from svc.actors.operations import bootstrap, connect
+from svc.actors.operations import bootstrap, connect, renew
 from svc.errors import ServiceError, Stopping
 from svc.store import accounts
 
@@ -36,6 +36,7 @@ R = TypeVar("R")
 # Everything that an account does by itself, in this order.
 DUTIES: tuple[Duty, ...] = (
     connect.expire_when_due,
+    renew.end_when_due,
     bootstrap.forget_when_due,
     operations.resume_when_due,
     records.check_when_due,
@@ -90,6 +91,16 @@ class AccountActor:
         return await self.ask(
             lambda: connect.connect(self._context, self.edge_account_id, user_id, bootstrap_token, location, commit)
         )
+
+    async def renew(self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
+        """Replace the account's working token, see `operations.renew`; its health is looked at right after."""
+
+        async def work() -> R:
+            answer = await renew.renew(self._context, account_id, bootstrap_token, commit)
+            self.timers.health_at = 0
+            return answer
+
+        return await self.ask(work)
 
     async def install(self, account_id: str, commit: Commit[Account, R]) -> R:
         """Install or reinstall the worker; the work itself follows the answer."""

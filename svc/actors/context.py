@@ -46,14 +46,17 @@ class Context:
             raise ServiceError("not_configured", f"No worker can be installed: {trouble}.")
 
     def access(self, account: Account) -> Access:
-        """The edge account with its working token, which is new while the worker is not, or was just, installed.
+        """The edge account with its working token, which is new while the worker is not, or was just, installed, and
+        after a renewal.
 
         Raises ServiceError: credentials_missing, credentials_unreadable.
         """
         if account.sealed_token is None:
             raise ServiceError("credentials_missing", "The account has no working token.")
         token = self.vault.open(account.sealed_token, account.id)
-        age_s = 0.0 if account.installed_at is None else (self.clock() - account.installed_at) / 1000
+        age_s = 0.0
+        if account.installed_at is not None:
+            age_s = (self.clock() - max(account.installed_at, account.token_made_at or 0)) / 1000
         return self.edge.access(account.edge_account_id, token, account.user_id).settling(
             self.config.edge.settling_s - age_s
         )

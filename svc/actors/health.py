@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from svc.actors.context import Context
     from svc.actors.duty import Timers
+    from svc.errors import ErrorNote
     from svc.model import Account, AccountState
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,9 @@ _STATE_AFTER: dict[str, AccountState] = {
     "resource_drift": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
+_OF_THE_TOKEN = frozenset(
+    {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}
+)
 # The platform also refuses good tokens, in incidents for minutes to hours: only so many checks in a row, over so long,
 # make a token `revoked`. Meanwhile, and while a right is missing, it is looked at more often.
 _REVOKED_AFTER_CHECKS = 3
@@ -46,6 +50,9 @@ async def note_refusal(context: Context, account: Account, error: ServiceError) 
     """Let the account show what the platform refused: a state of its own where the rules name one."""
     log.warning("the platform refused", extra={"account": account.id, "code": error.code})
     state = _STATE_AFTER.get(error.code)
+    now = await context.store.read(accounts.account_by_id(account.id))
+    if now is None or now.token_id != account.token_id:
+        return  # what was refused was the token before
     if state is not None:
         await context.store.run(accounts.move(account.id, SERVING, state, error.note()))
 
@@ -104,6 +111,29 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
             await context.store.run(accounts.move(account.id, (account.state,), "ready", None))
     timers.health_at = trio.current_time() + every_s
     return timers.health_at
+
+
+async def found_with_new_token(context: Context, account: Account) -> tuple[AccountState, ErrorNote | None]:
+    """State and error of an account whose token was renewed: what a check finds, or, where the platform does not tell
+    in time, what it was before. `account` has the new token.
+
+    An account whose install has failed, or whose worker was never installed, is `connected`: only an install says more.
+    """
+    if account.state == "connected" or account.installed_at is None:
+        of_the_token = account.error is not None and account.error.code in _OF_THE_TOKEN
+        return "connected", None if of_the_token else account.error
+    with trio.move_on_after(context.config.edge.settling_in_connect_s):
+        try:
+            trouble = await _trouble(context, account)
+        except EdgeUnavailable as error:
+            log.info("health not known", extra={"account": account.id, "why": error.message})
+            return account.state, account.error
+        if trouble is None:
+            return (account.state, account.error) if account.state in SERVING else ("ready", None)
+        state = _STATE_AFTER.get(trouble.code)
+        if state is not None and trouble.code != "token_refused":
+            return state, trouble.note()
+    return account.state, account.error
 
 
 async def _believed(context: Context, account: Account, trouble: ServiceError) -> ServiceError:

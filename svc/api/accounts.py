@@ -22,25 +22,36 @@ from svc.model import (
     OperationState,
     RouteState,
 )
+from svc.token_page import TOKEN_PAGE
 
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
+
+
+_OF_BOOTSTRAP = (
+    "An API token of the edge account with *Account Settings: Read* and *Account API Tokens: Edit*, valid for one day; "
+    "`x-token-page` of the operation is the edge platform's page for it, filled in. It is used within this request and "
+    "deleted, never stored."
+)
 
 
 class Connect(Body):
     """An edge account to be connected."""
 
     edge_account_id: EdgeAccountId
-    bootstrap_token: EdgeToken = Field(
-        description="An API token of the edge account with *Account Settings: Read* and *Account API Tokens: Edit*,"
-        " valid for one day. It is used within this request and deleted, never stored."
-    )
+    bootstrap_token: EdgeToken = Field(description=_OF_BOOTSTRAP)
     location: Location | None = Field(
         None,
         description="Where the account's database is to be made: near a part of the world (`wnam`, `enam`, `weur`,"
         " `eeur`, `apac`, `oc`), or bound to a jurisdiction (`eu`, `fedramp`). It cannot be changed later. Without it"
         " the edge platform makes it near the service.",
     )
+
+
+class Renew(Body):
+    """A bootstrap token that makes a new working token."""
+
+    bootstrap_token: EdgeToken = Field(description=_OF_BOOTSTRAP)
 
 
 class PutLinkHost(Body):
@@ -265,6 +276,17 @@ def _trouble(account: model.Account) -> AccountTrouble | None:
     return AccountTrouble(**shown) if shown else None
 
 
+# What the use of a bootstrap token may meet.
+_BOOTSTRAP: tuple[Code, ...] = (
+    "operation_in_progress",
+    "invalid_bootstrap",
+    "bootstrap_permission_error",
+    "permission_catalog",
+    "token_rights_mismatch",
+    "token_check_failed",
+    "orphan_not_deleted",
+    "cloudflare_unavailable",
+)
 # What any question to the edge platform may meet.
 _LIVE: tuple[Code, ...] = ("account_not_ready", "cloudflare_unavailable")
 
@@ -294,19 +316,13 @@ CONNECT = Endpoint(
         "not_found",
         "account_taken",
         "already_connected",
-        "operation_in_progress",
-        "invalid_bootstrap",
-        "bootstrap_permission_error",
-        "permission_catalog",
-        "token_rights_mismatch",
-        "token_check_failed",
-        "orphan_not_deleted",
-        "cloudflare_unavailable",
+        *_BOOTSTRAP,
         "service_full",
         "not_configured",
         "account_not_ready",
     ),
     example={"edge_account_id": "023e105f4ecef8ad9ca31a8372d0c353", "bootstrap_token": "…"},
+    token_page=TOKEN_PAGE,
 )
 SHOW = Endpoint(
     method="GET",
@@ -324,6 +340,22 @@ ZONES = Endpoint(
     scopes=("accounts", "sites"),
     answer=Zones,
     codes=_LIVE,
+)
+RENEW = Endpoint(
+    method="POST",
+    path="/v1/accounts/{account_id}/token",
+    tag="accounts",
+    summary="Renew the working token",
+    description="The service checks the bootstrap token, makes a new working token, and deletes the old one and the"
+    " bootstrap token. The worker goes on untouched; an account that was in trouble for its token's sake is well again."
+    " After a 503 nothing has changed: the same request tries again. After `renew_lost` the account"
+    " goes on with the token that it had, and the next renewal deletes what the lost one left.",
+    scopes=("accounts",),
+    body=Renew,
+    answer=OneAccount,
+    codes=(*_BOOTSTRAP, "renew_lost", "account_not_ready"),
+    example={"bootstrap_token": "…"},
+    token_page=TOKEN_PAGE,
 )
 INSTALL = Endpoint(
     method="POST",
@@ -354,4 +386,4 @@ PUT_LINK_HOST = Endpoint(
     example={"host": "go.example.com"},
 )
 
-ENDPOINTS = (LIST, CONNECT, SHOW, ZONES, INSTALL, PUT_LINK_HOST)
+ENDPOINTS = (LIST, CONNECT, SHOW, ZONES, RENEW, INSTALL, PUT_LINK_HOST)

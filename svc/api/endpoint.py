@@ -59,6 +59,7 @@ class Endpoint(Generic[B, Q]):
     media_types: tuple[str, ...] = (JSON_TYPE,)
     cookies: bool = False
     example: Mapping[str, object] = field(default_factory=dict)  # of a body
+    token_page: str | None = None  # the edge platform's page for the bootstrap token that it takes, filled in
 
     @cached_property
     def id_name(self) -> str | None:

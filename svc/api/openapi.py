@@ -141,6 +141,8 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
             content["example"] = dict(endpoint.example)
         required = bool(endpoint.body.model_fields)
         operation["requestBody"] = {"required": required, "content": {JSON_TYPE: content}}
+    if endpoint.token_page is not None:
+        operation["x-token-page"] = endpoint.token_page
     return operation
 
 

@@ -29,6 +29,7 @@ class Accounts:
         serve.write(api.CONNECT, self.connect)
         serve.read(api.SHOW, self.show)
         serve.read(api.ZONES, self.zones)
+        serve.write(api.RENEW, self.renew)
         serve.write(api.INSTALL, self.install)
         serve.write(api.PUT_LINK_HOST, self.put_link_host)
 
@@ -60,6 +61,12 @@ class Accounts:
         return api.Zones(
             zones=tuple(api.Zone(name=zone.name, status=zone.status) for zone in found), truncated=truncated
         )
+
+    async def renew(self, write: Write[api.Renew]) -> StoredAnswer:
+        """Replace the working token; the bootstrap token lives no longer than this request."""
+        account = await visible_account(self._store, write.caller, write.id)
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.renew(account.id, write.body.bootstrap_token, write.commit(self._one))
 
     async def install(self, write: Write[NoBody]) -> StoredAnswer:
         """Install the worker, or install it again."""

@@ -237,6 +237,7 @@ def _account(row: Row, host: Row | None) -> Account:
         token_name=row["token_name"],
         token_expires_at=row["token_expires_at"],
         sealed_token=row["sealed_token"],
+        token_made_at=row["token_made_at"],
         token_refused_at=row["token_refused_at"],
         token_refusals=row["token_refusals"],
         error=note_from_json(row["error"]),

@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, ServiceError
-from svc.store import accounts, operations
+from svc.store import accounts, operations, working_tokens
 from svc.store.locks import lock_user
 from svc.store.tx import Tx, sql, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from svc.config import LimitsConfig
     from svc.errors import ErrorNote
-    from svc.model import Account, AccountWarning, Location, Operation
+    from svc.model import Account, Location, Operation
+    from svc.store.working_tokens import WorkingToken
 
 
 def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
@@ -102,58 +101,18 @@ def drop_connect(account_id: str) -> Tx[None]:
 
 
 def finish_connect(
-    *,
-    account_id: str,
-    operation_id: str,
-    install_operation_id: str,
-    token_id: str,
-    token_name: str,
-    token_expires_at: int | None,
-    sealed_token: bytes,
-    bootstrap_expires_at: int,
-    revoke_tokens: Sequence[str],
-    now: int,
+    account_id: str, operation_id: str, token: WorkingToken, install_operation_id: str, now: int
 ) -> Tx[Account]:
     """Store the working token and begin the install. The account is still `pending`: the answer to the connect.
 
-    The warnings that hold until the bootstrap token and the tokens of lost tries are known to be gone are stored with
-    it, so that a process killed before that leaves them; the answer, given before anything of it is known, has none.
+    The answer, given before the bootstrap token and those of lost tries are deleted, has no warning of them.
     """
-    warnings: list[AccountWarning] = ["bootstrap_not_deleted"]
-    if revoke_tokens:
-        warnings.append("orphan_not_deleted")
-    yield sql(
-        "update accounts set token_id = $2, token_name = $3, token_expires_at = $4, sealed_token = $5, error = null,"
-        " token_refused_at = null, token_refusals = 0, warnings = $6, revoke_tokens = $7, bootstrap_expires_at = $8"
-        " where id = $1",
-        account_id,
-        token_id,
-        token_name,
-        token_expires_at,
-        sealed_token,
-        to_json(warnings),
-        to_json(list(revoke_tokens)),
-        bootstrap_expires_at,
-    )
-    yield from operations.token_settled(operation_id)
+    yield from working_tokens.put_token(account_id, operation_id, token, now)
+    yield sql("update accounts set error = null where id = $1", account_id)
     yield from operations.finish(operation_id, now)
     account = accounts.present((yield from accounts.account_by_id(account_id)))
     yield from operations.add(install_operation_id, account_id, account.edge_account_id, "install", "database", now)
     return replace(account, warnings=(), revoke_tokens=())
-
-
-def bootstrap_gone(account_id: str) -> Tx[None]:
-    """The bootstrap token was deleted, or its day is over: no token that it asked for can come any more.
-
-    Names of tokens to revoke stay only where it was not possible to look for them.
-    """
-    account = yield from accounts.unwarn(account_id, "bootstrap_not_deleted")
-    kept = account.revoke_tokens if account is not None and "orphan_not_deleted" in account.warnings else ()
-    yield sql(
-        "update accounts set bootstrap_expires_at = null, revoke_tokens = $2 where id = $1",
-        account_id,
-        to_json(kept),
-    )
 
 
 def lose_bootstrap(account_id: str, error: ErrorNote, now: int) -> Tx[None]:

@@ -72,12 +72,15 @@ def delete_final_days(before: int) -> Tx[int]:
 def delete_operations(before: int) -> Tx[int]:
     """Operations that ended then, but the latest of each account (as `operations.latest` has it).
 
-    Nor one that something at the platform is known by: a token that may be alive, an upload that may have been taken.
+    Nor one that something at the platform is known by: the account's token, another that may be alive, an upload that
+    may have been taken.
     """
     return _delete(
         "operations",
         "id",
         "state <> 'running' and updated_at <= $1 and token_asked_at is null and open_uploads = 0"
+        " and not exists (select 1 from accounts a where a.id = operations.account_id"
+        " and a.token_id = operations.token_id)"
         " and (account_id not in (select id from accounts) or id <> (select o.id from operations o"
         " where o.account_id = operations.account_id order by case when o.state = 'running' then 1 else 0 end desc,"
         " o.created_at desc, o.updated_at desc, o.id limit 1))",

@@ -95,6 +95,13 @@ class StandInActor:
             commit(connected(user_id, self._edge_account_id, "pending", self._world.clock()))
         )
 
+    async def renew(self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
+        async def work() -> R:
+            await self._asked(f"renew {bootstrap_token.get_secret_value()}")
+            return await self._world.store.run(commit(_renewed(account_id)))
+
+        return await self._in_actor(work)
+
     async def install(self, account_id: str, commit: Commit[Account, R]) -> R:
         await self._asked("install")
         return await self._world.store.run(commit(_begin_install(account_id, self._world.clock())))
@@ -187,4 +194,9 @@ def _begin_install(account_id: str, now: int) -> Tx[Account]:
     account = accounts.present((yield from accounts.account_by_id(account_id)))
     yield from operations.add(new_id("op"), account_id, account.edge_account_id, "install", "database", now)
     yield sql("update accounts set state = 'installing' where id = $1", account_id)
+    return accounts.present((yield from accounts.account_by_id(account_id)))
+
+
+def _renewed(account_id: str) -> Tx[Account]:
+    yield sql("update accounts set token_name = 'svc-new' where id = $1", account_id)
     return accounts.present((yield from accounts.account_by_id(account_id)))

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from svc.api.openapi import document
 from svc.errors import ServiceError, StoreUnavailable
 from svc.model import WorkerPush
 from svc.store import accounts
 from svc.store.tx import sql
+from svc.token_page import TOKEN_PAGE
 from svc.worker.bundle import load_bundle
 from tests.http.conftest import EDGE_ACCOUNT
 from tests.http.stand_in import Zone
@@ -217,3 +219,24 @@ async def test_a_store_in_trouble_makes_the_service_unready_but_alive(world, exp
     with world.store.condition.looking() as since:
         world.store.condition.written(since)
     assert (await world.call("GET", "/readyz")).status == 200
+
+
+@pytest.mark.rule("A16", "A2")
+async def test_a_renewal_answers_with_the_account_and_needs_the_scope(world):
+    user, session, account = await world.ready()
+    path, body = f"/v1/accounts/{account.id}/token", {"bootstrap_token": "boot-token"}
+    answer = await world.call("POST", path, body, headers=session)
+    assert (answer.status, list(answer.body["account"])) == (200, ACCOUNT_FIELDS)
+    assert world.supervisor.asked == ["renew boot-token"]
+    assert b"boot-token" not in answer.raw
+    other = await world.call("POST", path, body, headers=await world.session(await world.user()))
+    assert (other.status, other.code) == (404, "not_found")
+    key = await world.key(user, "sites", "links", "reports")
+    assert (await world.call("POST", path, body, headers=key)).code == "scope_required"
+    assert (await world.call("POST", path, {}, headers=session)).code == "invalid_request"
+
+
+def test_the_contract_has_the_page_for_a_bootstrap_token():
+    paths = document("https://svc.example")["paths"]
+    pages = {path: each["x-token-page"] for path in paths for each in paths[path].values() if "x-token-page" in each}
+    assert pages == {"/v1/accounts": TOKEN_PAGE, "/v1/accounts/{account_id}/token": TOKEN_PAGE}

@@ -17,17 +17,19 @@ from svc.edge import d1, routes, tokens, workers, zones
 from svc.edge.access import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError
 from svc.ids import new_id
-from svc.store import accounts, connects, operations
+from svc.store import operations, working_tokens
+from svc.store.working_tokens import WorkingToken
+from svc.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from svc.actors.context import Context
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.tokens import NewToken, TokenStatus
-    from svc.model import Account, Operation
+    from svc.model import Account, JsonObject, Operation
 
 log = logging.getLogger(__name__)
 
@@ -36,11 +38,6 @@ _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKENS_WRITE = "Account API Tokens Write"
 # What a good token is refused with until the platform knows it everywhere.
 _NOT_SETTLED = ("token_refused", "permission_error")
-
-
-def token_name(operation_id: str) -> str:
-    """The name of the working token that an operation makes."""
-    return f"svc-{operation_id}"
 
 
 async def check(context: Context, bootstrap: Access) -> tuple[TokenStatus, str]:
@@ -53,13 +50,13 @@ async def check(context: Context, bootstrap: Access) -> tuple[TokenStatus, str]:
     try:
         own = await tokens.verify(bootstrap)
     except EdgeRefused as error:
-        raise ServiceError("invalid_bootstrap", details=error.details) from None
+        raise _invalid(details=error.details) from None
     except EdgeUnavailable as error:
         if error.remote_code not in _NO_SUCH_ACCOUNT:
             raise
-        raise ServiceError("invalid_bootstrap", details=error.details) from None
+        raise _invalid(details=error.details) from None
     if own.status != "active":
-        raise ServiceError("invalid_bootstrap", f"The bootstrap token is {own.status}.")
+        raise _invalid(f"The bootstrap token is {own.status}.")
     missing = []
     name = ""
     try:
@@ -71,8 +68,16 @@ async def check(context: Context, bootstrap: Access) -> tuple[TokenStatus, str]:
     except EdgeRefused:
         missing.append(_TOKENS_WRITE)
     if missing:
-        raise ServiceError("bootstrap_permission_error", details={"missing": missing})
+        raise _lacks(missing)
     return own, name
+
+
+def _invalid(message: str | None = None, details: Mapping[str, object] | None = None) -> ServiceError:
+    return ServiceError("invalid_bootstrap", message, {**(details or {}), "token_page": TOKEN_PAGE})
+
+
+def _lacks(missing: list[str]) -> ServiceError:
+    return ServiceError("bootstrap_permission_error", details={"missing": missing, "token_page": TOKEN_PAGE})
 
 
 async def mint(
@@ -97,7 +102,7 @@ async def mint(
             token = await _create(context, bootstrap, operation, policies)
     except EdgeRefused as error:
         if error.code == "permission_error":  # it may read tokens, but not write them
-            raise ServiceError("bootstrap_permission_error", details={"missing": [_TOKENS_WRITE]}) from None
+            raise _lacks([_TOKENS_WRITE]) from None
         if tokens.cannot_give(error, groups):
             raise _cannot_give(error.details) from None
         raise ServiceError("token_check_failed", error.message, error.details) from None
@@ -122,7 +127,11 @@ def _cannot_give(details: Mapping[str, object] | None = None) -> ServiceError:
     return ServiceError(
         "bootstrap_permission_error",
         "The bootstrap token cannot give the working token rights that it does not hold; details.missing names them.",
-        {**(details or {}), "missing": [right.name for right in tokens.WORKING_RIGHTS]},
+        {
+            **(details or {}),
+            "missing": [right.name for right in tokens.WORKING_RIGHTS],
+            "token_page": FULL_TOKEN_PAGE,
+        },
     )
 
 
@@ -137,7 +146,7 @@ async def probe(working: Access) -> None:
 
 
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
-    """Delete the tokens that earlier operations of this account have left: by their ids, else by their names.
+    """Delete the tokens that operations of this account have left, or had replaced: by their ids, else by their names.
 
     One that is not there may still come, if it was asked for lately. Raises ServiceError orphan_not_deleted,
     EdgeUnavailable.
@@ -148,7 +157,7 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
     try:
         listed = await tokens.list_all(bootstrap)
         for operation in lost:
-            ids = {token.id for token in listed if token.name == token_name(operation.id)}
+            ids = {token.id for token in listed if token.name == operation.token_name}
             if operation.token_id is not None:
                 ids.add(operation.token_id)
             for token_id in ids:
@@ -160,23 +169,38 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 
 
 async def delete(context: Context, bootstrap: Access, bootstrap_id: str, account: Account) -> None:
-    """Make the last calls with the bootstrap token: it deletes what came late of lost tries, then itself.
+    """Make the last calls with the bootstrap token: it deletes the token that was replaced and what came late of lost
+    tries, then itself.
 
     After that nothing can come any more. What fails stays as a warning, which was written with the working token.
     """
     try:
         await delete_lost(context, bootstrap, account)
+        looked = True
     except ServiceError as error:
         log.warning("lost tokens not deleted", extra={"account": account.id, "code": error.code})
-    else:
-        await context.store.run(accounts.unwarn(account.id, "orphan_not_deleted"))
+        looked = False
+    await context.store.run(working_tokens.note_others(account.id, looked=looked))
     try:
         await tokens.delete(bootstrap, bootstrap_id)
     except (EdgeRefused, EdgeUnavailable) as error:
         if error.code != "token_refused":  # what is said of a token that is gone: an earlier try's answer was lost
             log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
             return
-    await context.store.run(connects.bootstrap_gone(account.id))
+    await context.store.run(working_tokens.bootstrap_gone(account.id))
+
+
+def sealed(context: Context, account: Account, token: NewToken, bootstrap: TokenStatus) -> WorkingToken:
+    """The token that `bootstrap` made, as the account keeps it."""
+    value = context.vault.seal(token.value.get_secret_value(), account.id)
+    bootstrap_expires_at = bootstrap.expires_at or context.clock() + DAY_MS
+    return WorkingToken(token.id, token.name, token.expires_at, value, bootstrap_expires_at)
+
+
+def to_revoke(lost: Sequence[Operation]) -> JsonObject:
+    """The names of the tokens that may be alive; the newest also by itself."""
+    names = [operation.token_name for operation in lost]
+    return {"revoke_token": names[-1], "revoke_tokens": names}
 
 
 async def forget_when_due(context: Context, account: Account, timers: Timers) -> float:
@@ -187,7 +211,7 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
     left_s = (account.bootstrap_expires_at - context.clock()) / 1000
     if left_s > 0:
         return trio.current_time() + left_s
-    await context.store.run(connects.bootstrap_gone(account.id))
+    await context.store.run(working_tokens.bootstrap_gone(account.id))
     return math.inf
 
 
@@ -197,7 +221,7 @@ async def _create(context: Context, bootstrap: Access, operation: Operation, pol
     expires_at = now // 1000 * 1000 + context.config.timing.token_days * DAY_MS
     await context.store.run(operations.token_asked(operation.id, now))
     try:
-        token = await tokens.create(bootstrap, token_name(operation.id), policies, expires_at)
+        token = await tokens.create(bootstrap, operation.token_name, policies, expires_at)
     except EdgeUnknown:
         raise
     except (EdgeRefused, EdgeUnavailable):  # nothing was made

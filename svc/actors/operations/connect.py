@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from svc.actors.operations import bootstrap
-from svc.clock import DAY_MS
 from svc.errors import EdgeUnavailable, ServiceError, StoreUnavailable
 from svc.ids import new_id
 from svc.store import connects, operations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.tokens import NewToken, TokenStatus
-    from svc.model import Account, JsonObject, Location, Operation
+    from svc.model import Account, Location, Operation
 
 R = TypeVar("R")
 
@@ -134,22 +133,16 @@ async def _give_up(context: Context, access: Access, account: Account, refusal: 
         await context.store.run(connects.drop_connect(account.id))
         return refusal
     await _lose(context, account, lost)
-    return ServiceError(refusal.code, refusal.message, {**(refusal.details or {}), **_to_revoke(lost)})
+    return ServiceError(refusal.code, refusal.message, {**(refusal.details or {}), **bootstrap.to_revoke(lost)})
 
 
 async def _lose(context: Context, account: Account, lost: Sequence[Operation]) -> None:
     error = ServiceError(
         "bootstrap_lost",
         "The connect was cut short. Revoke the named tokens at the edge platform, if they are there; connect again.",
-        _to_revoke(lost),
+        bootstrap.to_revoke(lost),
     )
     await context.store.run(connects.lose_bootstrap(account.id, error.note(), context.clock()))
-
-
-def _to_revoke(lost: Sequence[Operation]) -> JsonObject:
-    """The names of the tokens that may be alive; the newest also by itself."""
-    names = [bootstrap.token_name(operation.id) for operation in lost]
-    return {"revoke_token": names[-1], "revoke_tokens": names}
 
 
 async def _finish(
@@ -161,21 +154,7 @@ async def _finish(
     commit: Commit[Account, R],
 ) -> R:
     """Store the working token, begin the install, and keep the answer, all at once."""
-    lost = await context.store.read(operations.with_open_token(account.id))
-    sealed = context.vault.seal(token.value.get_secret_value(), account.id)
+    made = bootstrap.sealed(context, account, token, own)
     return await context.store.run(
-        commit(
-            connects.finish_connect(
-                account_id=account.id,
-                operation_id=operation.id,
-                install_operation_id=new_id("op"),
-                token_id=token.id,
-                token_name=token.name,
-                token_expires_at=token.expires_at,
-                sealed_token=sealed,
-                bootstrap_expires_at=own.expires_at or context.clock() + DAY_MS,
-                revoke_tokens=[bootstrap.token_name(other.id) for other in lost if other.id != operation.id],
-                now=context.clock(),
-            )
-        )
+        commit(connects.finish_connect(account.id, operation.id, made, new_id("op"), context.clock()))
     )

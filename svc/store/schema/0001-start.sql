@@ -93,6 +93,7 @@ create table accounts (
     token_name TEXT,
     token_expires_at INT,
     sealed_token BYTES,
+    token_made_at INT,
     -- Since when, and at how many checks, the platform has refused the token; null and 0 once it accepts it.
     token_refused_at INT,
     token_refusals INT not null default 0,

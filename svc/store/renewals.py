@@ -1,0 +1,65 @@
+"""Transactions on renewals: an account's working token and the operation that replaces it change together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from svc.errors import Conflict
+from svc.store import accounts, operations, working_tokens
+
+if TYPE_CHECKING:
+    from svc.errors import ErrorNote
+    from svc.model import Account, AccountState, Operation
+    from svc.store.tx import Tx
+    from svc.store.working_tokens import WorkingToken
+
+# The states in which an account has, or had, a working token, and nothing is under way.
+_RENEWABLE: tuple[AccountState, ...] = (
+    "connected",
+    "ready",
+    "no_connection",
+    "permission_error",
+    "revoked",
+    "resource_drift",
+)
+
+
+def may_renew(account_id: str) -> Tx[Account]:
+    """The account, if its token can be renewed now. Raises Conflict operation_in_progress, account_not_ready."""
+    account = accounts.present((yield from accounts.locked(account_id)))
+    if (yield from operations.running(account_id)) is not None:
+        raise Conflict("operation_in_progress")
+    if account.state not in _RENEWABLE:
+        raise Conflict("account_not_ready", f"The account is {account.state}; it has no token to renew.")
+    return account
+
+
+def begin_renew(account_id: str, operation_id: str, now: int) -> Tx[tuple[Account, Operation]]:
+    """Begin a renewal. Raises as `may_renew` does."""
+    account = yield from may_renew(account_id)
+    operation = yield from operations.add(operation_id, account_id, account.edge_account_id, "renew", "token", now)
+    return account, operation
+
+
+def finish_renew(
+    before: Account, operation_id: str, token: WorkingToken, found: tuple[AccountState, ErrorNote | None], now: int
+) -> Tx[Account]:
+    """The new token takes the place of the old one; `found`: what it shows of an account that was as `before`.
+
+    The answer, given before the old token and the bootstrap token are deleted, has no warning of them.
+    """
+    yield from working_tokens.put_token(before.id, operation_id, token, now)
+    yield from operations.finish(operation_id, now)
+    yield from accounts.move(before.id, (before.state,), *found)
+    account = accounts.present((yield from accounts.account_by_id(before.id)))
+    warnings = tuple(warning for warning in account.warnings if warning not in working_tokens.ABOUT_TOKENS)
+    return replace(account, warnings=warnings, revoke_tokens=())
+
+
+def fail_renew(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
+    """The renewal has failed: the account goes on with the token that it has, and names those that it may have left."""
+    operation = yield from operations.running(account_id)
+    if operation is not None and operation.kind == "renew":
+        yield from operations.fail(operation.id, error, now)
+        yield from working_tokens.note_others(account_id, looked=False)

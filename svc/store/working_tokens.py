@@ -1,0 +1,98 @@
+"""Transactions on an account's working token, and on the tokens that may be alive beside it.
+
+A token beside it is known by the operation that asked for it (`operations.with_open_token`): one that is done had the
+account's own token, which was replaced since; any other never came to its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from svc.store import accounts, operations
+from svc.store.tx import Tx, sql, to_json
+
+if TYPE_CHECKING:
+    from svc.model import AccountWarning
+
+_ABOUT_OTHERS: frozenset[AccountWarning] = frozenset({"orphan_not_deleted", "old_token_not_deleted"})
+# What an answer has none of that is given before the other tokens are deleted.
+ABOUT_TOKENS: frozenset[AccountWarning] = _ABOUT_OTHERS | {"bootstrap_not_deleted", "token_expires_soon"}
+
+
+@dataclass(frozen=True)
+class WorkingToken:
+    """A working token as it is stored. `expires_at`, `bootstrap_expires_at` (of the one that made it): epoch ms."""
+
+    id: str
+    name: str
+    expires_at: int | None
+    sealed: bytes = field(repr=False)
+    bootstrap_expires_at: int
+
+
+def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int) -> Tx[None]:
+    """The token that an operation made is the account's own; the one before it is to be deleted.
+
+    The warnings that hold until the bootstrap token and the other tokens are known to be gone are stored with it, so
+    that a process killed before that leaves them.
+    """
+    account = accounts.present((yield from accounts.locked(account_id)))
+    if account.token_id is not None:
+        yield sql(
+            "update operations set token_asked_at = $3 where account_id = $1 and token_id = $2",
+            account_id,
+            account.token_id,
+            now,
+        )
+    yield sql(
+        "update accounts set token_id = $2, token_name = $3, token_expires_at = $4, sealed_token = $5,"
+        " token_made_at = $6, token_refused_at = null, token_refusals = 0, bootstrap_expires_at = $7 where id = $1",
+        account_id,
+        token.id,
+        token.name,
+        token.expires_at,
+        token.sealed,
+        now,
+        token.bootstrap_expires_at,
+    )
+    yield from operations.token_settled(operation_id)
+    yield from note_others(account_id, looked=False)
+    yield from accounts.unwarn(account_id, "token_expires_soon")
+    yield from accounts.warn(account_id, "bootstrap_not_deleted")
+
+
+def note_others(account_id: str, *, looked: bool) -> Tx[None]:
+    """Name the tokens that may be alive beside the account's own, and warn of them.
+
+    `looked`: they were looked for and deleted; what is left of lost tries may only still come.
+    """
+    account = yield from accounts.locked(account_id)
+    if account is None:
+        return
+    others = yield from operations.with_open_token(account_id)
+    warnings = set(account.warnings) - _ABOUT_OTHERS
+    if any(operation.state == "done" for operation in others):
+        warnings.add("old_token_not_deleted")
+    if not looked and any(operation.state != "done" for operation in others):
+        warnings.add("orphan_not_deleted")
+    yield sql(
+        "update accounts set warnings = $2, revoke_tokens = $3 where id = $1",
+        account_id,
+        to_json(sorted(warnings)),
+        to_json([operation.token_name for operation in others]),
+    )
+
+
+def bootstrap_gone(account_id: str) -> Tx[None]:
+    """The bootstrap token was deleted, or its day is over: no token that it asked for can come any more.
+
+    Names of tokens to revoke stay only where it was not possible to look for them.
+    """
+    account = yield from accounts.unwarn(account_id, "bootstrap_not_deleted")
+    kept = account.revoke_tokens if account is not None and _ABOUT_OTHERS & set(account.warnings) else ()
+    yield sql(
+        "update accounts set bootstrap_expires_at = null, revoke_tokens = $2 where id = $1",
+        account_id,
+        to_json(kept),
+    )

@@ -1,0 +1,417 @@
+"""A renewal ends with one working token that the account knows; a token that may be left alive is always named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import trio
+
+from edge_worker.harness.service import eventually
+from svc.clock import DAY_MS
+from svc.store.tx import sql
+from svc.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
+
+TOKENS = "/accounts/*/tokens"
+BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
+
+# The calls of a renewal, in their order.
+CALLS = [
+    ("GET", f"{TOKENS}/verify"),
+    ("GET", "/accounts/*"),
+    ("GET", TOKENS),
+    ("GET", f"{TOKENS}/permission_groups"),
+    ("POST", TOKENS),
+    ("GET", "*/workers/scripts"),
+    ("GET", "*/d1/database"),
+    ("GET", "/zones"),
+    ("GET", "/zones/*/workers/routes"),
+    ("DELETE", f"{TOKENS}/*"),
+]
+
+
+async def bootstrap_token(service, rights=None):
+    """A new bootstrap token: its id and its value."""
+    return await service.emulator.create_token(service.customer.account_id, rights=rights or BOOTSTRAP)
+
+
+async def renew(service, token=None, key=None):
+    if token is None:
+        _, token = await bootstrap_token(service)
+    account_id = (await service.account()).id
+    headers = service.session if key is None else {**service.session, "Idempotency-Key": key}
+    path = f"/v1/accounts/{account_id}/token"
+    return await service.world.call("POST", path, {"bootstrap_token": token}, headers=headers)
+
+
+async def says(service, method, path, result):
+    """The platform's next answer to such a call is this one, and nothing is done."""
+    body = json.dumps({"success": True, "errors": [], "messages": [], "result": result})
+    await service.emulator.fault("html", path, method=method, status=200, body=body)
+
+
+async def rights_of(service):
+    """The policies of the account's own token."""
+    token = (await service.held())["tokens"][(await service.account()).token_id]
+    return token["policies"]
+
+
+async def installed(service):
+    """An account that runs, with no operation under way."""
+    await service.ready()
+    await service.confirmed()
+    service.clock.advance_s(1)  # the operation that follows is the latest
+    return await service.account()
+
+
+def named(shown):
+    """The tokens that the account asks to revoke."""
+    return set(((shown["error"] or {}).get("details") or {}).get("revoke_tokens", []))
+
+
+async def is_consistent(service):
+    """The account's own token is alive, and each other that is alive has its name shown."""
+    shown, alive = await service.shown(), set(await service.token_names())
+    assert shown["token"]["name"] in alive, (shown, alive)
+    assert alive - {shown["token"]["name"]} <= named(shown), (shown, alive)
+    return shown
+
+
+async def renewed_well(service):
+    """A renewal works, and then the account's own token is the only one."""
+    before = (await service.account()).token_name
+    answer = await renew(service)
+    assert answer.status == 200, answer.raw
+    await service.idle()
+    shown = await service.shown()
+    assert shown["token"]["name"] != before
+    assert await service.token_names() == [shown["token"]["name"]]
+    assert (shown["state"], shown["error"]) == ("ready", None)
+    return shown
+
+
+@pytest.mark.rule("A16")
+async def test_a_renewal_replaces_the_token_and_touches_nothing_else(service):
+    before = await installed(service)
+    held = await service.held()
+    token_id, token = await bootstrap_token(service)
+    answer = await renew(service, token, key="k")
+    assert answer.status == 200, answer.raw
+    account = await service.account()
+    assert answer.body["account"]["token"]["name"] == account.token_name != before.token_name
+    assert (answer.body["account"]["state"], answer.body["account"]["error"]) == ("ready", None)
+    after = await service.held()
+    assert [after["tokens"][account.token_id]["name"]] == await service.token_names()
+    assert before.token_id not in after["tokens"]
+    assert token_id not in after["tokens"]
+    assert (after["scripts"], after["databases"]) == (held["scripts"], held["databases"])
+    shown = await service.shown()
+    assert (shown["operation"]["kind"], shown["operation"]["state"]) == ("renew", "done")
+    assert shown["error"] is None
+    assert account.sealed_token != before.sealed_token
+
+    again = await renew(service, token, key="k")
+    assert (again.status, again.body) == (200, answer.body)
+    assert (await service.account()).token_name == account.token_name
+    gone = await renew(service, token)
+    assert (gone.status, gone.code) == (422, "invalid_bootstrap")
+    assert (await service.account()).token_name == account.token_name
+
+
+@pytest.mark.rule("A16", "A10")
+async def test_of_two_renewals_at_once_with_one_token_one_is_made(service):
+    await installed(service)
+    _, token = await bootstrap_token(service)
+    codes = []
+
+    async def one():
+        codes.append((await renew(service, token)).code)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(one)
+        nursery.start_soon(one)
+    assert sorted(codes, key=str) == [None, "invalid_bootstrap"]
+    assert await service.token_names() == [(await service.account()).token_name]
+
+
+@pytest.mark.rule("A16")
+@pytest.mark.parametrize("rights", [["Account Settings Read"], ["Account API Tokens Write"], ["D1 Write"]])
+async def test_a_bootstrap_token_that_lacks_a_right_is_told_so_and_where_to_make_one(service, rights):
+    before = await installed(service)
+    token_id, token = await bootstrap_token(service, rights)
+    answer = await renew(service, token)
+    assert (answer.status, answer.code) == (422, "bootstrap_permission_error")
+    assert set(answer.body["error"]["details"]["missing"]) == set(BOOTSTRAP) - set(rights)
+    assert answer.body["error"]["details"]["token_page"] == TOKEN_PAGE
+    assert (await service.account()).sealed_token == before.sealed_token
+    assert token_id in (await service.held())["tokens"]
+    shown = await service.shown()
+    assert shown["operation"]["kind"] != "renew"
+    assert shown["error"] is None
+
+
+@pytest.mark.rule("A16")
+@pytest.mark.parametrize(
+    "why", ["unknown", "may not write", "cannot give", "no right", "fewer rights", "other rights", "broken"]
+)
+async def test_a_refused_renewal_leaves_the_old_token_at_work_and_no_other(service, why):
+    before = await installed(service)
+    _, token = await bootstrap_token(service)
+    expected = {
+        "unknown": (422, "invalid_bootstrap"),
+        "may not write": (422, "bootstrap_permission_error"),
+        "cannot give": (422, "bootstrap_permission_error"),
+        "no right": (502, "permission_catalog"),
+        "fewer rights": (422, "bootstrap_permission_error"),
+        "other rights": (502, "token_rights_mismatch"),
+        "broken": (502, "token_check_failed"),
+    }[why]
+    if why == "unknown":
+        token = "x" * 40
+    if why == "may not write":
+        _, token = await bootstrap_token(service, ["Account Settings Read", "Account API Tokens Read"])
+    if why == "cannot give":
+        await service.emulator.set_rudeness(minting="held")
+    if why == "no right":
+        await says(service, "GET", f"{TOKENS}/permission_groups", [])
+    if why == "other rights":
+        group = {"id": "0" * 32, "name": "Everything"}
+        policies = [
+            {"effect": "allow", "permission_groups": [group], "resources": {"com.cloudflare.api.account.x": "*"}}
+        ]
+        made = {"id": "1" * 32, "name": "svc", "value": "y" * 40, "status": "active", "policies": policies}
+        await says(service, "POST", TOKENS, {**made, "policies": [*await rights_of(service), *policies]})
+    if why == "fewer rights":
+        await service.emulator.set_rudeness(minting="silent")
+    if why == "broken":
+        await service.emulator.fault("refuse", "*/workers/scripts", method="GET", times=None, status=400, code=1)
+    answer = await renew(service, token)
+    assert (answer.status, answer.code) == expected, answer.raw
+    if why in ("cannot give", "fewer rights"):
+        assert answer.body["error"]["details"]["token_page"] == FULL_TOKEN_PAGE
+    if expected[0] == 422 and why not in ("cannot give", "fewer rights"):
+        assert answer.body["error"]["details"]["token_page"] == TOKEN_PAGE
+    account = await service.account()
+    assert (account.token_name, account.sealed_token) == (before.token_name, before.sealed_token)
+    assert await service.token_names() == [before.token_name]
+    assert (await service.shown())["error"] is None
+    await service.emulator.clear_faults()
+    await service.emulator.set_rudeness(minting="all_zones")
+    await renewed_well(service)
+
+
+@pytest.mark.rule("A16", "A5")
+async def test_a_refused_renewal_whose_token_cannot_be_deleted_names_it(service):
+    before = await installed(service)
+    await service.emulator.fault("refuse", "*/workers/scripts", method="GET", times=None, status=400, code=1)
+    await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
+    answer = await renew(service)
+    assert (answer.status, answer.code) == (502, "token_check_failed")
+    shown = await is_consistent(service)
+    assert set(answer.body["error"]["details"]["revoke_tokens"]) == named(shown) != set()
+    assert shown["error"]["warnings"] == ["orphan_not_deleted"]
+    assert (shown["state"], shown["token"]["name"]) == ("ready", before.token_name)
+    answer = await renew(service)
+    assert (answer.status, answer.code) == (502, "orphan_not_deleted")
+    assert set(answer.body["error"]["details"]["revoke_tokens"]) == named(await is_consistent(service))
+    await service.emulator.clear_faults()
+    await renewed_well(service)
+
+
+@pytest.mark.rule("A16")
+async def test_an_old_token_that_could_not_be_deleted_is_named_until_the_next_renewal(service):
+    before = await installed(service)
+    await service.emulator.fault("refuse", f"{TOKENS}/{before.token_id}", method="DELETE", times=None)
+    answer = await renew(service)
+    assert (answer.status, answer.body["account"]["error"]) == (200, None)
+    shown = await is_consistent(service)
+    assert shown["error"]["warnings"] == ["old_token_not_deleted"]
+    assert named(shown) == {before.token_name}
+    await service.emulator.clear_faults()
+    await renewed_well(service)
+
+
+@pytest.mark.rule("A16", "A2")
+async def test_a_bootstrap_token_that_could_not_be_deleted_is_warned_of(service):
+    await installed(service)
+    token_id, token = await bootstrap_token(service)
+    await service.emulator.fault("refuse", f"{TOKENS}/{token_id}", method="DELETE", times=None)
+    assert (await renew(service, token)).status == 200
+    shown = await is_consistent(service)
+    assert shown["error"] == {"warnings": ["bootstrap_not_deleted"]}
+    service.clock.now_ms += DAY_MS + 60_000
+    service.supervisor.wake(service.customer.account_id)
+
+    async def gone():
+        return "bootstrap_not_deleted" not in (await service.account()).warnings or None
+
+    await eventually(gone)
+
+
+@pytest.mark.rule("A16")
+async def test_a_creation_whose_outcome_cannot_be_found_out_is_a_lost_renewal(service):
+    before = await installed(service)
+    await service.emulator.fault("drop_after", TOKENS, method="POST", times=None)
+    # The look at the tokens that belongs to the check of the bootstrap token is answered, the later ones are not.
+    await service.emulator.fault("refuse", TOKENS, method="GET", after=1, times=None, status=500)
+    _, token = await bootstrap_token(service)
+    answer = await renew(service, token, key="k")
+    assert (answer.status, answer.code) == (502, "renew_lost"), answer.raw
+    shown = await is_consistent(service)
+    assert answer.body["error"]["details"]["revoke_token"] in named(shown) & set(await service.token_names())
+    assert (shown["state"], shown["token"]["name"]) == ("ready", before.token_name)
+    assert shown["operation"]["state"] == "failed"
+    [ended] = [row for row in await service.store.read(renewals()) if '"renew_lost"' in row["error"]]
+    assert (ended["state"], answer.body["error"]["details"]["revoke_token"] in ended["error"]) == ("failed", True)
+    await service.emulator.clear_faults()
+    answer = await renew(service, token, key="k")  # the same request goes on, with the same bootstrap token
+    assert answer.status == 200, answer.raw
+    shown = await is_consistent(service)
+    assert (shown["error"], await service.token_names()) == (None, [shown["token"]["name"]])
+
+
+@pytest.mark.rule("A16")
+@pytest.mark.parametrize("times", [1, None])
+@pytest.mark.parametrize("kind", ["drop_before", "drop_after"])
+@pytest.mark.parametrize(("method", "path"), CALLS)
+async def test_an_answer_that_is_lost_anywhere_leaves_no_token_without_a_name(service, method, path, kind, times):
+    before = await installed(service)
+    _, token = await bootstrap_token(service)
+    await service.emulator.fault(kind, path, method=method, times=times)
+    answer = await renew(service, token, key="k")
+    shown = await is_consistent(service)
+    if answer.status == 200:
+        assert shown["token"]["name"] != before.token_name
+    else:
+        assert (answer.status, answer.code) in [
+            (503, "cloudflare_unavailable"),
+            (502, "renew_lost"),
+            (502, "orphan_not_deleted"),
+        ]
+        assert shown["token"]["name"] == before.token_name
+        if answer.status == 503:
+            assert shown["error"] is None
+    await service.emulator.clear_faults()
+    if answer.status != 200:
+        again = await renew(service, token, key="k")
+        assert again.status == 200, again.raw
+        await is_consistent(service)
+    await renewed_well(service)
+
+
+@pytest.mark.rule("A16")
+@pytest.mark.parametrize(("method", "path"), CALLS)
+async def test_a_renewal_that_is_killed_anywhere_can_be_left_and_names_what_it_made(place, method, path):
+    async with place.running() as service:
+        before = await installed(service)
+        _, token = await bootstrap_token(service)
+        await service.idle()
+        await service.emulator.fault("slow", path, method=method, delay_s=30)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(renew, service, token)
+            while not [call for call in await service.emulator.requests() if call["fault"]]:
+                pass
+            nursery.cancel_scope.cancel()
+    await place.emulator.clear_faults()
+    async with place.running() as service:
+
+        async def ended():
+            shown = await service.shown()
+            return shown if shown["operation"]["state"] != "running" else None
+
+        operation = (await eventually(ended))["operation"]
+        shown = await is_consistent(service)
+        if method == "DELETE":  # the new token was stored by then, and the old one was to be deleted
+            assert (operation["kind"], operation["state"]) == ("renew", "done")
+            assert shown["error"]["warnings"] == ["bootstrap_not_deleted", "old_token_not_deleted"]
+            assert named(shown) == {before.token_name}
+        elif operation["kind"] == "renew":
+            assert (operation["state"], operation["error"]["code"]) == ("failed", "renew_lost")
+            made = set(await service.token_names()) - {before.token_name}
+            assert made <= {operation["error"]["details"]["revoke_token"]}
+            assert shown["token"]["name"] == before.token_name
+        assert shown["state"] == "ready"
+        await renewed_well(service)
+
+
+@pytest.mark.rule("A16", "A20")
+@pytest.mark.parametrize("trouble", ["revoked", "permission_error", "credentials_unreadable"])
+async def test_a_renewal_heals_what_was_the_tokens_trouble(place, trouble):
+    async with place.running() as service:
+        account = await installed(service)
+        if trouble == "credentials_unreadable":
+            await service.store.run(broken_seal(account.id))
+        else:
+            await service.emulator.fault("refuse", "*/d1/database/*", times=1, status=403, code=7403)
+            await service.store.run(in_trouble(account.id, trouble))
+    async with place.running() as service:
+        answer = await renew(service)
+        assert answer.status == 200, answer.raw
+        assert (answer.body["account"]["state"], answer.body["account"]["error"]) == ("ready", None)
+        await service.idle()
+        shown = await service.shown()
+        assert (shown["state"], shown["error"]) == ("ready", None)
+
+
+@pytest.mark.rule("A16", "A20")
+async def test_after_a_renewal_the_state_is_what_a_check_finds(service):
+    account = await installed(service)
+    await service.store.run(in_trouble(account.id, "revoked"))
+    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["Workers Scripts Write"])
+    path = f"/accounts/{service.customer.account_id}/workers/scripts/svc-edge"
+    await service.as_platform("DELETE", path, hand)
+    answer = await renew(service)
+    assert (answer.status, answer.body["account"]["state"]) == (200, "resource_drift")
+    await service.idle()
+    assert (await service.shown())["state"] == "resource_drift"
+
+
+@pytest.mark.rule("A16")
+async def test_an_account_that_was_never_installed_is_connected_after_a_renewal(service):
+    await service.emulator.fault("refuse", "*/d1/database", method="POST", times=None, status=400, code=1)
+    await service.connect()
+    await service.settled("connected")
+    await service.store.run(expired((await service.account()).id))
+    answer = await renew(service)
+    assert (answer.status, answer.body["account"]["state"]) == (200, "connected")
+    assert answer.body["account"]["error"] is None
+
+
+@pytest.mark.rule("A16", "A10")
+async def test_while_another_operation_runs_and_without_a_token_there_is_nothing_to_renew(service):
+    await service.ready()  # its self-check runs
+    answer = await renew(service)
+    assert (answer.status, answer.code) == (409, "operation_in_progress")
+    await service.confirmed()
+    for state in ("pending", "bootstrap_lost", "installing"):
+        await service.store.run(in_state((await service.account()).id, state))
+        answer = await renew(service)
+        assert (answer.status, answer.code) == (409, "account_not_ready")
+
+
+def in_state(account_id, state):
+    yield sql("update accounts set state = $2 where id = $1", account_id, state)
+
+
+def in_trouble(account_id, code):
+    note = f'{{"code": "{code}", "message": "Trouble.", "details": null}}'
+    yield sql("update accounts set state = $2, error = $3 where id = $1", account_id, code, note)
+
+
+def expired(account_id):
+    yield from in_trouble(account_id, "revoked")
+    yield sql("update accounts set token_expires_at = 1 where id = $1", account_id)
+
+
+def renewals():
+    return (yield sql("select * from operations where kind = 'renew'"))
+
+
+def broken_seal(account_id):
+    note = '{"code": "credentials_unreadable", "message": "Trouble.", "details": null}'
+    yield sql(
+        "update accounts set state = 'permission_error', error = $2, sealed_token = $3 where id = $1",
+        account_id,
+        note,
+        b"nothing that can be opened",
+    )
