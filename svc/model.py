@@ -143,7 +143,10 @@ class LinkHost:
 
 @dataclass(frozen=True)
 class UnwantedRoute:
-    """A route at the platform that is to be removed. `site_id`: whose it was; None: the link host's."""
+    """A route at the platform that is to be removed. `site_id`: whose it was; None: the link host's.
+
+    `again_at`: it was not there, though it may have been asked for, and is looked for once more then (epoch ms).
+    """
 
     account_id: str
     zone_id: str
@@ -151,6 +154,7 @@ class UnwantedRoute:
     pattern: str
     route_id: str | None  # None: it may never have been made, or its making was never heard of
     site_id: str | None = None
+    again_at: int | None = None
 
 
 def site_pattern(host: str, path: str) -> str:
@@ -203,11 +207,19 @@ class Account:
 
 @dataclass(frozen=True)
 class Retiring:
-    """An old path of a site, still counted until `until`."""
+    """An old path of a site, still counted until `until`. `route_id` None: its route is still to be made."""
 
     path: str
     route_id: str | None
     until: int
+
+
+@dataclass(frozen=True)
+class EndedPath:
+    """An old path of a site that counts no more, as of a version of the account's configuration."""
+
+    path: str
+    version: int
 
 
 @dataclass(frozen=True)
@@ -230,6 +242,12 @@ class Site:
     version: int
     created_at: int
     config_error: ErrorNote | None = None  # why the worker does not know it, though it was synced
+    ended_paths: tuple[EndedPath, ...] = ()
+
+    def route(self, path: str, route_id: str | None) -> UnwantedRoute:
+        """The route of one of its paths, as one that is wanted no more."""
+        pattern = site_pattern(self.host, path)
+        return UnwantedRoute(self.account_id, self.zone_id, self.host, pattern, route_id, self.id)
 
 
 def url_host(url: str) -> str:

@@ -40,6 +40,7 @@ DUTIES: tuple[Duty, ...] = (
     bootstrap.forget_when_due,
     operations.resume_when_due,
     records.check_when_due,
+    routes.end_old_paths,
     routes.make_when_due,
     sync.sync_when_due,
     health.note_silence,

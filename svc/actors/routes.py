@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# A call without an answer may be carried out late: a route that was asked for and is not there is looked for once more.
+_LATE_MS = 300_000
+
 
 async def make_when_due(context: Context, account: Account, timers: Timers) -> float:
     """Remove every route that is unwanted, make every one that is pending; again after route_retry_s."""
@@ -42,9 +45,9 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
     if unwanted or host is not None or unrouted:
         try:
             access = context.access(account)
-            await _remove_unwanted(context, access, unwanted)
+            all_gone = await _remove_unwanted(context, access, unwanted)
             host_done = host is None or await _make_link_host(context, access, account, host)
-            all_done = await _make_sites(context, access, unrouted) and host_done
+            all_done = await _make_sites(context, access, unrouted) and host_done and all_gone
         except EdgeUnavailable as error:
             log.info("routes wait", extra={"account": account.id, "why": error.message})
             all_done = False
@@ -55,20 +58,41 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
     return timers.routes_at
 
 
+async def end_old_paths(context: Context, account: Account, timers: Timers) -> float:
+    """A site's old path is counted until its time; then the worker forgets it, and its route is removed."""
+    del timers
+    until = await context.store.read(sites.next_path_end(account.id))
+    if until is not None and context.clock() >= until:
+        await context.store.run(sites.end_paths(account.id, context.clock()))
+        until = await context.store.read(sites.next_path_end(account.id))
+    return math.inf if until is None else trio.current_time() + max(0, until - context.clock()) / 1000
+
+
 def _to_do(account_id: str) -> Tx[tuple[list[UnwantedRoute], list[Site]]]:
     """Of one moment: a route that became unwanted after it is looked for again once it cannot be made any more."""
     unwanted = yield from unwanted_routes.of_account(account_id)
     return unwanted, (yield from sites.unrouted_sites(account_id))
 
 
-async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[UnwantedRoute]) -> None:
+async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[UnwantedRoute]) -> bool:
+    """Whether none is left that has to be looked for again."""
+    all_gone = True
     for route in unwanted:
+        if route.again_at is not None and context.clock() < route.again_at:
+            all_gone = False
+            continue
+        outcome = await remove(access, route)
+        if outcome == "gone" and route.route_id is None and route.again_at is None:
+            await context.store.run(unwanted_routes.look_again(route, context.clock() + _LATE_MS))
+            all_gone = False
+            continue
         note = None
-        if await remove(access, route) == "not_ours":
+        if outcome == "not_ours":
             text = f"The route {route.pattern} was changed outside the service, and is left in place."
             note = ErrorNote("route_not_ours", text, {"pattern": route.pattern})
             log.warning("a route is left", extra={"account": route.account_id, "pattern": route.pattern})
         await context.store.run(unwanted_routes.forget(route, note))
+    return all_gone
 
 
 async def _make_link_host(context: Context, access: Access, account: Account, host: LinkHost) -> bool:
@@ -83,17 +107,26 @@ async def _make_link_host(context: Context, access: Access, account: Account, ho
 
 
 async def _make_sites(context: Context, access: Access, unrouted: Sequence[Site]) -> bool:
-    """Whether the routes of these sites are all active now."""
+    """Whether the routes of these sites are all active now, those of their old paths included."""
     all_active = True
     for site in unrouted:
-        # Past the day's requests visitors notice nothing.
-        wanted = _Wanted(site.host, site_pattern(site.host, site.path), fail_open=True)
-        made = await _make(access, wanted, site.zone_id)
-        await context.store.run(
-            sites.set_site_route(site.id, site.path, made.zone_id, made.state, made.route_id, made.error)
-        )
-        all_active = all_active and made.state == "active"
+        if site.state != "active":
+            made = await _make_path(access, site, site.path)
+            await context.store.run(
+                sites.set_site_route(site.id, site.path, made.zone_id, made.state, made.route_id, made.error)
+            )
+            all_active = all_active and made.state == "active"
+        for old in site.retiring:
+            if old.route_id is None:
+                made = await _make_path(access, site, old.path)
+                await context.store.run(sites.set_old_route(site.id, old.path, made.route_id))
+                all_active = all_active and made.state == "active"
     return all_active
+
+
+async def _make_path(access: Access, site: Site, path: str) -> _Made:
+    # Past the day's requests visitors notice nothing.
+    return await _make(access, _Wanted(site.host, site_pattern(site.host, path), fail_open=True), site.zone_id)
 
 
 @dataclass(frozen=True)

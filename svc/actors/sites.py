@@ -68,6 +68,8 @@ def new_site(
     )
 
 
-def new_script_name() -> str:
+def new_script_name(other_than: str = "") -> str:
     """A random name of 2 to 5 characters, without `.js`."""
-    return random_base32(2 + secrets.randbelow(4))
+    while (name := random_base32(2 + secrets.randbelow(4))) == other_than:
+        pass
+    return name

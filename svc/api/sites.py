@@ -10,7 +10,7 @@ from svc.api.accounts import config_state
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Cursor, ExcludedPaths, Host, Id, Moment
-from svc.api.shape import LARGE_BYTES, Answer, Body, Query, may_be_absent
+from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, may_be_absent
 from svc.model import ConfigState, SiteState
 from svc.worker import snippet
 
@@ -27,6 +27,15 @@ class NewSite(Body):
     host: Host = Field(description="The apex of a zone of the account, or a host in it.")
     excluded_paths: ExcludedPaths = Field((), description="Pages whose path begins with one of these are not counted.")
     respect_gpc: bool = Field(False, description="Do not count visitors whose browser sends `Sec-GPC: 1` or `DNT: 1`.")
+
+
+class SiteChange(Body):
+    """What is to change of a site; what is absent or null stays as it is."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    excluded_paths: ExcludedPaths | None = Field(None, description="In the place of those before; `[]`: none.")
+    respect_gpc: bool | None = None
 
 
 class ListQuery(Query):
@@ -143,5 +152,40 @@ SHOW = Endpoint(
     scopes=("sites",),
     answer=OneSite,
 )
+CHANGE = Endpoint(
+    method="PATCH",
+    path="/v1/sites/{site_id}",
+    tag="sites",
+    summary="Change what a site does not count",
+    description="The snippet stays as it is. The worker knows the change when `config` is `synced`.",
+    scopes=("sites",),
+    body=SiteChange,
+    answer=OneSite,
+    codes=("site_not_active",),
+    example={"excluded_paths": ["/admin/", "/preview/"]},
+)
+DELETE = Endpoint(
+    method="DELETE",
+    path="/v1/sites/{site_id}",
+    tag="sites",
+    summary="Count a site no more",
+    description="Its routes are removed, its old snippets count nothing. Its record, its totals and its report stay.",
+    scopes=("sites",),
+    body=NoBody,
+    answer=OneSite,
+    codes=("site_not_active",),
+)
+ROTATE = Endpoint(
+    method="POST",
+    path="/v1/sites/{site_id}/rotate",
+    tag="sites",
+    summary="Give a site another path and snippet",
+    description="Pages with the old snippet are counted for 30 more days: `retiring` lists the old paths, at most ten."
+    " The new snippet counts when `state` is `active` and `config` is `synced`.",
+    scopes=("sites",),
+    body=NoBody,
+    answer=OneSite,
+    codes=("site_not_active", "limit_reached"),
+)
 
-ENDPOINTS = (LIST, ADD, SHOW)
+ENDPOINTS = (LIST, ADD, SHOW, CHANGE, DELETE, ROTATE)

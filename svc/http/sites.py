@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from svc.actors.sites import new_script_name
 from svc.api import sites as api
+from svc.clock import DAY_MS
 from svc.http.visible import visible_account, visible_site
+from svc.ids import new_site_path
 from svc.store import accounts, sites
 
 if TYPE_CHECKING:
-    from svc.api.shape import NoQuery
+    from svc.api.shape import NoBody, NoQuery
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
     from svc.http.serve import Read, Serve, Write
-    from svc.model import Site
+    from svc.model import Account, Site
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
@@ -25,9 +28,14 @@ class Sites:
         self._store = deps.store
         self._supervisor = deps.supervisor
         self._bundle = deps.bundle
+        self._clock = deps.clock
+        self._retiring_days = deps.config.timing.retiring_days
         serve.read(api.LIST, self.list)
         serve.write(api.ADD, self.add)
         serve.read(api.SHOW, self.show)
+        serve.write(api.CHANGE, self.change)
+        serve.write(api.DELETE, self.delete)
+        serve.write(api.ROTATE, self.rotate)
 
     async def list(self, read: Read[api.ListQuery]) -> api.SiteList:
         """The user's sites, of one account or of all."""
@@ -47,6 +55,32 @@ class Sites:
         body = write.body
         commit = write.commit(render)
         return await actor.add_site(account, body.host, body.excluded_paths, commit, respect_gpc=body.respect_gpc)
+
+    async def change(self, write: Write[api.SiteChange]) -> StoredAnswer:
+        """The site as it is now; its worker learns of it right after."""
+        site, account = await visible_site(self._store, write.caller, write.id)
+        body = write.body
+        change = sites.change_site(site.account_id, site.id, body.excluded_paths, body.respect_gpc)
+        return await self._changed(write, account, change)
+
+    async def delete(self, write: Write[NoBody]) -> StoredAnswer:
+        """The deleted site; its routes are removed by the account's actor."""
+        site, account = await visible_site(self._store, write.caller, write.id)
+        return await self._changed(write, account, sites.delete_site(site.account_id, site.id))
+
+    async def rotate(self, write: Write[NoBody]) -> StoredAnswer:
+        """The site with another path; the route of that is made by the account's actor."""
+        site, account = await visible_site(self._store, write.caller, write.id)
+        until = self._clock() + round(self._retiring_days * DAY_MS)
+        path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
+        rotate = sites.rotate_site(site.account_id, site.id, path, script_name, until)
+        return await self._changed(write, account, rotate)
+
+    async def _changed(self, write: Write[Any], account: Account, change: Tx[Site]) -> StoredAnswer:
+        def render(site: Site) -> api.OneSite:
+            return self._one(site, account.synced_version)
+
+        return await self._store.run(write.commit(render)(change))
 
     async def show(self, read: Read[NoQuery]) -> api.OneSite:
         """One site."""

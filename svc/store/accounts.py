@@ -63,7 +63,7 @@ def due_times(silent_after_ms: int) -> Tx[list[tuple[str, int | None]]]:
     """Every edge account id, and when something of it is due (epoch ms; 0: now; None: nothing but its health check).
 
     This is what a start knows of the time before it. Due now: an operation, a connect, a sync, a route to be made or
-    removed; later: the end of a bootstrap token's day, the silence of a worker.
+    removed; later: the end of a bootstrap token's day, the silence of a worker, the end of a site's old path.
     """
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.bootstrap_expires_at,"
@@ -73,15 +73,20 @@ def due_times(silent_after_ms: int) -> Tx[list[tuple[str, int | None]]]:
         " exists (select 1 from unwanted_routes u where u.account_id = a.id)"
         " or exists (select 1 from link_hosts h where h.account_id = a.id and h.state <> 'active')"
         " or exists (select 1 from sites s where s.account_id = a.id"
-        " and s.state in ('route_pending', 'route_conflict')))"
-        " then 1 else 0 end as urgent from accounts a"
+        " and s.state in ('route_pending', 'route_conflict'))"
+        " or exists (select 1 from retiring_paths r join sites s on s.id = r.site_id"
+        " where s.account_id = a.id and r.ended_version is null and r.route_id is null))"
+        " then 1 else 0 end as urgent,"
+        " (select min(r.until) from retiring_paths r join sites s on s.id = r.site_id"
+        " where s.account_id = a.id and r.ended_version is null) as path_ends_at from accounts a"
     )
     return [(row["edge_account_id"], 0 if row["urgent"] else _due_at(row, silent_after_ms)) for row in rows]
 
 
 def _due_at(row: Row, silent_after_ms: int) -> int | None:
     silent_at = row["heard_at"] + silent_after_ms if row["state"] == "ready" and row["heard_at"] is not None else None
-    return min((at for at in (silent_at, row["bootstrap_expires_at"]) if at is not None), default=None)
+    times = (silent_at, row["bootstrap_expires_at"], row["path_ends_at"])
+    return min((time for time in times if time is not None), default=None)
 
 
 # ---------------------------------------------------------------------------------------------------------- changes

@@ -6,10 +6,12 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, Forbidden
+from svc.clock import iso
+from svc.errors import Conflict, Forbidden, NotFound
 from svc.ids import new_site_path
-from svc.model import Retiring, RouteState, Site
-from svc.store.locks import lock_user
+from svc.model import EndedPath, Retiring, RouteState, Site
+from svc.store import unwanted_routes
+from svc.store.locks import lock_account, lock_user
 from svc.store.targets import first_segment, listing, used_codes
 from svc.store.tx import Row, Tx, from_json, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
 
 
+# Each is a route at the platform, whose zones have 1,000 of them.
+MOST_RETIRING = 10
+
+
 def add_site(site: Site, limit: int) -> Tx[Site]:
     """Add a site under a new version of its account's configuration; returns it as it is stored.
 
@@ -28,14 +34,15 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
     limit_reached (its user has `limit` sites).
     """
     yield from lock_user(site.user_id)
-    added = replace(site, version=(yield from bump_version(site.account_id)))
+    version = yield from bump_version(site.account_id)
+    added = replace(site, version=version, path=(yield from _unused_path(site.account_id, site.host, site.path)))
     on_link_host = yield sql(
         "select 1 from link_hosts where account_id = $1 and host = $2",
         site.account_id,
         site.host,
     )
     while on_link_host and (yield from used_codes(site.account_id, [first_segment(added.path)])):
-        added = replace(added, path=new_site_path())
+        added = replace(added, path=(yield from _unused_path(site.account_id, site.host, new_site_path())))
     rows = yield sql(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
         " respect_gpc, route_id, error, version, created_at)"
@@ -61,6 +68,175 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
     if (yield from count_sites(site.user_id)) > limit:
         raise Forbidden("limit_reached", f"The limit of {limit} sites is reached.")
     return added
+
+
+def change_site(
+    account_id: str, site_id: str, excluded_paths: Sequence[str] | None, respect_gpc: bool | None
+) -> Tx[Site]:
+    """Change what is given, under a new version of the configuration where that is anything; returns the site.
+
+    A note that a route of an old path was left at the platform ends here: its user has seen it.
+    Raises NotFound, Conflict site_not_active.
+    """
+    site = yield from _live(account_id, site_id)
+    error = None if site.error is not None and site.error.code == "route_not_ours" else site.error
+    changed = replace(
+        site,
+        excluded_paths=site.excluded_paths if excluded_paths is None else tuple(excluded_paths),
+        respect_gpc=site.respect_gpc if respect_gpc is None else respect_gpc,
+        error=error,
+    )
+    if changed == site:
+        return site
+    if replace(changed, error=site.error) != site:
+        changed = replace(changed, version=(yield from bump_version(account_id)))
+    yield sql(
+        "update sites set excluded_paths = $2, respect_gpc = $3, error = $4, version = $5 where id = $1",
+        site_id,
+        to_json(changed.excluded_paths),
+        int(changed.respect_gpc),
+        to_json(changed.error),
+        changed.version,
+    )
+    return changed
+
+
+def rotate_site(account_id: str, site_id: str, path: str, script_name: str, until: int) -> Tx[Site]:
+    """Give the site another path and script name; the old path is counted until then (epoch ms).
+
+    It gets yet another path when the host has had this one. Its route is to be made; that of the old path stays.
+    Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has MOST_RETIRING old paths).
+    """
+    site = yield from _live(account_id, site_id)
+    if len(site.retiring) >= MOST_RETIRING:
+        raise Forbidden(
+            "limit_reached",
+            f"{MOST_RETIRING} old paths of the site are still counted, the first of them until"
+            f" {iso(site.retiring[0].until)}.",
+        )
+    version = yield from bump_version(account_id)
+    retiring = [*site.retiring, Retiring(site.path, site.route_id, until)]
+    rotated = replace(
+        site,
+        path=(yield from _unused_path(account_id, site.host, path)),
+        script_name=script_name,
+        state="route_pending",
+        route_id=None,
+        error=None,
+        version=version,
+        retiring=tuple(sorted(retiring, key=lambda old: (old.until, old.path))),
+    )
+    yield sql(
+        "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = null, version = $5"
+        " where id = $1",
+        site_id,
+        rotated.path,
+        script_name,
+        rotated.state,
+        version,
+    )
+    yield sql(
+        "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, $3, $4)",
+        site_id,
+        site.path,
+        site.route_id,
+        until,
+    )
+    return rotated
+
+
+def delete_site(account_id: str, site_id: str) -> Tx[Site]:
+    """Delete the site: its record stays, its routes are unwanted from here on, its host is free.
+
+    Raises NotFound, Conflict site_not_active (it is deleted already).
+    """
+    site = yield from _live(account_id, site_id)
+    version = yield from bump_version(account_id)
+    yield sql(
+        "update sites set state = 'deleted', route_id = null, error = null, version = $2 where id = $1",
+        site_id,
+        version,
+    )
+    yield sql(
+        "update retiring_paths set ended_version = $2 where site_id = $1 and ended_version is null", site_id, version
+    )
+    routes = [site.route(site.path, site.route_id), *(site.route(old.path, old.route_id) for old in site.retiring)]
+    yield from unwanted_routes.add(routes)
+    ended = tuple(EndedPath(old.path, version) for old in site.retiring)
+    return replace(
+        site,
+        state="deleted",
+        route_id=None,
+        error=None,
+        version=version,
+        retiring=(),
+        ended_paths=(*site.ended_paths, *ended),
+    )
+
+
+def next_path_end(account_id: str) -> Tx[int | None]:
+    """When the next old path of the account's sites counts no more (epoch ms)."""
+    rows = yield sql(
+        "select min(r.until) as until from retiring_paths r join sites s on s.id = r.site_id"
+        " where s.account_id = $1 and r.ended_version is null",
+        account_id,
+    )
+    return None if rows[0]["until"] is None else int(rows[0]["until"])
+
+
+def end_paths(account_id: str, now: int) -> Tx[None]:
+    """The old paths whose time is over leave the worker's configuration, and their routes are unwanted from here on."""
+    yield from lock_account(account_id)
+    rows = yield sql(
+        "select distinct r.site_id from retiring_paths r join sites s on s.id = r.site_id"
+        " where s.account_id = $1 and r.ended_version is null and r.until <= $2",
+        account_id,
+        now,
+    )
+    if not rows:
+        return
+    version = yield from bump_version(account_id)
+    for row in rows:
+        site = yield from _live(account_id, row["site_id"])
+        # The worker learns of an ended path together with its site.
+        yield sql("update sites set version = $2 where id = $1", site.id, version)
+        yield sql(
+            "update retiring_paths set ended_version = $2 where site_id = $1 and ended_version is null and until <= $3",
+            site.id,
+            version,
+            now,
+        )
+        yield from unwanted_routes.add(
+            [site.route(old.path, old.route_id) for old in site.retiring if old.until <= now]
+        )
+
+
+def _live(account_id: str, site_id: str) -> Tx[Site]:
+    """The account's site, for a transaction that changes it. Raises NotFound, Conflict site_not_active."""
+    yield from lock_account(account_id)
+    rows = yield sql("select * from sites where id = $1 and account_id = $2", site_id, account_id)
+    found = yield from _sites(rows)
+    if not found:
+        raise NotFound
+    if found[0].state == "deleted":
+        raise Conflict("site_not_active")
+    return found[0]
+
+
+def _unused_path(account_id: str, host: str, path: str) -> Tx[str]:
+    """This path, or another one where a site of this account has had it on this host."""
+    while True:
+        rows = yield sql(
+            "select 1 from sites where account_id = $1 and host = $2 and path = $3"
+            " union all select 1 from retiring_paths r join sites s on s.id = r.site_id"
+            " where s.account_id = $1 and s.host = $2 and r.path = $3",
+            account_id,
+            host,
+            path,
+        )
+        if not rows:
+            return path
+        path = new_site_path()
 
 
 def count_sites(user_id: int) -> Tx[int]:
@@ -103,9 +279,11 @@ def changed_sites(account_id: str, after_version: int) -> Tx[list[Site]]:
 
 
 def unrouted_sites(account_id: str) -> Tx[list[Site]]:
-    """The account's sites whose route is still to be made, or held by another worker."""
+    """The account's sites with a route, also of an old path, that is still to be made or held by another worker."""
     rows = yield sql(
-        "select * from sites where account_id = $1 and state in ('route_pending', 'route_conflict')"
+        "select * from sites s where account_id = $1 and (state in ('route_pending', 'route_conflict')"
+        " or exists (select 1 from retiring_paths r"
+        " where r.site_id = s.id and r.ended_version is null and r.route_id is null))"
         " order by created_at, id",
         account_id,
     )
@@ -115,10 +293,15 @@ def unrouted_sites(account_id: str) -> Tx[list[Site]]:
 def set_site_route(
     site_id: str, path: str, zone_id: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
-    """How the making of the route of the site's `path` ended; nothing when it was deleted or got another meanwhile."""
-    yield sql(
+    """How the making of the route of the site's `path` ended.
+
+    Of a path that the site has given up meanwhile only the route is noted; of one that counts no more, and of a
+    deleted site, nothing is: its route is among the unwanted. Where the zone has left, the routes of the old paths have
+    gone with it, too.
+    """
+    rows = yield sql(
         "update sites set state = $4, zone_id = $3, route_id = $5, error = $6"
-        " where id = $1 and path = $2 and state <> 'deleted'",
+        " where id = $1 and path = $2 and state <> 'deleted' returning id",
         site_id,
         path,
         zone_id,
@@ -126,23 +309,41 @@ def set_site_route(
         route_id,
         to_json(error),
     )
+    if not rows:
+        yield from set_old_route(site_id, path, route_id)
+    elif state == "route_pending":
+        yield sql("update retiring_paths set route_id = null where site_id = $1 and ended_version is null", site_id)
+
+
+def set_old_route(site_id: str, path: str, route_id: str | None) -> Tx[None]:
+    """The route of one of the site's old paths, if it is still counted."""
+    yield sql(
+        "update retiring_paths set route_id = $3 where site_id = $1 and path = $2 and ended_version is null",
+        site_id,
+        path,
+        route_id,
+    )
 
 
 def _sites(rows: list[Row]) -> Tx[list[Site]]:
     if not rows:
         return []
     retiring: dict[str, list[Retiring]] = defaultdict(list)
+    ended: dict[str, list[EndedPath]] = defaultdict(list)
     places = placeholders(len(rows))
     paths = yield sql(
         f"select * from retiring_paths where site_id in ({places}) order by until, path",  # noqa: S608  # placeholders
         *(row["id"] for row in rows),
     )
     for path in paths:
-        retiring[path["site_id"]].append(Retiring(path["path"], path["route_id"], path["until"]))
-    return [_site(row, tuple(retiring[row["id"]])) for row in rows]
+        if path["ended_version"] is None:
+            retiring[path["site_id"]].append(Retiring(path["path"], path["route_id"], path["until"]))
+        else:
+            ended[path["site_id"]].append(EndedPath(path["path"], path["ended_version"]))
+    return [_site(row, tuple(retiring[row["id"]]), tuple(ended[row["id"]])) for row in rows]
 
 
-def _site(row: Row, retiring: tuple[Retiring, ...]) -> Site:
+def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath, ...]) -> Site:
     return Site(
         id=row["id"],
         account_id=row["account_id"],
@@ -160,4 +361,5 @@ def _site(row: Row, retiring: tuple[Retiring, ...]) -> Site:
         version=row["version"],
         created_at=row["created_at"],
         config_error=note_from_json(row["config_error"]),
+        ended_paths=ended_paths,
     )

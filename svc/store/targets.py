@@ -21,7 +21,7 @@ def path_segments(account_id: str, host: str) -> Tx[set[str]]:
     rows = yield sql(
         "select path from sites where account_id = $1 and host = $2 and state <> 'deleted'"
         " union all select r.path from retiring_paths r join sites s on s.id = r.site_id"
-        " where s.account_id = $1 and s.host = $2 and s.state <> 'deleted'",
+        " where s.account_id = $1 and s.host = $2 and r.ended_version is null",
         account_id,
         host,
     )

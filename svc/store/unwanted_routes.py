@@ -28,9 +28,28 @@ def of_account(account_id: str) -> Tx[list[UnwantedRoute]]:
     """All that are still to be removed, in the order of their patterns."""
     rows = yield sql("select * from unwanted_routes where account_id = $1 order by pattern, zone_id", account_id)
     return [
-        UnwantedRoute(row["account_id"], row["zone_id"], row["host"], row["pattern"], row["route_id"], row["site_id"])
+        UnwantedRoute(
+            account_id=row["account_id"],
+            zone_id=row["zone_id"],
+            host=row["host"],
+            pattern=row["pattern"],
+            route_id=row["route_id"],
+            site_id=row["site_id"],
+            again_at=row["again_at"],
+        )
         for row in rows
     ]
+
+
+def look_again(route: UnwantedRoute, again_at: int) -> Tx[None]:
+    """There is no such route now; what was asked for before may still be made, so it is looked for once more then."""
+    yield sql(
+        "update unwanted_routes set again_at = $4 where account_id = $1 and zone_id = $2 and pattern = $3",
+        route.account_id,
+        route.zone_id,
+        route.pattern,
+        again_at,
+    )
 
 
 def forget(route: UnwantedRoute, error: ErrorNote | None = None) -> Tx[None]:

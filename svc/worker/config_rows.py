@@ -81,6 +81,11 @@ def _rows(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, a
             ConfigRow(f"path:{site.host}{old.path}", site.version, _body(fields, until=old.until))
             for old in site.retiring
         ]
+        rows += [
+            ConfigRow(f"path:{site.host}{ended.path}", ended.version, None)
+            for ended in site.ended_paths
+            if ended.version > after_version
+        ]
     return rows
 
 

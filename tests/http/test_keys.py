@@ -32,6 +32,9 @@ WRITES = {
     ("POST", "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaaa/install"): ({}, {"accounts"}),
     ("PUT", "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaaa/link-host"): ({"host": "go.example.com"}, {"sites"}),
     ("POST", "/v1/sites"): ({"account_id": "acc_aaaaaaaaaaaaaaaaaaaa", "host": "a.example.com"}, {"sites"}),
+    ("PATCH", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa"): ({"excluded_paths": []}, {"sites"}),
+    ("DELETE", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa"): ({}, {"sites"}),
+    ("POST", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/rotate"): ({}, {"sites"}),
     ("POST", "/v1/links"): ({"account_id": "acc_aaaaaaaaaaaaaaaaaaaa", "url": "https://example.org"}, {"links"}),
 }
 

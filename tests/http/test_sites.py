@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -178,3 +179,194 @@ async def test_long_lists_are_read_a_page_at_a_time(world):
     of_account = (await world.call("GET", f"/v1/sites?account_id={account.id}", headers=session)).body
     assert {site["account_id"] for site in of_account["sites"]} == {account.id}
     assert len(of_account["sites"]) == 2
+
+
+async def added(world, session, account, host="shop.example.com", **fields):
+    body = {"account_id": account.id, "host": host, **fields}
+    answer = await world.call("POST", "/v1/sites", body, headers=session)
+    assert answer.status == 202, answer.raw
+    return answer.body["site"]
+
+
+async def synced(world, account):
+    version = (await world.store.read(accounts.account_by_id(account.id))).config_version
+    await world.store.run(syncs.end_sync(account.id, 0, version, {}))
+
+
+@pytest.mark.rule("S4")
+async def test_what_a_site_does_not_count_can_be_changed(world):
+    _, session, account = await world.ready()
+    site = await added(world, session, account, excluded_paths=["/admin"])
+    await synced(world, account)
+    world.supervisor.woken.clear()
+    path = f"/v1/sites/{site['id']}"
+    answer = await world.call("PATCH", path, {"excluded_paths": ["/a", "/b"]}, headers=session)
+    assert (answer.status, list(answer.body)) == (200, ["site"])
+    assert answer.body["site"] == {**site, "excluded_paths": ["/a", "/b"], "config": "pending"}
+    assert world.supervisor.woken == [EDGE_ACCOUNT]
+    answer = await world.call("PATCH", path, {"respect_gpc": True, "excluded_paths": []}, headers=session)
+    assert answer.body["site"] == {**site, "excluded_paths": [], "respect_gpc": True, "config": "pending"}
+    assert (await world.call("GET", path, headers=session)).body == answer.body
+
+
+@pytest.mark.rule("S4")
+@pytest.mark.parametrize("body", [{}, {"excluded_paths": None}, {"excluded_paths": ["/admin"], "respect_gpc": False}])
+async def test_a_change_that_changes_nothing_leaves_the_worker_alone(world, body):
+    _, session, account = await world.ready()
+    site = await added(world, session, account, excluded_paths=["/admin"])
+    await synced(world, account)
+    world.supervisor.woken.clear()
+    answer = await world.call("PATCH", f"/v1/sites/{site['id']}", body, headers=session)
+    assert answer.body == {"site": {**site, "config": "synced"}}
+    assert world.supervisor.woken == []
+
+
+@pytest.mark.rule("S4")
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"excluded_paths": [f"/{n}" for n in range(51)]},
+        {"excluded_paths": ["admin"]},
+        {"respect_gpc": 1},
+        {"host": "a"},
+    ],
+)
+async def test_a_wrong_change_is_refused(world, body):
+    _, session, account = await world.ready()
+    site = await added(world, session, account)
+    answer = await world.call("PATCH", f"/v1/sites/{site['id']}", body, headers=session)
+    assert (answer.status, answer.code) == (400, "invalid_request")
+
+
+@pytest.mark.rule("S6", "S8")
+async def test_a_deleted_site_stays_on_record_and_takes_no_actions(world):
+    _, session, account = await world.ready()
+    site = await added(world, session, account)
+    path = f"/v1/sites/{site['id']}"
+    await world.call("POST", f"{path}/rotate", headers=session)
+    world.supervisor.woken.clear()
+    answer = await world.call("DELETE", path, headers=session)
+    assert answer.status == 200
+    deleted = answer.body["site"]
+    assert (deleted["state"], deleted["snippet"], deleted["retiring"]) == ("deleted", None, [])
+    assert world.supervisor.woken == [EDGE_ACCOUNT]
+    assert (await world.call("GET", path, headers=session)).body == {"site": deleted}
+    assert (await world.call("GET", f"{path}/report", headers=session)).status == 200
+    assert (await world.call("GET", "/v1/sites", headers=session)).body == {"sites": []}
+    assert (await world.call("GET", "/v1/me", headers=session)).body["use"]["sites"] == 0
+    for method, of, body in (("PATCH", "", {"excluded_paths": []}), ("DELETE", "", None), ("POST", "/rotate", None)):
+        refused = await world.call(method, f"{path}{of}", body, headers=session)
+        assert (refused.status, refused.code) == (409, "site_not_active")
+    again = await added(world, session, account)
+    assert again["id"] != site["id"]
+    assert again["path"] not in (site["path"], deleted["path"])
+
+
+@pytest.mark.rule("S5")
+async def test_a_rotated_site_has_another_snippet_and_lists_its_old_paths(world):
+    _, session, account = await world.ready()
+    site = await added(world, session, account)
+    path = f"/v1/sites/{site['id']}"
+    seen = [site]
+    for hour in range(3):
+        answer = await world.call("POST", f"{path}/rotate", headers=session)
+        assert answer.status == 200
+        seen.append(answer.body["site"])
+        world.clock.advance_s(3_600)
+        until = [{"path": old["path"], "until": f"2026-12-21T{4 + n:02}:00:00.000Z"} for n, old in enumerate(seen[:-1])]
+        assert seen[-1]["retiring"] == until
+        assert len(until) == hour + 1
+    for name in ("path", "snippet"):
+        assert len({str(one[name]) for one in seen}) == 4
+    names = [re.findall(r"([a-z2-7]+)\.js", one["snippet"]["script_tag"]) for one in seen]
+    assert all(one != other for one, other in itertools.pairwise(names))
+    same = ("id", "host", "excluded_paths", "respect_gpc", "created_at", "error")
+    assert {name: seen[-1][name] for name in same} == {name: site[name] for name in same}
+    assert (seen[-1]["state"], seen[-1]["config"]) == ("route_pending", "pending")
+    assert (await world.call("GET", path, headers=session)).body == {"site": seen[-1]}
+
+
+@pytest.mark.rule("S5")
+async def test_a_site_has_ten_old_paths_at_most(world):
+    _, session, account = await world.ready()
+    site = await added(world, session, account)
+    path = f"/v1/sites/{site['id']}/rotate"
+    for _ in range(10):
+        last = await world.call("POST", path, headers=session)
+        assert last.status == 200
+    refused = await world.call("POST", path, headers=session)
+    assert (refused.status, refused.code) == (403, "limit_reached")
+    assert "2026-12-21T04:00:00.000Z" in refused.body["error"]["message"]
+    assert (await world.call("GET", f"/v1/sites/{site['id']}", headers=session)).body == last.body
+
+
+@pytest.mark.rule("S5", "S6")
+@pytest.mark.parametrize(("method", "of"), [("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")])
+async def test_an_action_that_is_repeated_with_its_key_gets_its_first_answer(world, method, of):
+    user, session, account = await world.ready()
+    site = await added(world, session, account)
+    key = await world.key(user, "sites")
+    body = {"respect_gpc": True} if method == "PATCH" else None
+    answers = []
+
+    async def act() -> None:
+        answers.append(await world.call(method, f"/v1/sites/{site['id']}{of}", body, headers=key))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(act)
+    await act()
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.raw for answer in answers}) == 1
+
+
+@pytest.mark.rule("S6", "S8")
+async def test_of_twenty_who_act_at_once_each_is_told_what_became_of_it(world):
+    _, session, account = await world.ready()
+    site = await added(world, session, account)
+    path = f"/v1/sites/{site['id']}"
+    ends = []
+
+    async def act(method, of, body=None) -> None:
+        answer = await world.call(method, f"{path}{of}", body, headers=session)
+        ends.append((method, answer.code))
+
+    async with trio.open_nursery() as nursery:
+        for n in range(5):
+            nursery.start_soon(act, "PATCH", "", {"excluded_paths": [f"/{n}"]})
+            nursery.start_soon(act, "POST", "/rotate")
+            nursery.start_soon(act, "DELETE", "")
+    assert ends.count(("DELETE", None)) == 1
+    assert ends.count(("DELETE", "site_not_active")) == 4
+    assert {code for _, code in ends} <= {None, "site_not_active"}
+    shown = (await world.call("GET", path, headers=session)).body["site"]
+    assert (shown["state"], shown["retiring"]) == ("deleted", [])
+
+
+@pytest.mark.rule("C3", "G10")
+async def test_acting_on_a_site_needs_its_scope_and_its_user(world):
+    user, session, account = await world.ready()
+    site = await added(world, session, account)
+    other = await world.session(await world.user())
+    links_only = await world.key(user, "links", "reports", "accounts")
+    elsewhere = await world.key(user, "sites", allow_accounts=(OTHER_EDGE_ACCOUNT,))
+    for method, of in (("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")):
+        path = f"/v1/sites/{site['id']}{of}"
+        for headers, code in ((other, "not_found"), (elsewhere, "not_found"), (links_only, "scope_required")):
+            assert (await world.call(method, path, headers=headers)).code == code
+    assert (await world.call("GET", f"/v1/sites/{site['id']}", headers=session)).body == {"site": site}
+
+
+@pytest.mark.rule("S4", "S5", "S6")
+@pytest.mark.parametrize(
+    "state",
+    ["pending", "bootstrap_lost", "connected", "installing", "permission_error", "revoked", "resource_drift"],
+)
+async def test_a_site_can_be_changed_rotated_and_deleted_while_its_account_does_not_work(world, state):
+    _, session, account = await world.ready()
+    site = await added(world, session, account)
+    await world.store.run(accounts.move(account.id, ("ready",), state, None))
+    path = f"/v1/sites/{site['id']}"
+    assert (await world.call("PATCH", path, {"respect_gpc": True}, headers=session)).status == 200
+    assert (await world.call("POST", f"{path}/rotate", headers=session)).status == 200
+    assert (await world.call("DELETE", path, headers=session)).status == 200

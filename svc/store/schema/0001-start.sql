@@ -179,6 +179,8 @@ create table unwanted_routes (
     pattern TEXT not null,
     route_id TEXT,
     site_id TEXT,
+    -- When to look for it again (epoch ms); null before the first look.
+    again_at INT,
     primary key (account_id, zone_id, pattern)
 );
 
@@ -205,11 +207,15 @@ create unique index sites_host on sites (account_id, host) where state <> 'delet
 create index sites_user on sites (user_id, created_at, id);
 create index sites_version on sites (account_id, version);
 
+-- Old paths of a site. route_id null: the route is still to be made. ended_version: the configuration version from which
+-- on the worker does not know the path; null while it still counts. They stay as long as the site, so that no path comes
+-- back.
 create table retiring_paths (
     site_id TEXT not null references sites (id) on delete cascade,
     path TEXT not null,
     route_id TEXT,
     until INT not null,
+    ended_version INT,
     primary key (site_id, path)
 );
 

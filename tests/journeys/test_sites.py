@@ -1,0 +1,111 @@
+"""A site's whole life with the real worker: an old snippet counts for its 30 days; a kill leaves no route behind."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+
+from edge_worker.harness.service import eventually, open_service
+from tests.databases import sqlite_config
+from tests.journeys.conftest import ZONE, connect, settings_of
+from tests.journeys.test_cut_short import met
+
+DAY_S = 86_400
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
+
+
+async def view(emulator, path, page) -> int:
+    """A page with the snippet of this path is shown; the status of what the snippet sends."""
+    headers = {"User-Agent": FIREFOX, "Content-Type": "text/plain"}
+    answer = await emulator.visit(ZONE, path, method="POST", headers=headers, body=f"{page}\n")
+    await emulator.settled()
+    return int(answer.status)
+
+
+async def counted(emulator, customer, hand) -> list[str]:
+    """The pages of the views that the worker has yet to fold; `hand`: a token of the customer's."""
+    [database] = (await emulator.state())["accounts"][customer.account_id]["databases"]
+    async with httpx.AsyncClient(base_url=emulator.api, trust_env=False) as client:
+        answer = await client.post(
+            f"/accounts/{customer.account_id}/d1/database/{database}/query",
+            headers={"Authorization": f"Bearer {hand}"},
+            json={"sql": "select lines from event_log order by id"},
+        )
+    assert answer.is_success, answer.text
+    lines = [line for row in answer.json()["result"][0]["results"] for line in row["lines"].splitlines()]
+    return sorted(page for line in lines for page in json.loads(line) if str(page).startswith("/"))
+
+
+async def routes(emulator, customer) -> set[str]:
+    """The patterns at the platform that are not the link host's."""
+    zones = (await emulator.state())["accounts"][customer.account_id]["zones"].values()
+    return {route["pattern"] for zone in zones for route in zone["routes"] if not route["pattern"].endswith("/*")}
+
+
+@pytest.mark.rule("S5", "S6")
+async def test_an_old_snippet_counts_for_thirty_days_and_a_deleted_sites_no_more(emulator, customer, service):
+    _, hand = await emulator.create_token(customer.account_id, rights=["D1 Write"], expires_in_s=None)
+    account_id = await connect(service, customer)
+    old = (await service.call("POST", "/v1/sites", {"account_id": account_id, "host": ZONE}, expect=202))["site"]
+    path = f"/v1/sites/{old['id']}"
+    await service.synced(path)
+    assert await view(emulator, old["path"], "/before") == 204
+    new = (await service.call("POST", f"{path}/rotate", expect=200))["site"]
+    await service.synced(path)
+    assert await view(emulator, old["path"], "/old-at-once") == 204
+    assert await counted(emulator, customer, hand) == ["/before", "/old-at-once"]
+    for days, pages in ((29, ["/new-29", "/old-29"]), (31, ["/new-31"])):
+        # A cron folds what was written before, and then there is none that is overdue.
+        now = await emulator.clock(days * DAY_S)
+        assert (await emulator.cron(customer.account_id, "svc-edge", at=now))["outcome"] == "ok"
+        taken = await view(emulator, old["path"], f"/old-{days}") == 204
+        assert taken is (days < 30)
+        assert await view(emulator, new["path"], f"/new-{days}") == 204
+        assert await counted(emulator, customer, hand) == pages
+    await service.call("DELETE", path, expect=200)
+
+    async def gone() -> bool | None:
+        return not await routes(emulator, customer) or None
+
+    await eventually(gone)
+    assert await view(emulator, new["path"], "/deleted") != 204
+    assert "/deleted" not in await counted(emulator, customer, hand)
+
+
+@pytest.mark.rule("S6", "S5")
+@pytest.mark.parametrize("kind", ["drop_before", "drop_after"])
+@pytest.mark.parametrize("what", ["delete", "rotate"])
+async def test_what_a_killed_service_began_with_routes_is_finished_by_the_next_start(
+    emulator, customer, tmp_path, what, kind
+):
+    """Killed when the change was committed and the platform was asked: before it did it, and before it was heard of."""
+    settings = settings_of(emulator, sqlite_config(tmp_path), SVC_TIMING_ROUTE_RETRY_S="3600")
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        headers = service.headers
+        account_id = await connect(service, customer)
+        site = (await service.call("POST", "/v1/sites", {"account_id": account_id, "host": ZONE}, expect=202))["site"]
+        path = f"/v1/sites/{site['id']}"
+        await service.synced(path)
+        wanted = set()
+        if what == "delete":
+            await emulator.fault(kind, "*/workers/routes/*", method="DELETE", times=None)
+            await service.call("DELETE", path, expect=200)
+        else:
+            await emulator.fault(kind, "*/workers/routes", method="POST", times=None)
+            rotated = (await service.call("POST", f"{path}/rotate", expect=200))["site"]
+            wanted = {f"{ZONE}{one['path']}*" for one in (site, rotated)}
+        await met(emulator)
+        await service.kill()
+    await emulator.clear_faults()
+    async with open_service(tmp_path / "svc", settings) as service:
+        service.headers = headers
+
+        async def as_wanted() -> bool | None:
+            shown = (await service.call("GET", path))["site"]
+            done = shown["state"] == ("deleted" if what == "delete" else "active")
+            return (done and await routes(emulator, customer) == wanted) or None
+
+        await eventually(as_wanted)
