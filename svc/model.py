@@ -34,6 +34,7 @@ AccountWarning = Literal[
 ]
 RouteState = Literal["route_pending", "active", "route_conflict"]
 SiteState = Literal[RouteState, "deleted"]
+SiteOrder = Literal["oldest", "newest", "host"]
 LinkState = Literal["active", "deleted"]
 ConfigState = Literal["pending", "synced"]  # whether the account's worker knows it as it is
 # Where a database is kept: near a part of the world, or by law inside a jurisdiction.
@@ -243,6 +244,7 @@ class Site:
     created_at: int
     config_error: ErrorNote | None = None  # why the worker does not know it, though it was synced
     ended_paths: tuple[EndedPath, ...] = ()
+    first_view_at: int | None = None  # the first hour with views, no earlier than the site is; None: none was pushed
 
     def route(self, path: str, route_id: str | None) -> UnwantedRoute:
         """The route of one of its paths, as one that is wanted no more."""

@@ -153,6 +153,7 @@ def _secret(**more: object) -> WithJsonSchema:
 
 Text = Annotated[str, AfterValidator(_text)]
 Id = Annotated[Text, Field(max_length=100), _string(maxLength=100, pattern=_NO_NUL)]
+Search = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=_NO_NUL, examples=["shop"])]
 Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=_NO_NUL)]
 Host = Annotated[
     str,

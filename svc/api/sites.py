@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from svc.api.accounts import config_state
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import DIGITS, Cursor, ExcludedPaths, Host, Id, Moment
+from svc.api.fields import DIGITS, Count, Cursor, ExcludedPaths, Host, Id, Moment, Search
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, may_be_absent
-from svc.model import ConfigState, SiteState
+from svc.model import ConfigState, SiteOrder, SiteState
 from svc.worker import snippet
 
 if TYPE_CHECKING:
@@ -46,6 +46,16 @@ class ListQuery(Query):
     cursor: Cursor | None = may_be_absent("`next_cursor` of the page before.")
 
 
+class SiteQuery(ListQuery):
+    """Which sites are listed, and in which order."""
+
+    q: Search | None = may_be_absent("Only those whose host contains this, in capitals or not.")
+    order: SiteOrder = Field("oldest", description="By when they were added, or by `host`.")
+    state: Literal["active", "deleted"] = Field(
+        "active", description="`active`: all that are not deleted, whatever became of their routes."
+    )
+
+
 class Snippet(Answer):
     """What to put into the pages: one of the two."""
 
@@ -76,10 +86,20 @@ class Site(Answer):
     retiring: tuple[Retiring, ...]
     error: ErrorObject | None
     created_at: Moment
+    first_view_at: Moment | None = Field(
+        description="The hour of the first view that the worker has sent, no earlier than `created_at`."
+    )
+    views_7d: Count | None = may_be_absent(
+        "In lists, for who may read reports: views of people in the last seven closed days (UTC)."
+    )
+    series_7d: tuple[Count, ...] | None = may_be_absent("The seven days of `views_7d`, oldest first.")
 
     @classmethod
-    def of(cls, site: model.Site, synced_version: int, template: str) -> Site:
-        """A site. `synced_version`: what its account's worker has; `template`: the snippet of the worker's bundle."""
+    def of(cls, site: model.Site, synced_version: int, template: str, series_7d: tuple[int, ...] | None = None) -> Site:
+        """A site. `synced_version`: what its account's worker has; `template`: the snippet of the worker's bundle.
+
+        `series_7d`: the views of the last seven closed days; None: not told.
+        """
         return cls(
             id=site.id,
             account_id=site.account_id,
@@ -99,11 +119,14 @@ class Site(Answer):
             retiring=tuple(Retiring(path=old.path, until=old.until) for old in site.retiring),
             error=ErrorObject.of(site.error or site.config_error),
             created_at=site.created_at,
+            first_view_at=site.first_view_at,
+            views_7d=None if series_7d is None else sum(series_7d),
+            series_7d=series_7d,
         )
 
 
 class SiteList(Answer):
-    """Sites, oldest first."""
+    """Sites, in the order that was asked for."""
 
     sites: tuple[Site, ...]
     next_cursor: str | None = may_be_absent("Where there are more.")
@@ -121,7 +144,7 @@ LIST = Endpoint(
     tag="sites",
     summary="List your sites",
     scopes=("sites",),
-    query=ListQuery,
+    query=SiteQuery,
     answer=SiteList,
 )
 ADD = Endpoint(

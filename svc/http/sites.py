@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from svc.actors.sites import new_script_name
 from svc.api import sites as api
-from svc.clock import DAY_MS
+from svc.clock import DAY_MS, day_of
 from svc.http.visible import visible_account, visible_site
 from svc.ids import new_site_path
 from svc.store import accounts, sites
@@ -37,11 +37,11 @@ class Sites:
         serve.write(api.DELETE, self.delete)
         serve.write(api.ROTATE, self.rotate)
 
-    async def list(self, read: Read[api.ListQuery]) -> api.SiteList:
-        """The user's sites, of one account or of all."""
+    async def list(self, read: Read[api.SiteQuery]) -> api.SiteList:
+        """The user's sites, of one account or of all; with the views of a week for who may read reports."""
         limit = read.query.limit
-        found, synced = await self._store.read(_page(read.caller, read.query))
-        shown = [self._shown(site, synced[site.account_id]) for site in found[:limit]]
+        found, synced, views = await self._store.read(_page(read.caller, read.query, day_of(self._clock())))
+        shown = [self._shown(site, synced[site.account_id], views.get(site.id)) for site in found[:limit]]
         return api.SiteList(sites=tuple(shown), next_cursor=shown[-1].id if len(found) > limit else None)
 
     async def add(self, write: Write[api.NewSite]) -> StoredAnswer:
@@ -90,13 +90,28 @@ class Sites:
     def _one(self, site: Site, synced_version: int) -> api.OneSite:
         return api.OneSite(site=self._shown(site, synced_version))
 
-    def _shown(self, site: Site, synced_version: int) -> api.Site:
-        return api.Site.of(site, synced_version, self._bundle.snippet)
+    def _shown(self, site: Site, synced_version: int, views: tuple[int, ...] | None = None) -> api.Site:
+        return api.Site.of(site, synced_version, self._bundle.snippet, views)
 
 
-def _page(caller: Caller, page: api.ListQuery) -> Tx[tuple[list[Site], dict[str, int]]]:
-    """A page of the caller's sites and one more, and for each account the version that its worker has."""
-    edge_accounts = caller.edge_accounts
-    found = yield from sites.list_sites(caller.user.id, page.account_id, edge_accounts, page.limit + 1, page.cursor)
-    own = yield from accounts.list_accounts(caller.user.id, edge_accounts)
-    return found, {account.id: account.synced_version for account in own}
+def _page(
+    caller: Caller, page: api.SiteQuery, today: int
+) -> Tx[tuple[list[Site], dict[str, int], dict[str, tuple[int, ...]]]]:
+    """A page of the caller's sites and one more; for each account the version that its worker has; for each site its
+    views of seven days, for who may read reports.
+    """
+    found = yield from sites.list_sites(
+        caller.user.id,
+        page.account_id,
+        caller.edge_accounts,
+        page.limit + 1,
+        page.cursor,
+        search=page.q,
+        order=page.order,
+        deleted=page.state == "deleted",
+    )
+    own = yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)
+    views: dict[str, tuple[int, ...]] = {}
+    if caller.may("reports"):
+        views = yield from sites.series_7d([site.id for site in found], today)
+    return found, {account.id: account.synced_version for account in own}, views

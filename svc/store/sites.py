@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING
 from svc.clock import iso
 from svc.errors import Conflict, Forbidden, NotFound
 from svc.ids import new_site_path
-from svc.model import EndedPath, Retiring, RouteState, Site
+from svc.model import EndedPath, Retiring, RouteState, Site, SiteOrder
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account, lock_user
-from svc.store.targets import first_segment, listing, used_codes
+from svc.store.targets import first_segment, used_codes
 from svc.store.tx import Row, Tx, from_json, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.errors import ErrorNote
+    from svc.store.tx import Parameter
 
 
 # Each is a route at the platform, whose zones have 1,000 of them.
 MOST_RETIRING = 10
+VIEW_DAYS = 7
 
 
 def add_site(site: Site, limit: int) -> Tx[Site]:
@@ -258,10 +261,67 @@ def list_sites(
     edge_accounts: Sequence[str] | None = None,
     limit: int = 1_000,
     cursor: str | None = None,
+    *,
+    search: str | None = None,
+    order: SiteOrder = "oldest",
+    deleted: bool = False,
 ) -> Tx[list[Site]]:
-    """A page of a user's sites without the deleted, oldest first; `cursor` is the last id of the page before."""
-    rows = yield listing("sites", user_id, account_id, edge_accounts, limit, cursor)
+    """A page of a user's sites, those that are deleted or those that are not; only of accounts that are connected.
+
+    `account_id`, `edge_accounts` and `search` (a part of the host, in any case) narrow it when given. `cursor` is the
+    last id of the page before: what it is compared by never changes, so no page repeats or skips a site that was there
+    all the time. One that is not the user's gives an empty page.
+    """
+    parameters: list[Parameter] = [user_id]
+
+    def parameter(value: Parameter) -> str:
+        parameters.append(value)
+        return f"${len(parameters)}"
+
+    seen = "select id from accounts where user_id = $1"
+    if edge_accounts is not None:
+        seen += f" and edge_account_id in ({', '.join(map(parameter, edge_accounts)) or 'null'})"
+    conditions = ["s.user_id = $1", f"s.state {'=' if deleted else '<>'} 'deleted'", f"s.account_id in ({seen})"]
+    if account_id is not None:
+        conditions.append(f"s.account_id = {parameter(account_id)}")
+    if search:
+        wanted = re.sub(r"([!%_])", r"!\1", search.lower())
+        conditions.append(f"s.host like {parameter(f'%{wanted}%')} escape '!'")
+    columns, after, direction = _ORDERS[order]
+    if cursor is not None:
+        last = f"select {columns} from sites where id = {parameter(cursor)} and user_id = $1"  # noqa: S608  # as below
+        conditions.append(f"({columns}) {after} ({last})")
+    ordered = ", ".join(f"{column} {direction}" for column in columns.split(", "))
+    rows = yield sql(
+        f"select * from sites s where {' and '.join(conditions)}"  # noqa: S608  # names of this file and placeholders
+        f" order by {ordered} limit {parameter(limit)}",
+        *parameters,
+    )
     return (yield from _sites(rows))
+
+
+# For each order: the columns, what comes after a cursor, the direction.
+_ORDERS: dict[SiteOrder, tuple[str, str, str]] = {
+    "oldest": ("created_at, id", ">", "asc"),
+    "newest": ("created_at, id", "<", "desc"),
+    "host": ("host, id", ">", "asc"),
+}
+
+
+def series_7d(site_ids: Sequence[str], today: int) -> Tx[dict[str, tuple[int, ...]]]:
+    """The views of people on each site in each of the last 7 closed UTC days before `today`, oldest first."""
+    views = {site_id: [0] * VIEW_DAYS for site_id in site_ids}
+    if views:
+        rows = yield sql(
+            "select target, day, views from days"  # noqa: S608  # placeholders only
+            f" where day >= $1 and day < $2 and target in ({placeholders(len(site_ids), first=3)})",
+            today - VIEW_DAYS,
+            today,
+            *site_ids,
+        )
+        for row in rows:
+            views[row["target"]][row["day"] - today + VIEW_DAYS] = row["views"]
+    return {site_id: tuple(days) for site_id, days in views.items()}
 
 
 def sites_of(account_id: str) -> Tx[list[Site]]:
@@ -362,4 +422,5 @@ def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath
         created_at=row["created_at"],
         config_error=note_from_json(row["config_error"]),
         ended_paths=ended_paths,
+        first_view_at=row["first_view_at"],
     )

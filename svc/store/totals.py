@@ -18,6 +18,8 @@ from svc.store.tx import Tx, many, placeholders, sql
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from svc.store.tx import Row
+
 # The worker keeps a part for 35 days; with its clock and ours apart, and a day for the last push under way.
 OLDEST_DAYS = 37
 
@@ -91,7 +93,7 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
         elif not is_early(part, now):
             good.append(part)
     named = {row[0] for part in good for rows in (part.days, *(hour.rows for hour in part.hours)) for row in rows}
-    known = yield from _known(account_id, named)
+    known, site_rows = yield from _known(account_id, named)
     hours = [
         (target, hour.at, views, bots, visitors, part.as_of, int(part.final))
         for part in good
@@ -121,6 +123,12 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
             "insert into final_days (account_id, day) values ($1, $2) on conflict (account_id, day) do nothing",
             [(account_id, day) for day in sorted(final_days)],
         )
+    first_views = _first_views(good, site_rows)
+    if first_views:
+        yield many(
+            "update sites set first_view_at = $2 where id = $1 and (first_view_at is null or first_view_at > $2)",
+            first_views,
+        )
     if good:
         yield sql(
             "insert into pushed (account_id, as_of) values ($1, $2) on conflict (account_id) do update"
@@ -129,6 +137,28 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
             max(part.as_of for part in good),
         )
     return Ingested(tuple(part.id for part in good), tuple(refused), tuple(sorted(named - known)))
+
+
+def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[tuple[str, int]]:
+    """For each site its first view, where these parts tell of an earlier one than is known; sorted by site.
+
+    That is the begin of the first hour with views, or the making of the site in that hour. Of a day that comes without
+    its hours it is the begin of the day.
+    """
+    hours = [(target, hour.at) for part in parts for hour in part.hours for target, views, _, _ in hour.rows if views]
+    days = [(target, part.day * DAY_MS) for part in parts for target, views, _, _ in part.days if views]
+    first_hour = dict(sorted(hours, reverse=True))
+    first_day = dict(sorted(days, reverse=True))
+    found = []
+    for row in site_rows:
+        times = [time for time in (row["first_view_at"], first_hour.get(row["id"])) if time is not None]
+        day_at = first_day.get(row["id"])
+        if day_at is not None and all(day_at + DAY_MS <= time for time in times):
+            times.append(day_at)
+        first = max(min(times), row["created_at"]) if times else None
+        if first not in (None, row["first_view_at"]):
+            found.append((row["id"], first))
+    return sorted(found)
 
 
 # target, hour's start or day, views, bots, visitors, as_of, final
@@ -216,16 +246,23 @@ def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
     return [row["at"] for row in rows]
 
 
-def _known(account_id: str, named: set[str]) -> Tx[set[str]]:
-    """Which of `named` are the account's sites and links, deleted ones included: their last totals still come."""
+def _known(account_id: str, named: set[str]) -> Tx[tuple[set[str], list[Row]]]:
+    """Which of `named` are the account's sites and links, and of the sites when each was made and first seen.
+
+    Deleted ones are included: their last totals still come.
+    """
     known: set[str] = set()
-    for table, prefix in (("sites", "site_"), ("links", "lnk_")):
+    site_rows: list[Row] = []
+    for table, prefix, columns in (("sites", "site_", "id, created_at, first_view_at"), ("links", "lnk_", "id")):
         ids = sorted(target for target in named if target.startswith(prefix))
         if ids:
             rows = yield sql(
-                f"select id from {table} where account_id = $1 and id in ({placeholders(len(ids), first=2)})",  # noqa: S608  # two names and placeholders
+                f"select {columns} from {table}"  # noqa: S608  # names of this line and placeholders
+                f" where account_id = $1 and id in ({placeholders(len(ids), first=2)})",
                 account_id,
                 *ids,
             )
             known.update(row["id"] for row in rows)
-    return known
+            if table == "sites":
+                site_rows = rows
+    return known, site_rows

@@ -8,7 +8,8 @@ import re
 import pytest
 import trio
 
-from svc.store import accounts, syncs
+from svc.clock import day_of
+from svc.store import accounts, syncs, totals
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
 
 NOW = "2026-11-21T04:00:00.000Z"
@@ -62,6 +63,7 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
         "retiring": [],
         "error": None,
         "created_at": NOW,
+        "first_view_at": None,
     }
     assert world.supervisor.woken == [EDGE_ACCOUNT]
     shown = await world.call("GET", f"/v1/sites/{site['id']}", headers=session)
@@ -70,7 +72,8 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
     await world.store.run(syncs.end_sync(account.id, 0, version, {}))
     shown = await world.call("GET", f"/v1/sites/{site['id']}", headers=session)
     assert shown.body == {"site": {**site, "config": "synced"}}
-    assert (await world.call("GET", "/v1/sites", headers=session)).body == {"sites": [shown.body["site"]]}
+    [listed] = (await world.call("GET", "/v1/sites", headers=session)).body["sites"]
+    assert listed == {**shown.body["site"], "views_7d": 0, "series_7d": [0] * 7}
 
 
 async def test_a_site_respects_gpc_when_it_is_asked_to(world):
@@ -370,3 +373,98 @@ async def test_a_site_can_be_changed_rotated_and_deleted_while_its_account_does_
     assert (await world.call("PATCH", path, {"respect_gpc": True}, headers=session)).status == 200
     assert (await world.call("POST", f"{path}/rotate", headers=session)).status == 200
     assert (await world.call("DELETE", path, headers=session)).status == 200
+
+
+async def listed(world, session, query=""):
+    """The hosts that are listed, all pages of two after each other."""
+    page = (await world.call("GET", f"/v1/sites?limit=2{query}", headers=session)).body
+    hosts = [site["host"] for site in page["sites"]]
+    while "next_cursor" in page:
+        path = f"/v1/sites?limit=2{query}&cursor={page['next_cursor']}"
+        page = (await world.call("GET", path, headers=session)).body
+        hosts += [site["host"] for site in page["sites"]]
+    return hosts
+
+
+@pytest.mark.rule("X15")
+async def test_sites_are_found_by_a_part_of_their_host_in_each_order(world):
+    user, session, account = await world.ready()
+    other = await world.account(user, OTHER_EDGE_ACCOUNT)
+    everything = ["b.shop.example.com", "a.example.com", "c-shop.example.com"]
+    for host, of in zip(everything, (account, account, other), strict=True):
+        await added(world, session, of, host)
+        world.clock.advance_s(1)
+    assert await listed(world, session) == everything
+    assert await listed(world, session, "&order=oldest&state=active&q=") == everything
+    assert await listed(world, session, "&order=newest") == everything[::-1]
+    assert await listed(world, session, "&order=host") == sorted(everything)
+    assert await listed(world, session, "&q=SHOP") == [everything[0], everything[2]]
+    assert await listed(world, session, "&q=SHOP&order=newest") == [everything[2], everything[0]]
+    assert await listed(world, session, f"&q=shop&account_id={other.id}") == [everything[2]]
+    for literal in ("%25", "_", "!", "a.example.com%25", "shop_example", "%5C", "%27"):
+        assert await listed(world, session, f"&q={literal}") == []
+    assert await listed(world, session, "&q=.example.com") == everything
+
+
+@pytest.mark.rule("X15", "S6")
+async def test_deleted_sites_are_listed_when_they_are_asked_for(world):
+    _, session, account = await world.ready()
+    old = await added(world, session, account)
+    await world.call("DELETE", f"/v1/sites/{old['id']}", headers=session)
+    await added(world, session, account)
+    world.clock.advance_s(1)
+    await added(world, session, account, "b.example.com")
+    assert await listed(world, session, "&state=deleted") == ["shop.example.com"]
+    assert await listed(world, session) == ["shop.example.com", "b.example.com"]
+    [shown] = (await world.call("GET", "/v1/sites?state=deleted&q=shop", headers=session)).body["sites"]
+    assert (shown["id"], shown["state"], shown["snippet"]) == (old["id"], "deleted", None)
+
+
+@pytest.mark.rule("X15")
+@pytest.mark.parametrize("order", ["oldest", "newest", "host"])
+async def test_a_list_that_changes_while_it_is_read_shows_each_site_that_stays_once(world, order):
+    _, session, account = await world.ready()
+    for n in range(3):
+        await added(world, session, account, f"{n}.example.com")
+        world.clock.advance_s(1)
+    first = (await world.call("GET", f"/v1/sites?limit=1&order={order}", headers=session)).body
+    [shown] = first["sites"]
+    # The one at the cursor goes and comes back under its host, as another site.
+    await world.call("DELETE", f"/v1/sites/{shown['id']}", headers=session)
+    await added(world, session, account, shown["host"])
+    rest = (await world.call("GET", f"/v1/sites?order={order}&cursor={first['next_cursor']}", headers=session)).body
+    stayed = [site["host"] for site in rest["sites"] if site["host"] != shown["host"]]
+    assert stayed == sorted(
+        {"0.example.com", "1.example.com", "2.example.com"} - {shown["host"]}, reverse=order == "newest"
+    )
+
+
+@pytest.mark.parametrize("query", ["order=clicks", "order=", "state=all", "q=%00", "q=" + "x" * 201, "q=a&q=b"])
+async def test_a_wrong_search_is_refused(world, query):
+    session = await world.session(await world.user())
+    answer = await world.call("GET", f"/v1/sites?{query}", headers=session)
+    assert (answer.status, answer.code) == (400, "invalid_request")
+
+
+@pytest.mark.rule("X15", "C2")
+async def test_the_views_of_a_week_are_told_in_lists_to_who_may_read_reports(world):
+    user, session, account = await world.ready()
+    site = await added(world, session, account)
+    today = day_of(world.clock())
+    for ago, views in ((8, 1_000), (7, 1), (4, 20), (1, 300), (0, 4_000)):
+        day = today - ago
+        part = totals.PushedPart(ago, day, day * 86_400_000, False, (), (), ((site["id"], views, 50_000, 1),))
+        assert (await world.store.run(totals.ingest(account.id, [part], world.clock()))).refused == ()
+    world.clock.advance_s(1)
+    await added(world, session, account, "idle.example.com")
+    for headers, told in (
+        (session, True),
+        (await world.key(user, "sites", "reports"), True),
+        (await world.key(user, "sites"), False),
+    ):
+        busy, idle = (await world.call("GET", "/v1/sites", headers=headers)).body["sites"]
+        assert (busy.get("views_7d"), busy.get("series_7d")) == (
+            (321, [1, 0, 0, 20, 0, 0, 300]) if told else (None, None)
+        )
+        assert (idle.get("views_7d"), idle.get("series_7d")) == ((0, [0] * 7) if told else (None, None))
+    assert "views_7d" not in (await world.call("GET", f"/v1/sites/{site['id']}", headers=session)).body["site"]

@@ -62,6 +62,9 @@ async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, se
     day = hour_at // (24 * HOUR_MS)
     assert report["totals"] == tally.day(day)
     assert {entry["key"]: entry["n"] for entry in report["breakdowns"]["bots"]} == dict(tally.top("bots"))
+    # No earlier than the site, which these views are.
+    site = (await service.call("GET", f"/v1/sites/{site['id']}"))["site"]
+    assert site["first_view_at"] == site["created_at"]
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
     assert account["operation"]["state"] == "done"
     # The crons went on for an hour from now: one that ended meanwhile has not come yet for the service, and waits.

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import Counts
-from svc.store import open_store, totals
+from svc.store import open_store, sites, totals
 from svc.store.totals import CountRow, Ingested, PushedHour, PushedPart, ingest
 from tests.clock import START_MS
-from tests.store.makers import a_link, a_site, an_account
+from tests.store.makers import a_link, a_site, an_account, new_site, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -308,3 +308,47 @@ def test_any_order_and_any_repetition_of_a_history_ends_in_the_same_totals(
             assert any(days for days, *_ in outcomes[0])
 
     trio.run(main)
+
+
+async def first_view(store, account_id, site_id, *parts):
+    """The site's first view, once these are pushed."""
+    await store.run(ingest(account_id, parts, START_MS))
+    user_id = await store.read(owner_of(account_id))
+    return (await store.read(sites.get_site(user_id, site_id))).first_view_at
+
+
+@pytest.mark.rule("W3")
+async def test_the_first_view_is_that_of_the_earliest_hour_whatever_comes_first(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    made_at = MIDNIGHT + HOUR_MS + 1_800_000
+    site = (await store.run(sites.add_site(new_site(user_id, account_id, at=made_at), 9))).id
+    other = await store.run(a_site(account_id, "other.example.com"))
+    seen, bots = Counts(2, 0, 1), Counts(0, 5, 0)
+    for hour, counts, expected in (
+        (2, bots, None),
+        (3, seen, MIDNIGHT + 3 * HOUR_MS),
+        (3, seen, MIDNIGHT + 3 * HOUR_MS),
+        (2, seen, MIDNIGHT + 2 * HOUR_MS),
+        (3, Counts(9, 0, 1), MIDNIGHT + 2 * HOUR_MS),
+        (1, seen, made_at),
+    ):
+        pushed = part(counts={site: counts}, hourly={hour: {site: counts, other: bots}})
+        assert await first_view(store, account_id, site, pushed) == expected
+    assert await first_view(store, account_id, site, part(hours=24, day=TODAY - 1, final=True)) == made_at
+    assert await first_view(store, account_id, other) is None
+
+
+@pytest.mark.rule("W3")
+async def test_of_a_day_that_comes_without_its_hours_the_first_view_is_the_begin(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    site = (await store.run(sites.add_site(new_site(user_id, account_id, at=MIDNIGHT - 9 * DAY_MS), 9))).id
+    seen = {site: Counts(2, 0, 1)}
+    late = part(1, day=TODAY - 1, hours=24, counts=seen, hourly={7: seen})
+    again = part(2, day=TODAY - 1, hours=24, counts=seen, final=True)
+    at_seven = MIDNIGHT - 17 * HOUR_MS
+    assert await first_view(store, account_id, site, late, again) == at_seven
+    assert await first_view(store, account_id, site, again) == at_seven
+    before = part(3, day=TODAY - 3, hours=24, counts=seen, final=True)
+    assert await first_view(store, account_id, site, before, late) == MIDNIGHT - 3 * DAY_MS

@@ -200,6 +200,8 @@ create table sites (
     error TEXT,
     -- Why the worker's database does not have it, though it was synced.
     config_error TEXT,
+    -- The first hour with views that a push has told of, no earlier than the site is; null before.
+    first_view_at INT,
     version INT not null,
     created_at INT not null
 );
