@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
@@ -204,6 +205,30 @@ class Account:
     advice: JsonObject | None
     link_host: LinkHost | None
     created_at: int
+
+
+@dataclass(frozen=True)
+class FormerAccount:
+    """What is left of an account that was disconnected: by it the user still sees its sites, links and totals."""
+
+    id: str
+    user_id: int
+    edge_account_id: str
+    name: str
+    disconnected_at: int
+    counted_until: int | None  # up to when its totals are known; None: it never counted
+    revoke_token: str | None  # the name of the working token, where it may be alive
+    left: tuple[str, ...]  # sentences on what could not be removed from the edge platform
+
+    @property
+    def synced_version(self) -> int:
+        """There is no worker any more that could lack something of the configuration."""
+        return sys.maxsize
+
+    @property
+    def link_host(self) -> None:
+        """Its links are clicked nowhere."""
+        return
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import outcome
 import trio
 
 from svc.actors import health, link_host, links, operations, records, routes, sites, sync, zones
+from svc.actors.duty import Timers
 from svc.actors.mailbox import Ask, Mailbox
-from svc.actors.operations import bootstrap, connect, renew
+from svc.actors.operations import bootstrap, connect, disconnect, renew
 from svc.errors import ServiceError, Stopping
 from svc.store import accounts
 
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from svc.actors.context import Commit, Context
-    from svc.actors.duty import Duty, Timers
+    from svc.actors.duty import Duty
     from svc.actors.live import LiveReads, Unavailable
     from svc.edge.zones import Zone
-    from svc.model import Account, Link, LinkHost, LinkHostWish, Location, Rule, Site
+    from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
     from svc.worker.counts import Live, TargetDays
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ R = TypeVar("R")
 
 # Everything that an account does by itself, in this order.
 DUTIES: tuple[Duty, ...] = (
+    disconnect.resume_when_due,
     connect.expire_when_due,
     renew.end_when_due,
     bootstrap.forget_when_due,
@@ -107,6 +109,11 @@ class AccountActor:
         """Install or reinstall the worker; the work itself follows the answer."""
         return await self.ask(lambda: operations.begin(self._context, "install", account_id, commit))
 
+    async def disconnect(self, user_id: int, account_id: str, commit: Commit[FormerAccount, R]) -> R:
+        """Remove what is ours from the platform, then the account's record; see `operations.disconnect`."""
+        await disconnect.check(self._context, account_id)
+        return await self.ask(lambda: disconnect.disconnect(self._context, user_id, account_id, commit))
+
     async def put_link_host(self, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
         """Set the account's link host; its route is made right after the answer."""
         return await self.ask(lambda: link_host.put(self._context, account_id, wish, commit))
@@ -171,6 +178,8 @@ class AccountActor:
         for duty in self._duties:
             account = await self._context.store.read(accounts.account_by_edge_id(self.edge_account_id))
             if account is None:
+                # Gone, or never there. Who connects this edge account next begins anew.
+                self.timers = Timers(trio.current_time())
                 return math.inf
             next_due = min(next_due, await duty(self._context, account, self.timers))
             if len(self.mailbox):

@@ -58,6 +58,7 @@ def chores(timing: TimingConfig) -> tuple[Chore, ...]:
         Chore(lifetimes.delete_refused_hours, every_s=_DAY_S, kept_days=timing.hours_kept_days),
         Chore(lifetimes.delete_final_days, every_s=_DAY_S, kept_days=40),
         Chore(lifetimes.delete_operations, every_s=_DAY_S, kept_days=365),
+        Chore(lifetimes.delete_former_accounts, every_s=_DAY_S, kept_days=365),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -213,6 +213,24 @@ class OneLinkHost(Answer):
     link_host: LinkHost
 
 
+class Disconnected(Answer):
+    """What came of a disconnect."""
+
+    ok: Literal[True] = True
+    revoke_token: str | None = Field(
+        description="The name of the working token, which cannot delete itself: revoke it in the edge platform's"
+        " dashboard. Null: it is gone or expired, or there was none."
+    )
+    left: tuple[str, ...] = Field(
+        description="What could not be removed from the edge platform, and why: a sentence each."
+    )
+
+    @classmethod
+    def of(cls, former: model.FormerAccount) -> Disconnected:
+        """What came of the disconnect of this account."""
+        return cls(revoke_token=former.revoke_token, left=former.left)
+
+
 class Zone(Answer):
     """A zone of the edge account."""
 
@@ -370,6 +388,20 @@ INSTALL = Endpoint(
     status=202,
     codes=("account_not_ready", "operation_in_progress", "not_configured"),
 )
+DISCONNECT = Endpoint(
+    method="DELETE",
+    path="/v1/accounts/{account_id}",
+    tag="accounts",
+    summary="Disconnect an account",
+    description="The service removes its routes, worker and database from the edge platform, as far as they are its own"
+    " and unchanged, and forgets the account. Its sites and links become `deleted`; what they counted stays, and their"
+    " reports go on. It works in every state, also when the token or the platform does not: what could not be removed"
+    " is named in `left`. Asked again, the first answer comes again.",
+    scopes=("accounts",),
+    body=NoBody,
+    answer=Disconnected,
+    codes=("operation_in_progress",),
+)
 PUT_LINK_HOST = Endpoint(
     method="PUT",
     path="/v1/accounts/{account_id}/link-host",
@@ -386,4 +418,4 @@ PUT_LINK_HOST = Endpoint(
     example={"host": "go.example.com"},
 )
 
-ENDPOINTS = (LIST, CONNECT, SHOW, ZONES, RENEW, INSTALL, PUT_LINK_HOST)
+ENDPOINTS = (LIST, CONNECT, SHOW, ZONES, RENEW, INSTALL, DISCONNECT, PUT_LINK_HOST)

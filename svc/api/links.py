@@ -96,7 +96,7 @@ class Link(Answer):
     clicks_7d: Count | None = may_be_absent("In lists, for who may read reports: clicks of people in seven days.")
 
     @classmethod
-    def of(cls, link: model.Link, account: model.Account, clicks_7d: int | None = None) -> Link:
+    def of(cls, link: model.Link, account: model.Account | model.FormerAccount, clicks_7d: int | None = None) -> Link:
         """A link of this account; `clicks_7d` only where it is given."""
         return cls(
             id=link.id,
@@ -126,7 +126,7 @@ class OneLink(Answer):
     link: Link
 
 
-def short_url(link: model.Link, account: model.Account) -> str | None:
+def short_url(link: model.Link, account: model.Account | model.FormerAccount) -> str | None:
     """Where the link is clicked; None: nowhere."""
     if account.link_host is None or link.state == "deleted":
         return None

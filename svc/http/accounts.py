@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.api import accounts as api
 from svc.errors import Forbidden, NotFound
-from svc.http.visible import seen, visible_account
+from svc.http.visible import seen, visible_account, visible_or_former
 from svc.store import accounts, operations
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Accounts:
         serve.read(api.ZONES, self.zones)
         serve.write(api.RENEW, self.renew)
         serve.write(api.INSTALL, self.install)
+        serve.write(api.DISCONNECT, self.disconnect)
         serve.write(api.PUT_LINK_HOST, self.put_link_host)
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
@@ -72,6 +73,12 @@ class Accounts:
         """Install the worker, or install it again."""
         account = await visible_account(self._store, write.caller, write.id)
         return await self._supervisor.account(account.edge_account_id).install(account.id, write.commit(self._one))
+
+    async def disconnect(self, write: Write[NoBody]) -> StoredAnswer:
+        """Remove the worker and what belongs to it, then the account; of a former account, what came of that."""
+        account = await visible_or_former(self._store, write.caller, write.id)
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.disconnect(write.caller.user.id, account.id, write.commit(api.Disconnected.of))
 
     async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredAnswer:
         """Set or replace the host of the account's short links."""

@@ -10,7 +10,7 @@ from svc.api import links as api
 from svc.clock import day_of
 from svc.errors import Conflict, NotFound
 from svc.http import qr
-from svc.http.visible import visible_account, visible_link
+from svc.http.visible import readable_link, visible_account, visible_link
 from svc.store import accounts, links
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class Links:
 
     async def show(self, read: Read[NoQuery]) -> api.OneLink:
         """One link."""
-        link, account = await visible_link(self._store, read.caller, read.id)
-        return _one(account)(link)
+        link, account = await readable_link(self._store, read.caller, read.id)
+        return api.OneLink(link=api.Link.of(link, account))
 
     async def change(self, write: Write[api.LinkChange]) -> StoredAnswer:
         """A link that leads elsewhere from now on."""

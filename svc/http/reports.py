@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from svc.actors.live import Unavailable
 from svc.api import reports as api
 from svc.clock import DAY_MS
-from svc.http.visible import visible_link, visible_site
+from svc.http.visible import readable_link, readable_site
+from svc.model import FormerAccount
 from svc.report import Stored, link_report, site_report, span_of
 from svc.store import totals
 from svc.worker.counts import TargetDays
@@ -33,9 +34,9 @@ class Reports:
 
     async def site(self, read: Read[api.ReportQuery]) -> api.OneReport:
         """A site's report; the account's own database is read only for breakdowns."""
-        site, account = await visible_site(self._store, read.caller, read.id)
+        site, account = await readable_site(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
-        stored = await self._store.read(_stored(site.id, account.id, span))
+        stored = await self._store.read(_stored(site.id, account, span))
         live, unavailable = None, None
         if read.query.breakdowns is not None:
             live, unavailable = await self._live(read.caller.user.id, account, site.id, span)
@@ -43,30 +44,36 @@ class Reports:
 
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
         """A link's report; today is read from the account's own database."""
-        link, account = await visible_link(self._store, read.caller, read.id)
+        link, account = await readable_link(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
-        stored = await self._store.read(_stored(link.id, account.id, span))
+        stored = await self._store.read(_stored(link.id, account, span))
         live, unavailable = await self._live(read.caller.user.id, account, link.id, span)
+        if isinstance(account, FormerAccount):  # what is stored is all that there is, today's clicks, too
+            return api.OneReport(report=site_report(span, stored, None, unavailable))
         breakdowns = read.query.breakdowns is not None
         return api.OneReport(report=link_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable))
 
     async def _live(
-        self, user_id: int, account: Account, target_id: str, span: Span
+        self, user_id: int, account: Account | FormerAccount, target_id: str, span: Span
     ) -> tuple[Live, None] | tuple[None, UnavailableReason]:
         """What the account's database holds, or why it cannot be read."""
+        if isinstance(account, FormerAccount):
+            return None, "not_installed"
         actor = self._supervisor.account(account.edge_account_id)
         found = await actor.live(user_id, account, TargetDays(target_id, span.first_day, span.today))
         return (None, found.reason) if isinstance(found, Unavailable) else (found, None)
 
 
-def _stored(target_id: str, account_id: str, span: Span) -> Tx[Stored]:
+def _stored(target_id: str, account: Account | FormerAccount, span: Span) -> Tx[Stored]:
     """What the service has of a target, read in one transaction: the numbers belong together."""
     start = span.today * DAY_MS
     days = yield from totals.day_counts(target_id, span.first_day, span.today)
     hours = yield from totals.hour_counts(target_id, start, start + DAY_MS)
-    sent_until = yield from totals.pushed_as_of(account_id)
-    sent_days = yield from totals.final_days(account_id, span.first_day, span.today)
-    refused = yield from totals.refused_hours(account_id, start, start + DAY_MS)
+    sent_until = (
+        account.counted_until if isinstance(account, FormerAccount) else (yield from totals.pushed_as_of(account.id))
+    )
+    sent_days = yield from totals.final_days(account.id, span.first_day, span.today)
+    refused = yield from totals.refused_hours(account.id, start, start + DAY_MS)
     return Stored(
         days={day: counts for day, (counts, _, _) in days.items()},
         hours=dict(hours),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from svc.actors.sites import new_script_name
 from svc.api import sites as api
 from svc.clock import DAY_MS, day_of
-from svc.http.visible import visible_account, visible_site
+from svc.http.visible import readable_site, visible_account, visible_site
 from svc.ids import new_site_path
 from svc.store import accounts, sites
 
@@ -84,7 +84,7 @@ class Sites:
 
     async def show(self, read: Read[NoQuery]) -> api.OneSite:
         """One site."""
-        site, account = await visible_site(self._store, read.caller, read.id)
+        site, account = await readable_site(self._store, read.caller, read.id)
         return self._one(site, account.synced_version)
 
     def _one(self, site: Site, synced_version: int) -> api.OneSite:

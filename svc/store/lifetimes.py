@@ -88,6 +88,17 @@ def delete_operations(before: int) -> Tx[int]:
     )
 
 
+def delete_former_accounts(before: int) -> Tx[int]:
+    """What is left of accounts that were disconnected then, once no site or link of theirs is left."""
+    return _delete(
+        "former_accounts",
+        "id",
+        "disconnected_at <= $1 and not exists (select 1 from sites s where s.account_id = former_accounts.id)"
+        " and not exists (select 1 from links l where l.account_id = former_accounts.id)",
+        before,
+    )
+
+
 def delete_worker_keys(before: int) -> Tx[int]:
     """Keys of earlier installs of a worker, which are accepted no more (rule W7)."""
     return _delete("worker_keys", "digest", "valid_until <= $1", before)

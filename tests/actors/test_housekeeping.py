@@ -17,12 +17,23 @@ from svc.actors.supervisor import open_supervisor
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.config import Config, TimingConfig
 from svc.ids import new_id
-from svc.store import accounts, devices, lifetimes, open_store, operations, sessions, users, worker_keys
+from svc.store import (
+    accounts,
+    devices,
+    disconnects,
+    lifetimes,
+    open_store,
+    operations,
+    sessions,
+    sites,
+    users,
+    worker_keys,
+)
 from svc.store.idempotency import Claim, StoredAnswer, keep_answer
 from svc.store.tx import many, sql
 from tests.clock import START_MS, FrozenClock
 from tests.databases import sqlite_config
-from tests.store.makers import a_user, an_account
+from tests.store.makers import a_user, an_account, new_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,6 +116,14 @@ def ended_operation(account_id: str, edge_account_id: str, now: int = START_MS) 
     return operation_id
 
 
+def former_account() -> Tx[str]:
+    """One without sites and links."""
+    account_id = yield from an_account()
+    operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), START_MS)
+    yield from disconnects.end_disconnect(operation, None, [], START_MS)
+    return account_id
+
+
 @dataclass(frozen=True)
 class Lifetime:
     """A row of which START_MS is the time, and the first moment at which it goes."""
@@ -126,6 +145,7 @@ LIFETIMES = [
     Lifetime(refused_hour, lifetimes.delete_refused_hours, "refused_hours", START_MS + 40 * DAY_MS),
     Lifetime(final_day, lifetimes.delete_final_days, "final_days", (day_of(START_MS) + 41) * DAY_MS),
     Lifetime(operation, lifetimes.delete_operations, "operations", START_MS + YEAR_MS),
+    Lifetime(former_account, lifetimes.delete_former_accounts, "former_accounts", START_MS + YEAR_MS),
 ]
 
 
@@ -191,6 +211,26 @@ async def test_a_sign_up_that_has_an_account_is_left_and_holds_up_no_other(store
     await store.run(a_user())
     assert await store.run(lifetimes.delete_sign_ups(START_MS)) == 1
     assert await store.read(accounts.account_by_id(account_id)) is not None
+
+
+@pytest.mark.rule("S6", "L3")
+async def test_what_is_left_of_an_account_stays_as_long_as_a_site_of_it(store):
+    def left_with_a_site() -> Tx[str]:
+        user_id = yield from a_user()
+        account_id = yield from an_account(user_id)
+        yield from sites.add_site(new_site(user_id, account_id), 10)
+        operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), START_MS)
+        yield from disconnects.end_disconnect(operation, None, [], START_MS)
+        return account_id
+
+    account_id = await store.run(left_with_a_site())
+    assert await store.run(lifetimes.delete_former_accounts(START_MS + YEAR_MS)) == 0
+    await store.run(forget_sites(account_id))
+    assert await store.run(lifetimes.delete_former_accounts(START_MS + YEAR_MS)) == 1
+
+
+def forget_sites(account_id: str) -> Tx[None]:
+    yield sql("delete from sites where account_id = $1", account_id)
 
 
 async def test_of_each_account_the_latest_operation_stays(store):

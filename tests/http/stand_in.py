@@ -18,7 +18,7 @@ from svc.actors.live import Unavailable
 from svc.actors.mailbox import Ask
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
-from svc.store import accounts, link_hosts, operations
+from svc.store import accounts, disconnects, link_hosts, operations
 from svc.store.sites import add_site
 from svc.store.tx import sql
 from svc.worker.counts import Live
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Commit
     from svc.clock import Clock
     from svc.config import Config
-    from svc.model import Account, AccountState, Link, LinkHost, LinkHostWish, Location, Rule, Site
+    from svc.model import Account, AccountState, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
     from svc.store.tx import Store, Tx
     from svc.worker.counts import TargetDays
 
@@ -105,6 +105,10 @@ class StandInActor:
     async def install(self, account_id: str, commit: Commit[Account, R]) -> R:
         await self._asked("install")
         return await self._world.store.run(commit(_begin_install(account_id, self._world.clock())))
+
+    async def disconnect(self, user_id: int, account_id: str, commit: Commit[FormerAccount, R]) -> R:
+        await self._asked("disconnect")
+        return await self._world.store.run(commit(_disconnect(user_id, account_id, self._world.clock())))
 
     async def put_link_host(self, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
         await self._asked(f"link host {wish.host}")
@@ -200,3 +204,11 @@ def _begin_install(account_id: str, now: int) -> Tx[Account]:
 def _renewed(account_id: str) -> Tx[Account]:
     yield sql("update accounts set token_name = 'svc-new' where id = $1", account_id)
     return accounts.present((yield from accounts.account_by_id(account_id)))
+
+
+def _disconnect(user_id: int, account_id: str, now: int) -> Tx[FormerAccount]:
+    former = yield from disconnects.former_account(user_id, account_id)
+    if former is not None:
+        return former
+    operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), now)
+    return (yield from disconnects.end_disconnect(operation, "svc-op", ["Worker svc-edge: a test."], now))

@@ -3,7 +3,8 @@
 There are two families. A *recorded* operation (an install) runs from its row alone: whoever asks for it gets an answer
 when the row is there, `run` does the work, and a process killed anywhere continues it at its next start. An *asked*
 operation (a connect) needs a secret that lives only in the call, so that nothing can continue it; its row says only
-what has to be cleaned up.
+what has to be cleaned up. A disconnect is recorded, too, but is carried out in the request that asks for it, because
+its answer tells what is left; only one that was cut short goes on from its row.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The recorded operations. A kind that is not here cannot be begun; a row of one was written by another version of the
-# service, which knows what to do with it.
+# The recorded operations whose work follows their answer. A kind that is not here cannot be begun by `begin`; a row of
+# one was written by another version of the service, which knows what to do with it.
 WORK: Mapping[OperationKind, Work] = {"install": install.WORK}
 
 

@@ -127,16 +127,20 @@ async def _database(context: Context, access: Access, account: Account) -> str:
             return account.database_id
         await context.store.run(accounts.forget_database(account.id))
     found = await d1.find(access, DATABASE_NAME)
-    sought_at = account.database_sought_at
     if found is None:
         # Recorded before it is made: a database of this name that is found later is then the one made here.
-        sought_at = context.clock()
-        await context.store.run(accounts.seek_database(account.id, sought_at))
+        await context.store.run(accounts.seek_database(account.id, context.clock()))
         found = await _create_database(access, account)
-    elif sought_at is None or not sought_at - _CLOCK_SKEW_MS <= found.created_at <= sought_at + LATE_MS:
+    elif not may_be_ours(account, found):
         raise EdgeRefused("name_taken", f"The account has a database {DATABASE_NAME} that the service did not make.")
     await context.store.run(accounts.set_database(account.id, found.id))
     return found.id
+
+
+def may_be_ours(account: Account, found: Database) -> bool:
+    """Whether a database of the worker's name that is not recorded is the one that was asked for."""
+    sought_at = account.database_sought_at
+    return sought_at is not None and sought_at - _CLOCK_SKEW_MS <= found.created_at <= sought_at + LATE_MS
 
 
 async def _create_database(access: Access, account: Account) -> Database:

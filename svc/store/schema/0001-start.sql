@@ -127,6 +127,24 @@ create table accounts (
 );
 create index accounts_user on accounts (user_id);
 
+-- What is left of accounts that were disconnected: their sites and links can be reported by it, and a repeated disconnect
+-- gets its first answer. The edge account may be connected again, also by another user, under a new id. Kept as long as
+-- sites or links of it, and for a year.
+create table former_accounts (
+    id TEXT primary key,
+    user_id INT not null references users (id) on delete cascade,
+    edge_account_id TEXT not null,
+    name TEXT not null,
+    disconnected_at INT not null,
+    -- Up to when its totals are known; null: it never counted.
+    counted_until INT,
+    revoke_token TEXT,
+    -- What could not be removed from the edge platform: a JSON list of sentences.
+    things_left TEXT not null
+);
+create index former_accounts_user on former_accounts (user_id);
+create index former_accounts_age on former_accounts (disconnected_at);
+
 -- An operation outlives its account's record, which the end of a disconnect removes. Kept for a year after its end; the
 -- latest of an account as long as the account, and one that may have left something at the platform for ever.
 create table operations (
@@ -262,9 +280,9 @@ create table days (
     primary key (target, day)
 ) WITHOUT_ROWID;
 
--- Hours whose points the worker's write budget refused. Kept as long as hours.
+-- Hours whose points the worker's write budget refused. Kept as long as hours, also after the account.
 create table refused_hours (
-    account_id TEXT not null references accounts (id) on delete cascade,
+    account_id TEXT not null,
     at INT not null,
     primary key (account_id, at)
 );

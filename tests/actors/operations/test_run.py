@@ -142,7 +142,7 @@ async def test_an_ending_may_remove_the_accounts_record_and_the_operation_is_sti
     assert (ended.id, ended.state, ended.step) == (operation.id, "done", "token")
 
 
-@pytest.mark.parametrize("kind", ["connect", "renew", "update", "disconnect"])
+@pytest.mark.parametrize("kind", ["connect", "renew", "update"])
 async def test_a_kind_that_has_no_work_cannot_be_begun_and_its_row_is_left_alone(store, context, operation, kind):
     with pytest.raises(KeyError, match=kind):
         await recorded.begin(context, kind, operation.account_id, lambda effect: effect)

@@ -1,0 +1,143 @@
+"""The last totals of a worker that is gone: what it had counted and not pushed is read from its database, and kept.
+
+After them the service has what was counted, as after a push that nothing can follow. The number of calls grows with
+the rows, some thousand of them a call, and not with the targets.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING, Literal
+
+import trio
+
+from svc.actors import recovery
+from svc.clock import DAY_MS, day_of
+from svc.edge import d1
+from svc.store import totals
+from svc.store.totals import PushedHour, PushedPart
+from svc.worker import last_counts, stored_totals
+from svc.worker.last_counts import OpenCounts
+from svc.worker.meta import STATEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from svc.actors.context import Context
+    from svc.edge.access import Access
+    from svc.worker.last_counts import Row, Statement
+    from svc.worker.stored_totals import TargetCounts
+
+log = logging.getLogger(__name__)
+
+# A cron run that began before the worker was deleted may still move events while they are read: then again.
+_TRIES = 3
+# The store's writer is not held up by a whole account at once.
+_TARGETS_A_PART = 1_000
+
+
+async def keep_last_totals(context: Context, access: Access, account_id: str, database_id: str) -> None:
+    """Read and store them. Repeated, it changes nothing.
+
+    Raises EdgeRefused, EdgeUnavailable; ValueError, KeyError, TypeError: the database holds what the worker did not
+    write.
+    """
+    pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
+    now = context.clock()
+    # A day's last hour ends with the day, and its part is sent before the day's own.
+    first_day = day_of(now) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of - 1)
+    for _ in range(_TRIES):
+        before = await _state(access, database_id)
+        closed, open_counts = await _read(access, database_id, first_day)
+        if await _state(access, database_id) == before:
+            break
+        log.info("counts moved while they were read", extra={"account": account_id})
+    for part in _parts(closed, open_counts, now):
+        # Whole up to the end of an hour that may not be over: nothing more comes in it.
+        await context.store.run(totals.ingest(account_id, [part], max(now, part.as_of)))
+
+
+async def _state(access: Access, database_id: str) -> Sequence[Row]:
+    [found] = await d1.query(access, database_id, [(STATEMENT, [])])
+    return found.rows
+
+
+async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
+    """The days that the worker has closed, from `first_day` on, and the counts of open ones."""
+    meta = await recovery.read_meta(access, database_id)
+    counts = OpenCounts(meta.closed_day)
+    tables: tuple[Literal["event_log", "event_page"], ...] = ("event_log", "event_page")
+    for table in tables:
+        after_id = -1
+        while rows := await _rows(access, database_id, last_counts.events_statement(table, after_id)):
+            after_id = int(rows[-1]["id"])  # type: ignore[call-overload]  # a row's id is a number
+            # In a thread: they can be many, and the other accounts go on meanwhile.
+            await trio.to_thread.run_sync(counts.add_lines, [str(row["lines"]) for row in rows])
+    await _every_row(
+        access, database_id, lambda last: last_counts.hours_statement(meta.closed_day, last), counts.add_hours
+    )
+    await _every_row(
+        access,
+        database_id,
+        lambda last: last_counts.day_visitors_statement(meta.closed_day, last),
+        counts.add_day_visitors,
+    )
+    for statement in counts.visitor_statements():
+        counts.told_apart(await _rows(access, database_id, statement))
+    days: list[TargetCounts] = []
+    while True:
+        rows = await _rows(access, database_id, stored_totals.days_statement(first_day, days[-1] if days else None))
+        if not rows:
+            break
+        days += stored_totals.days_of(rows, {})
+    return [day for day in days if day.day <= meta.closed_day], counts
+
+
+async def _every_row(
+    access: Access,
+    database_id: str,
+    statement: Callable[[Row | None], Statement],
+    add: Callable[[Sequence[Row]], None],
+) -> None:
+    last: Row | None = None
+    while rows := await _rows(access, database_id, statement(last)):
+        add(rows)
+        last = rows[-1]
+
+
+async def _rows(access: Access, database_id: str, statement: Statement) -> Sequence[Row]:
+    [found] = await d1.query(access, database_id, [statement])
+    return found.rows
+
+
+def _parts(closed: Sequence[TargetCounts], open_counts: OpenCounts, now: int) -> Iterator[PushedPart]:
+    """The same as the worker's pushes would say, the oldest day first; the last one is of today, and may be empty."""
+    of_day: dict[int, list[TargetCounts]] = defaultdict(list, {day_of(now): []})
+    for counts in (*closed, *open_counts.day_counts()):
+        of_day[counts.day].append(counts)
+    hours: dict[tuple[str, int], list[TargetCounts]] = defaultdict(list)
+    for counts in open_counts.hour_counts():
+        hours[counts.target, counts.day].append(counts)
+    for day in sorted(of_day):
+        as_of = last_counts.end_of_counting(open_counts, day, now)
+        targets = of_day[day]
+        for first in range(0, max(1, len(targets)), _TARGETS_A_PART):
+            some = targets[first : first + _TARGETS_A_PART]
+            of_hour: dict[int, list[TargetCounts]] = defaultdict(list)
+            for target in some:
+                for hour in hours.get((target.target, day), ()):
+                    of_hour[hour.at or 0].append(hour)
+            yield PushedPart(
+                id=0,
+                day=day,
+                as_of=as_of,
+                final=as_of == (day + 1) * DAY_MS,
+                hours=tuple(PushedHour(at, tuple(map(_row, rows))) for at, rows in sorted(of_hour.items())),
+                refused_hours=(),
+                days=tuple(map(_row, some)),
+            )
+
+
+def _row(counts: TargetCounts) -> tuple[str, int, int, int]:
+    return counts.target, counts.views, counts.bots, counts.visitors

@@ -1,0 +1,120 @@
+"""Transactions on disconnects: an account's record ends; its sites, links and totals stay readable.
+
+What is left of the record is a row of `former_accounts`. The same edge account may be connected again at once: under
+another id, with which nothing here is mixed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.errors import Conflict, NotFound, ServiceError
+from svc.model import FormerAccount
+from svc.store import accounts, operations
+from svc.store.tx import Row, Tx, from_json, sql, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.model import Operation, OperationKind
+
+# The operations whose work the actor does by itself. Any other needs its request: when a disconnect is carried out, no
+# request is, so that one of these only waits for its user, or was cut short.
+_OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
+
+
+def former_account(user_id: int, account_id: str) -> Tx[FormerAccount | None]:
+    """What is left of a user's account that was disconnected; another's is None."""
+    rows = yield sql("select * from former_accounts where id = $1 and user_id = $2", account_id, user_id)
+    return _former(rows[0]) if rows else None
+
+
+def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
+    """What came of an earlier disconnect. Raises NotFound."""
+    former = yield from former_account(user_id, account_id)
+    if former is None:
+        raise NotFound
+    return former
+
+
+def check_no_work(account_id: str) -> Tx[Operation | None]:
+    """The operation that runs and does no work of its own. Raises Conflict operation_in_progress: it does."""
+    busy = yield from operations.running(account_id)
+    if busy is not None and busy.kind in _OWN_WORK and busy.step != operations.SELFCHECK:
+        raise Conflict("operation_in_progress")
+    return busy
+
+
+def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operation]:
+    """Begin a disconnect, or go on with the one that runs; what only waits for its user or its worker ends.
+
+    Raises NotFound; Conflict operation_in_progress: another operation does its work.
+    """
+    account = accounts.present((yield from accounts.locked(account_id)))
+    busy = yield from check_no_work(account_id)
+    if busy is not None:
+        if busy.kind == "disconnect":
+            return busy
+        cut_short = ServiceError("account_not_ready", "The account was disconnected meanwhile.")
+        yield from operations.fail(busy.id, cut_short.note(), now)
+    return (yield from operations.add(operation_id, account_id, account.edge_account_id, "disconnect", "routes", now))
+
+
+def end_disconnect(operation: Operation, revoke_token: str | None, left: Sequence[str], now: int) -> Tx[FormerAccount]:
+    """Remove the account's record, with its keys, link host and token; its sites and links are deleted from now on.
+
+    Their totals stay. Raises NotFound.
+    """
+    account = accounts.present((yield from accounts.locked(operation.account_id)))
+    pushed = yield sql("select as_of from pushed where account_id = $1", account.id)
+    former = FormerAccount(
+        id=account.id,
+        user_id=account.user_id,
+        edge_account_id=account.edge_account_id,
+        name=account.name,
+        disconnected_at=now,
+        counted_until=min(pushed[0]["as_of"], now) if pushed else None,
+        revoke_token=revoke_token,
+        left=tuple(left),
+    )
+    yield sql(
+        "insert into former_accounts (id, user_id, edge_account_id, name, disconnected_at, counted_until, revoke_token,"
+        " things_left) values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        former.id,
+        former.user_id,
+        former.edge_account_id,
+        former.name,
+        former.disconnected_at,
+        former.counted_until,
+        former.revoke_token,
+        to_json(former.left),
+    )
+    yield sql(
+        "delete from retiring_paths where site_id in (select id from sites where account_id = $1)",
+        account.id,
+    )
+    yield sql(
+        "update sites set state = 'deleted', route_id = null, error = null, config_error = null"
+        " where account_id = $1 and state <> 'deleted'",
+        account.id,
+    )
+    yield sql(
+        "update links set state = 'deleted', config_error = null where account_id = $1 and state <> 'deleted'",
+        account.id,
+    )
+    yield from operations.finish(operation.id, now)
+    yield sql("delete from accounts where id = $1", account.id)
+    return former
+
+
+def _former(row: Row) -> FormerAccount:
+    return FormerAccount(
+        id=row["id"],
+        user_id=row["user_id"],
+        edge_account_id=row["edge_account_id"],
+        name=row["name"],
+        disconnected_at=row["disconnected_at"],
+        counted_until=row["counted_until"],
+        revoke_token=row["revoke_token"],
+        left=tuple(from_json(row["things_left"])),
+    )

@@ -1,0 +1,176 @@
+"""Everything that the worker's database has counted, read once when nothing is written to it any more. Pure.
+
+Days that the worker has closed are its `day` rows. Of an open day all is in its `hour` rows, but for the events that
+are not folded yet: those are added up here, by the worker's rules (edge_worker/src/fold.js). Its visitors are told
+apart in the database, where the hashes are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from svc.clock import DAY_MS, HOUR_MS
+from svc.worker.stored_totals import TargetCounts
+
+Row = Mapping[str, object]
+Statement = tuple[str, list[str]]
+
+# A row of events has up to 260 kB, and an answer of the platform's API is read up to 16 MB.
+_EVENTS_A_CALL = 32
+# Some 10 kB of hashes to 220 kB: far below what a parameter may have (2 MB).
+_HASHES_A_CALL = 20_000
+_WHOLE_DAY = -1
+
+_PAGES = f"select id, lines from event_page where id > cast(?1 as integer) order by id limit {_EVENTS_A_CALL}"  # noqa: S608  # a number
+_LOG = f"select id, lines from event_log where id > cast(?1 as integer) order by id limit {_EVENTS_A_CALL}"  # noqa: S608  # a number
+_HOURS = (
+    "select target, day, hour, views, bots, (select count(distinct value) from json_each(visitors)) as visitors"
+    " from hour where day > cast(?1 as integer)"
+    " and (target, day, hour) > (?2, cast(?3 as integer), cast(?4 as integer)) order by target, day, hour limit 2000"
+)
+_DAY_VISITORS = (
+    "select target, day, count(distinct hash.value) as visitors from hour, json_each(hour.visitors) as hash"
+    " where day > cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer))"
+    " group by target, day order by target, day limit 2000"
+)
+# An hour of -1 is the whole day. The firewall before the platform's API takes a `union` for an attack: so two lists of
+# lists of hashes make one list.
+_TOLD_APART = (
+    "select e.value ->> 0 as target, e.value ->> 1 as day, e.value ->> 2 as hour, (select count(distinct hash.value)"
+    " from json_each(json_array(json_array(json(e.value -> '$[3]')), json((select json_group_array(json(h.visitors))"
+    " from hour h where h.target = e.value ->> 0 and h.day = e.value ->> 1"
+    " and e.value ->> 2 in (-1, h.hour))))) lists, json_each(lists.value) list, json_each(list.value) hash)"
+    " as visitors from json_each(?1) e"
+)
+
+
+@dataclass
+class Hour:
+    """What one target counted in an hour: as folded, and the hashes of visitors of events that are not."""
+
+    views: int = 0
+    bots: int = 0
+    visitors: int = 0
+    unfolded: set[str] = field(default_factory=set)
+
+
+@dataclass
+class OpenCounts:
+    """What was counted on days that the worker has not closed; `closed_day` is the last one that it has."""
+
+    closed_day: int
+    hours: dict[tuple[str, int], Hour] = field(default_factory=dict)  # by target and epoch hour
+    day_visitors: dict[tuple[str, int], int] = field(default_factory=dict)  # by target and day
+
+    def add_lines(self, texts: Iterable[str]) -> None:
+        """Add rows of lines of events; what comes after its day was closed is dropped by the worker, too.
+
+        Raises ValueError, KeyError, TypeError on what the worker did not write.
+        """
+        for text in texts:
+            for target, epoch_hour, reason, visitor, *_ in json.loads("[" + text[:-1].replace("\n", ",") + "]"):
+                if epoch_hour // 24 <= self.closed_day:
+                    continue
+                hour = self.hours.setdefault((str(target), int(epoch_hour)), Hour())
+                if reason:
+                    hour.bots += 1
+                else:
+                    hour.views += 1
+                    hour.unfolded.add(str(visitor))
+
+    def add_hours(self, rows: Sequence[Row]) -> None:
+        """Add rows that `hours_statement` found."""
+        for row in rows:
+            key = str(row["target"]), _int(row["day"]) * 24 + _int(row["hour"])
+            hour = self.hours.setdefault(key, Hour())
+            hour.views += _int(row["views"])
+            hour.bots += _int(row["bots"])
+            hour.visitors = _int(row["visitors"])
+
+    def add_day_visitors(self, rows: Sequence[Row]) -> None:
+        """Add rows that `day_visitors_statement` found."""
+        self.day_visitors.update({(str(row["target"]), _int(row["day"])): _int(row["visitors"]) for row in rows})
+
+    def told_apart(self, rows: Sequence[Row]) -> None:
+        """Take the visitors that `visitor_statements` found, folded events and others together."""
+        for row in rows:
+            target, day, hour = str(row["target"]), _int(row["day"]), _int(row["hour"])
+            if hour == _WHOLE_DAY:
+                self.day_visitors[target, day] = _int(row["visitors"])
+            else:
+                self.hours[target, day * 24 + hour].visitors = _int(row["visitors"])
+
+    def visitor_statements(self) -> Iterator[Statement]:
+        """The statements that tell visitors of events apart from those of folded ones, for each hour and day."""
+        by_day: dict[tuple[str, int], set[str]] = {}
+        items: list[list[object]] = []
+        for (target, epoch_hour), hour in self.hours.items():
+            if hour.unfolded:
+                by_day.setdefault((target, epoch_hour // 24), set()).update(hour.unfolded)
+                items.append([target, epoch_hour // 24, epoch_hour % 24, sorted(hour.unfolded)])
+        items += [[target, day, _WHOLE_DAY, sorted(hashes)] for (target, day), hashes in by_day.items()]
+        waiting: list[list[object]] = []
+        hashes = 0
+        for item in items:
+            count = len(item[3])  # type: ignore[arg-type]  # the list of hashes
+            if waiting and hashes + count > _HASHES_A_CALL:
+                yield _TOLD_APART, [json.dumps(waiting)]
+                waiting, hashes = [], 0
+            waiting.append(item)
+            hashes += count
+        if waiting:
+            yield _TOLD_APART, [json.dumps(waiting)]
+
+    def hour_counts(self) -> list[TargetCounts]:
+        """The hours of open days."""
+        return [
+            TargetCounts(target, at // 24, hour.views, hour.bots, hour.visitors, at * HOUR_MS)
+            for (target, at), hour in self.hours.items()
+        ]
+
+    def day_counts(self) -> list[TargetCounts]:
+        """The open days."""
+        views: dict[tuple[str, int], int] = {}
+        bots: dict[tuple[str, int], int] = {}
+        for (target, at), hour in self.hours.items():
+            key = target, at // 24
+            views[key] = views.get(key, 0) + hour.views
+            bots[key] = bots.get(key, 0) + hour.bots
+        return [
+            TargetCounts(target, day, n, bots[target, day], self.day_visitors.get((target, day), 0))
+            for (target, day), n in views.items()
+        ]
+
+
+def events_statement(table: str, after_id: int) -> Statement:
+    """The statement for the next rows of events after `after_id`; `table`: `event_log` or `event_page`."""
+    return (_LOG if table == "event_log" else _PAGES), [str(after_id)]
+
+
+def hours_statement(closed_day: int, after: Row | None) -> Statement:
+    """The statement for the next hours of open days; `after`: the last row known."""
+    if after is None:
+        return _HOURS, [str(closed_day), "", "-1", "-1"]
+    return _HOURS, [str(closed_day), str(after["target"]), str(after["day"]), str(after["hour"])]
+
+
+def day_visitors_statement(closed_day: int, after: Row | None) -> Statement:
+    """The statement for the visitors of the next open days; `after`: the last row known."""
+    if after is None:
+        return _DAY_VISITORS, [str(closed_day), "", "-1"]
+    return _DAY_VISITORS, [str(closed_day), str(after["target"]), str(after["day"])]
+
+
+def end_of_counting(open_counts: OpenCounts, day: int, now: int) -> int:
+    """Up to when the counts of an open day are whole (epoch ms, the end of an hour), when nothing more is counted."""
+    end = (day + 1) * DAY_MS
+    if now >= end:
+        return end
+    latest = max((at for (_, at) in open_counts.hours if at // 24 == day), default=day * 24)
+    return min(end, max(now // HOUR_MS, latest) * HOUR_MS + HOUR_MS)
+
+
+def _int(value: object) -> int:
+    return int(str(value or 0))

@@ -1,0 +1,480 @@
+"""A disconnect removes what is ours and unchanged, tells what is left, and always ends with one answer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import trio
+
+from edge_worker.harness.service import eventually
+from svc.actors.operations.disconnect import GATHERED_S
+from svc.ids import new_id
+from svc.store import disconnects, operations
+from svc.store.tx import sql
+
+SCRIPT = "*/workers/scripts/svc-edge"
+DATABASE = "*/d1/database/*"
+ROUTE = "*/workers/routes/*"
+
+
+async def disconnect(service, account_id=None, **headers):
+    """The answer to DELETE; an unexpected status fails the test."""
+    account_id = account_id or (await service.account()).id
+    path = f"/v1/accounts/{account_id}"
+    answer = await service.world.call("DELETE", path, headers={**service.session, **headers})
+    assert answer.status == 200, answer.raw
+    assert answer.body["ok"] is True
+    return answer.body
+
+
+async def furnished(service, zone):
+    """The account's id, its site and its link; all routes are made."""
+    account_id = await service.ready()
+    await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+    site = (await service.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})).body["site"]
+    body = {"account_id": account_id, "url": "https://example.org/", "code": "sale"}
+    link = (await service.call("POST", "/v1/links", body)).body["link"]
+
+    async def routed():
+        shown = (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]
+        host = (await service.shown())["link_host"]
+        return (shown["state"] == host["state"] == "active") or None
+
+    await eventually(routed)
+    return account_id, site, link
+
+
+def routes_of(held):
+    return sorted(route["pattern"] for zone in held["zones"].values() for route in zone["routes"])
+
+
+async def nothing_is_left_at_the_platform(service):
+    held = await service.held()
+    assert (held["scripts"], held["databases"], routes_of(held)) == ({}, {}, [])
+
+
+@pytest.mark.rule("A17", "S6", "L3")
+async def test_what_is_ours_goes_and_what_was_counted_can_still_be_reported(service, zone):
+    account_id, site, link = await furnished(service, zone)
+    token = (await service.account()).token_name
+    assert await disconnect(service) == {"ok": True, "revoke_token": token, "left": []}
+    await nothing_is_left_at_the_platform(service)
+    assert await service.token_names() == [token]
+    assert (await service.call("GET", f"/v1/accounts/{account_id}")).status == 404
+    assert (await service.call("GET", "/v1/accounts")).body["accounts"] == []
+    assert (await service.call("GET", "/v1/sites")).body["sites"] == []
+    assert (await service.call("GET", "/v1/links")).body["links"] == []
+    shown = (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]
+    assert (shown["state"], shown["snippet"], shown["config"]) == ("deleted", None, "synced")
+    shown = (await service.call("GET", f"/v1/links/{link['id']}")).body["link"]
+    assert (shown["state"], shown["short_url"], shown["config"]) == ("deleted", None, "synced")
+    report = (await service.call("GET", f"/v1/links/{link['id']}/report?period=today")).body["report"]
+    assert (report["unavailable"], report["totals"]["views"]) == ("not_installed", 0)
+    assert report["as_of"] is not None
+    report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d&breakdowns=1")).body["report"]
+    assert (report["unavailable"], report["breakdowns"]) == ("not_installed", None)
+
+
+@pytest.mark.rule("A17", "C4")
+async def test_a_key_sees_what_its_edge_account_has_left(service, zone):
+    _, site, link = await furnished(service, zone)
+    await disconnect(service)
+    mine = await service.world.key(service.user, allow_accounts=(service.customer.account_id,))
+    another = await service.world.key(service.user, allow_accounts=("0" * 32,))
+    stranger = await service.world.session(await service.world.user())
+    for path in (f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}"):
+        for tail in ("", "/report?period=7d"):
+            assert (await service.world.call("GET", path + tail, headers=mine)).status == 200
+            assert (await service.world.call("GET", path + tail, headers=another)).status == 404
+            assert (await service.world.call("GET", path + tail, headers=stranger)).status == 404
+
+
+@pytest.mark.rule("A17", "G3")
+async def test_asked_again_it_gives_the_first_answer(service):
+    account_id = await service.ready()
+    first = await disconnect(service, account_id, **{"Idempotency-Key": "one"})
+    for headers in ({}, {"Idempotency-Key": "one"}, {"Idempotency-Key": "two"}):
+        assert await disconnect(service, account_id, **headers) == first
+    other = await service.world.session(await service.world.user())
+    assert (await service.world.call("DELETE", f"/v1/accounts/{account_id}", headers=other)).status == 404
+
+
+@pytest.mark.rule("A17")
+async def test_two_at_once_get_one_answer(service):
+    account_id = await service.ready()
+    answers = []
+
+    async def ask():
+        answers.append(await disconnect(service, account_id))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(ask)
+    assert answers[0] == answers[1] == answers[2]
+    deleted = [call for call in await service.emulator.requests() if call["method"] == "DELETE"]
+    assert len([call for call in deleted if call["path"].endswith("/svc-edge")]) == 1
+
+
+@pytest.mark.rule("A17", "G4")
+async def test_a_client_that_hangs_up_finds_the_answer_under_its_key(service):
+    account_id = await service.ready()
+    await service.emulator.fault("slow", SCRIPT, method="DELETE", delay_s=0.5)
+    with trio.move_on_after(0.2) as hung_up:
+        await disconnect(service, account_id, **{"Idempotency-Key": "one"})
+    assert hung_up.cancelled_caught
+
+    async def gone():
+        return (await service.call("GET", f"/v1/accounts/{account_id}")).status == 404 or None
+
+    await eventually(gone)
+    headers = {**service.session, "Idempotency-Key": "one"}
+    again = await service.world.call("DELETE", f"/v1/accounts/{account_id}", headers=headers)
+    assert (again.status, again.headers["Idempotent-Replayed"], again.body["left"]) == (200, "true", [])
+
+
+@pytest.mark.rule("A10", "A17")
+async def test_while_an_install_does_its_work_it_is_refused_at_once(service):
+    await service.emulator.fault("slow", SCRIPT, method="PUT", delay_s=3)
+    assert (await service.connect()).status == 202
+    account = await service.account()
+
+    async def uploading():
+        running = await service.store.read(operations.running(account.id))
+        return (running is not None and running.step == "script") or None
+
+    await eventually(uploading)
+    with trio.fail_after(2):
+        answer = await service.call("DELETE", f"/v1/accounts/{account.id}")
+    assert (answer.status, answer.code) == (409, "operation_in_progress")
+    await service.settled("ready")
+
+
+@pytest.mark.rule("A17")
+async def test_an_account_whose_connect_waits_for_its_user_can_be_disconnected(service):
+    await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=None)
+    assert (await service.connect()).status == 503
+    assert (await service.shown())["state"] == "pending"
+    answer = await disconnect(service)
+    assert (answer["revoke_token"], answer["left"]) == (None, [])
+
+
+@pytest.mark.rule("A8", "A17")
+async def test_a_lost_connect_names_the_tokens_that_may_be_alive(service):
+    await service.emulator.fault("drop_after", "*/tokens", method="POST", times=None)
+    assert (await service.connect()).status == 503
+    account = await service.account()
+    lost = await service.store.read(operations.with_open_token(account.id))
+    assert lost
+    answer = await disconnect(service)
+    assert answer["revoke_token"] is None
+    assert [re.findall(r"svc-op_\w+", sentence) for sentence in answer["left"]] == [[f"svc-{one.id}"] for one in lost]
+    assert (await service.call("GET", f"/v1/accounts/{account.id}")).status == 404
+
+
+@pytest.mark.rule("A17")
+async def test_an_account_that_was_never_installed_leaves_no_database(service):
+    await service.emulator.fault("refuse", SCRIPT, method="PUT", status=400, code=10021, times=None)
+    assert (await service.connect()).status == 202
+    await service.settled("connected")
+    assert (await service.held())["databases"]
+    assert (await disconnect(service))["left"] == []
+    await nothing_is_left_at_the_platform(service)
+
+
+@pytest.mark.rule("A17")
+async def test_a_database_whose_creation_got_no_answer_is_found_by_its_name(service):
+    await service.emulator.fault("drop_after", "*/d1/database", method="POST")
+    # Neither the look after it nor the next try of the install comes through.
+    await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, times=None, status=400, code=7400)
+    assert (await service.connect()).status == 202
+    await service.settled("connected")
+    assert (await service.account()).database_id is None
+    await service.emulator.clear_faults()
+    assert (await disconnect(service))["left"] == []
+    await nothing_is_left_at_the_platform(service)
+
+
+# ------------------------------------------------------------------------------------------------------- what is left
+
+
+async def root_token(service):
+    _, token = await service.emulator.create_token(
+        service.customer.account_id,
+        rights=["Workers Scripts Write", "D1 Write", "Workers Routes Write", "Account API Tokens Write"],
+    )
+    return token
+
+
+@pytest.mark.rule("A17")
+async def test_with_a_dead_token_everything_is_left_and_named(service, zone, expected_errors):
+    _, site, _ = await furnished(service, zone)
+    account = await service.account()
+    path = f"/accounts/{service.customer.account_id}/tokens/{account.token_id}"
+    await service.as_platform("DELETE", path, await root_token(service))
+    answer = await disconnect(service)
+    why = "the working token does not work any more"
+    assert answer == {
+        "ok": True,
+        "revoke_token": account.token_name,
+        "left": [
+            f"Route go.{zone}/* in the zone of go.{zone}: {why}.",
+            f"Route {zone}{site['path']}* in the zone of {zone}: {why}.",
+            f"Worker svc-edge: {why}.",
+            f"D1 database svc-edge ({account.database_id}): {why}.",
+        ],
+    }
+    assert (await service.held())["scripts"]
+
+
+@pytest.mark.rule("A17", "A25")
+async def test_the_name_of_an_expired_token_is_not_told(service):
+    await service.ready()
+    await service.store.run(set_expiry(service.clock() - 1))
+    answer = await disconnect(service)
+    assert answer["revoke_token"] is None
+    assert len(answer["left"]) == 2
+
+
+def set_expiry(at):
+    yield sql("update accounts set token_expires_at = $1", at)
+
+
+def set_state(state):
+    yield sql("update accounts set state = $1", state)
+
+
+@pytest.mark.rule("A17")
+@pytest.mark.parametrize("state", ["revoked", "permission_error", "resource_drift", "no_connection", "connected"])
+async def test_from_every_state(service, state):
+    await service.ready()
+    await service.store.run(set_state(state))
+    assert (await disconnect(service))["left"] == []
+    await nothing_is_left_at_the_platform(service)
+
+
+@pytest.mark.rule("A17")
+async def test_a_token_that_is_gone_for_more_than_an_hour_is_not_told(service):
+    await service.ready()
+    account = await service.account()
+    path = f"/accounts/{service.customer.account_id}/tokens/{account.token_id}"
+    await service.as_platform("DELETE", path, await root_token(service))
+    await service.store.run(set_state("revoked"))
+    assert (await disconnect(service))["revoke_token"] is None
+
+
+@pytest.mark.rule("A17")
+@pytest.mark.parametrize("fault", ["drop_before", "slow"])
+async def test_a_dead_or_slow_platform_is_told_within_the_time(place, fault):
+    place.edge["connect_s"] = 20
+    async with place.running() as service:
+        await service.ready()
+        token = (await service.account()).token_name
+    place.edge |= {"connect_s": 1, "timeout_s": 30}
+    async with place.running() as service:
+        await service.idle()
+        await service.emulator.fault(fault, "*", delay_s=20, times=None)
+        with trio.fail_after(10):
+            answer = await disconnect(service)
+        await service.emulator.clear_faults()
+    why = {"drop_before": "failed or could not be reached", "slow": "did not answer in time"}[fault]
+    assert answer["revoke_token"] == token
+    assert len(answer["left"]) == 2
+    assert all(why in sentence for sentence in answer["left"])
+
+
+@pytest.mark.rule("A13", "A17")
+async def test_what_was_changed_outside_is_left(service, zone):
+    _, site, _ = await furnished(service, zone)
+    token, customer = await root_token(service), service.customer
+    zone_id = customer.zones[zone]
+    module = ("worker.js", b"export default {}", "application/javascript+module")
+    files = {"metadata": (None, b'{"main_module": "worker.js"}', "application/json"), "worker.js": module}
+    scripts = f"/accounts/{customer.account_id}/workers/scripts"
+    await service.as_platform("PUT", f"{scripts}/other", token, files=files)
+    held = await service.held()
+    [counter] = [
+        route for routes in held["zones"].values() for route in routes["routes"] if route["pattern"].startswith(zone)
+    ]
+    own = f"/zones/{zone_id}/workers/routes"
+    await service.as_platform("PUT", f"{own}/{counter['id']}", token, json={**counter, "script": "other"})
+    await service.as_platform("POST", own, token, json={"pattern": f"{zone}/mine*", "script": "svc-edge"})
+    files = {**files, "metadata": (None, b'{"main_module": "worker.js", "keep_bindings": ["plain_text"]}', "text/json")}
+    await service.as_platform("PUT", f"{scripts}/svc-edge", token, files=files)
+    answer = await disconnect(service)
+    assert answer["left"] == [
+        f"Route {zone}{site['path']}* in the zone of {zone}: it leads to the worker other.",
+        "Worker svc-edge: it was changed outside the service.",
+        f"Route {zone}/mine* in the zone of {zone}: it leads to the worker svc-edge, but the service did not make it.",
+    ]
+    held = await service.held()
+    assert routes_of(held) == sorted([f"{zone}/mine*", f"{zone}{site['path']}*"])
+    assert sorted(held["scripts"]) == ["other", "svc-edge"]
+    assert held["databases"] == {}
+
+
+@pytest.mark.rule("A17")
+async def test_a_missing_right_leaves_what_it_is_for(service):
+    await service.ready()
+    await service.emulator.fault("refuse", DATABASE, method="DELETE", status=403, code=10000, times=None)
+    answer = await disconnect(service)
+    [left] = answer["left"]
+    assert left.startswith("D1 database svc-edge (")
+    assert left.endswith("): the working token lacks the right.")
+    assert (await service.held())["scripts"] == {}
+
+
+@pytest.mark.rule("A17")
+async def test_a_database_that_could_not_be_read_is_not_deleted(service):
+    await service.ready()
+    await service.emulator.fault("drop_before", f"{DATABASE}/query", method="POST", times=None)
+    [left] = (await disconnect(service))["left"]
+    assert "its last counts could not be read (the edge platform failed or could not be reached)" in left
+    held = await service.held()
+    assert (held["scripts"], len(held["databases"])) == ({}, 1)
+
+
+@pytest.mark.rule("A17")
+async def test_a_database_that_was_emptied_outside_is_deleted(service):
+    await service.ready()
+    account = await service.account()
+    path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
+    await service.as_platform("POST", path, await root_token(service), json={"sql": "drop table hour"})
+    assert (await disconnect(service))["left"] == []
+    await nothing_is_left_at_the_platform(service)
+
+
+@pytest.mark.rule("A17")
+async def test_a_zone_that_has_left_the_account_has_taken_its_routes(service, zone):
+    await furnished(service, zone)
+    await service.emulator.delete_zone(service.customer.account_id, zone)
+    assert (await disconnect(service))["left"] == []
+
+
+@pytest.mark.rule("A17")
+@pytest.mark.parametrize(("method", "path"), [("DELETE", ROUTE), ("DELETE", SCRIPT), ("DELETE", DATABASE)])
+async def test_a_lost_answer_changes_nothing(service, zone, method, path):
+    await furnished(service, zone)
+    await service.emulator.fault("drop_after", path, method=method)
+    assert (await disconnect(service))["left"] == []
+    await nothing_is_left_at_the_platform(service)
+
+
+# --------------------------------------------------------------------------------------------------------- cut short
+
+CALLS = [
+    ("GET", "*/tokens/verify"),
+    ("GET", "*/workers/routes"),
+    ("DELETE", ROUTE),
+    ("GET", "*/workers/scripts"),
+    ("DELETE", SCRIPT),
+    ("POST", f"{DATABASE}/query"),
+    ("DELETE", DATABASE),
+]
+
+
+@pytest.mark.rule("A17")
+@pytest.mark.parametrize(("method", "path"), CALLS)
+async def test_cut_short_at_any_call_it_is_finished_by_the_next_start(place, zone, method, path):
+    async with place.running() as service:
+        account_id, site, _ = await furnished(service, zone)
+        await service.idle()
+        token = (await service.account()).token_name
+        await service.emulator.forget_requests()
+        await service.emulator.fault("slow", path, method=method, delay_s=30)
+
+        async def met():
+            return any(call["fault"] for call in await service.emulator.requests()) or None
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(service.call, "DELETE", f"/v1/accounts/{account_id}")
+            await eventually(met)
+            nursery.cancel_scope.cancel()
+        running = await service.store.read(operations.running(account_id))
+        assert (running.kind, running.state) == ("disconnect", "running")
+    await place.emulator.clear_faults()
+    async with place.running() as service:
+
+        async def gone():
+            return (await service.call("GET", f"/v1/accounts/{account_id}")).status == 404 or None
+
+        await eventually(gone)
+        await nothing_is_left_at_the_platform(service)
+        assert await disconnect(service, account_id) == {"ok": True, "revoke_token": token, "left": []}
+        assert (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]["state"] == "deleted"
+
+
+@pytest.mark.rule("A17")
+async def test_a_pending_account_that_was_cut_short_is_finished_too(place):
+    async with place.running() as service:
+        await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=None)
+        assert (await service.connect()).status == 503
+        account = await service.account()
+        await service.store.run(begun(account.id, service.clock()))
+    async with place.running() as service:
+
+        async def gone():
+            return (await service.call("GET", f"/v1/accounts/{account.id}")).status == 404 or None
+
+        await eventually(gone)
+        assert (await disconnect(service, account.id))["left"] == []
+
+
+def begun(account_id, now):
+    yield from disconnects.begin_disconnect(account_id, new_id("op"), now)
+
+
+# ------------------------------------------------------------------------------------------------------ connected again
+
+
+@pytest.mark.rule("A9", "A13", "A17")
+async def test_the_edge_account_can_be_connected_again_at_once_by_another_user(service, zone):
+    first, site, _ = await furnished(service, zone)
+    await disconnect(service)
+    other = await service.world.user()
+    service.session, mine = await service.world.session(other), service.session
+    _, token = await service.emulator.create_token(
+        service.customer.account_id, rights=["Account Settings Read", "Account API Tokens Write"]
+    )
+    answer = await service.connect(token)
+    assert answer.status == 202, answer.raw
+    second = (await service.settled("ready"))["id"]
+    assert second != first
+    again = (await service.call("POST", "/v1/sites", {"account_id": second, "host": zone})).body["site"]
+    assert again["id"] != site["id"]
+    assert (await service.call("GET", f"/v1/sites/{site['id']}")).status == 404
+    shown = await service.world.call("GET", f"/v1/sites/{site['id']}", headers=mine)
+    assert shown.body["site"]["state"] == "deleted"
+    # The first account's answer is still there, and the second account untouched.
+    path = f"/v1/accounts/{first}"
+    assert (await service.world.call("DELETE", path, headers=mine)).body["left"] == []
+    assert (await service.shown())["state"] == "ready"
+
+
+@pytest.mark.rule("A13", "A17")
+async def test_what_was_left_is_not_taken_for_the_new_accounts_own(service):
+    await service.ready()
+    await service.emulator.fault("refuse", SCRIPT, method="DELETE", status=400, code=10142, times=None)
+    await service.emulator.fault("refuse", DATABASE, method="DELETE", status=400, code=7500, times=None)
+    left = (await disconnect(service))["left"]
+    assert [sentence.partition(":")[0].split(" (")[0] for sentence in left] == [
+        "Worker svc-edge",
+        "D1 database svc-edge",
+    ]
+    await service.emulator.clear_faults()
+    held = await service.held()
+    _, token = await service.emulator.create_token(
+        service.customer.account_id, rights=["Account Settings Read", "Account API Tokens Write"]
+    )
+    assert (await service.connect(token)).status == 202
+    shown = await service.settled("connected")
+    assert shown["error"]["code"] == "name_taken"
+    after = await service.held()
+    assert (after["scripts"], list(after["databases"])) == (held["scripts"], list(held["databases"]))
+
+
+def test_the_wait_for_an_isolates_events_is_the_workers_own():
+    text = (Path(__file__).parents[3] / "edge_worker" / "src" / "budget.js").read_text()
+    [windows_ms] = re.findall(r"WINDOWS_MS = \[([\d_, ]+)\]", text)
+    assert tuple(int(ms) / 1000 for ms in windows_ms.split(",")) == GATHERED_S
