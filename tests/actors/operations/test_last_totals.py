@@ -1,0 +1,193 @@
+"""What a worker had counted and not pushed is in the totals after a disconnect, exactly and in few calls."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import trio
+
+from edge_worker.harness.service import eventually
+from svc.clock import DAY_MS, HOUR_MS, day_of
+from svc.ids import digest
+from svc.model import Counts
+from svc.store import totals, worker_keys
+from svc.store.totals import PushedHour, PushedPart
+from tests.actors.operations.test_disconnect import disconnect
+from tests.actors.test_recovery import Worker, add_link
+
+CLIENT = "DE|desktop|Firefox|Linux"
+
+
+def lines(*events):
+    """Events as a row of the event log or of a page holds them: target, epoch hour, bot's reason, visitor."""
+    whole = [[*event, "", "", CLIENT] if not event[2] else list(event) for event in events]
+    return "".join(json.dumps(line) + "\n" for line in whole)
+
+
+@pytest.fixture
+async def counting(service, zone):
+    """The service with a link that counts, the worker's database, and the time of its last closed hour."""
+    service.clock.now_ms = day_of(service.clock()) * DAY_MS + 14 * HOUR_MS + 1_800_000
+    account_id = await service.ready()
+    await service.confirmed()
+    await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+    link = await add_link(service, "sale")
+    worker = Worker(service, (await service.account()).database_id)
+    return service, link, worker
+
+
+async def set_worker(worker, day, as_of, *, days=(), hours=(), log="", page=""):
+    """Rows as the worker's crons and isolates leave them."""
+    await worker.set_state(day=day, as_of=as_of)
+    for target, of, views, bots, visitors in days:
+        stored = json.dumps({"views": views, "bots": {"list": bots}, "visitors": visitors})
+        await worker.sql("insert into day values (?, cast(? as integer), ?)", target, str(of), stored)
+    for target, of, hour, views, bots, hashes in hours:
+        await worker.sql(
+            "insert into hour values (?, cast(? as integer), cast(? as integer), cast(? as integer),"
+            " cast(? as integer), ?)",
+            target, str(of), str(hour), str(views), str(bots), json.dumps(hashes),
+        )  # fmt: skip
+    if log:
+        await worker.sql("insert into event_log(id, lines) values (7, ?)", log)
+    if page:
+        await worker.sql("insert into event_page(id, lines) values (1, ?)", page)
+
+
+@pytest.mark.rule("A17", "W3", "L3")
+async def test_folded_and_unfolded_events_of_open_and_closed_days_are_kept(counting):
+    service, link, worker = counting
+    now = service.clock()
+    today = day_of(now)
+    at = today * 24
+    # Pushed last: the day before yesterday, and yesterday until noon.
+    pushed = PushedPart(0, today - 1, (today - 1) * DAY_MS + 12 * HOUR_MS, False, (), (), ((link, 3, 0, 2),))
+    account_id = (await service.account()).id
+    await service.store.run(totals.ingest(account_id, [pushed], now))
+    await set_worker(
+        worker,
+        today - 1,
+        at * HOUR_MS + 13 * HOUR_MS,
+        days=[(link, today - 1, 9, 4, 5), (link, today, 5, 1, 0)],
+        hours=[
+            (link, today, 2, 4, 0, ["ann", "bob", "ann"]),
+            (link, today, 13, 1, 1, ["ann"]),
+        ],
+        # Ann came before, cleo did not; an event of a closed day comes too late.
+        page=lines((link, at + 13, "", "cleo"), (link, at + 13, "", "ann"), (link, at - 1, "", "late")),
+        log=lines((link, at + 14, "", "cleo"), (link, at + 14, "", "dan"), (link, at + 14, "head", "")),
+    )
+    assert (await disconnect(service))["left"] == []
+    assert await service.store.read(totals.day_counts(link, today - 2, today)) == {
+        today - 1: (Counts(9, 4, 5), today * DAY_MS, True),
+        today: (Counts(9, 2, 4), at * HOUR_MS + 15 * HOUR_MS, False),
+    }
+    assert await service.store.read(totals.hour_counts(link, today * DAY_MS, now)) == [
+        (today * DAY_MS + 2 * HOUR_MS, Counts(4, 0, 2)),
+        (today * DAY_MS + 13 * HOUR_MS, Counts(3, 1, 2)),
+        (today * DAY_MS + 14 * HOUR_MS, Counts(2, 1, 2)),
+    ]
+    for period, views, visitors in (("today", 9, 4), ("7d", 18, 9)):
+        report = (await service.call("GET", f"/v1/links/{link}/report?period={period}")).body["report"]
+        assert (report["totals"]["views"], report["totals"]["visitors"]) == (views, visitors)
+        assert report["unavailable"] == "not_installed"
+    service.clock.advance_s(86_400)
+    report = (await service.call("GET", f"/v1/links/{link}/report?period=7d")).body["report"]
+    assert [point["views"] for point in report["series"]] == [0, 0, 0, 0, 9, 9, 0]
+
+
+@pytest.mark.rule("A17", "W3")
+async def test_an_open_day_that_has_just_ended_is_whole(counting):
+    service, link, worker = counting
+    today = day_of(service.clock())
+    hour_at = (today - 1) * DAY_MS + 23 * HOUR_MS
+    await set_worker(
+        worker, today - 2, hour_at,
+        hours=[(link, today - 1, 22, 2, 0, ["ann", "bob"])],
+        log=lines((link, hour_at // HOUR_MS, "", "bob"), (link, today * 24, "", "bob")),
+    )  # fmt: skip
+    await disconnect(service)
+    assert await service.store.read(totals.day_counts(link, today - 1, today)) == {
+        today - 1: (Counts(3, 0, 2), today * DAY_MS, True),
+        today: (Counts(1, 0, 1), (today * 24 + 15) * HOUR_MS, False),
+    }
+
+
+@pytest.mark.rule("A17", "W3")
+async def test_of_counts_that_were_pushed_already_nothing_changes(counting):
+    service, link, worker = counting
+    now = service.clock()
+    today = day_of(now)
+    account_id = (await service.account()).id
+    as_of = today * DAY_MS + 14 * HOUR_MS
+    row = ((link, 2, 0, 1),)
+    part = PushedPart(0, today, as_of, False, (PushedHour(as_of - HOUR_MS, row),), (), row)
+    await service.store.run(totals.ingest(account_id, [part], now))
+    await set_worker(worker, today - 1, as_of, hours=[(link, today, 13, 2, 0, ["ann", "ann"])])
+    await disconnect(service)
+    counts = await service.store.read(totals.day_counts(link, today, today))
+    assert counts[today][0] == Counts(2, 0, 1)
+    report = (await service.call("GET", f"/v1/links/{link}/report?period=today")).body["report"]
+    assert [point["views"] for point in report["series"]] == [0] * 13 + [2, 0]
+    assert report["as_of"] == "".join([report["as_of"][:10], "T14:30:00.000Z"])
+
+
+@pytest.mark.rule("A17")
+async def test_ten_thousand_targets_take_a_handful_of_calls(counting):
+    service, link, worker = counting
+    today = day_of(service.clock())
+    # Rows of targets that the store does not know are left out; the calls are the same.
+    await worker.set_state(day=today - 1, as_of=today * DAY_MS)
+    names = json.dumps([f"lnk_{n}" for n in range(10_000)])
+    hour = "select value, cast(? as integer), 3, 1, 0, '[\"ann\"]' from json_each(?)"
+    await worker.sql(f"insert into hour {hour}", str(today), names)
+    day = 'select value, cast(? as integer), \'{"views": 1, "bots": {}}\' from json_each(?)'
+    await worker.sql(f"insert into day {day}", str(today), names)
+    event = json.dumps([link, today * 24 + 4, "", "bob", "", "", CLIENT])
+    await worker.sql("insert into event_log(id, lines) values (7, ?)", (event + "\n") * 500)
+    await service.emulator.forget_requests()
+    await disconnect(service)
+    calls = await service.emulator.requests()
+    assert len([call for call in calls if call["path"].endswith("/query")]) < 40
+    assert len(calls) < 60
+    counts = await service.store.read(totals.day_counts(link, today, today))
+    assert counts[today][0] == Counts(500, 0, 1)
+
+
+@pytest.mark.rule("A17", "W7")
+async def test_a_late_push_of_the_old_worker_is_not_taken(service):
+    account_id = await service.ready()
+    await service.store.run(worker_keys.add_worker_key(account_id, digest("svcw_mine")))
+    headers = {"Authorization": "Bearer svcw_mine", "Content-Type": "application/json"}
+    push = {"v": 1, "install": "", "bundle": "b", "schema": 1, "sent_at": service.clock(), "queue": 0, "error": None,
+            "dropped": {}, "parts": []}  # fmt: skip
+    assert (await service.world.call("POST", "/edge/push", push, headers=headers)).status == 200
+    await disconnect(service)
+    assert (await service.world.call("POST", "/edge/push", push, headers=headers)).status == 401
+
+
+@pytest.mark.rule("A17")
+async def test_counts_that_move_while_they_are_read_are_read_again(counting):
+    service, link, worker = counting
+    today = day_of(service.clock())
+    await set_worker(worker, today - 1, today * DAY_MS, log=lines((link, today * 24 + 1, "", "ann")))
+    await service.emulator.fault("slow", "*/query", method="POST", after=4, delay_s=2)
+
+    async def cron_runs():
+        """A cron that was still running sorts the events once the log was read, and folds them."""
+
+        async def met():
+            return any(call["fault"] for call in await service.emulator.requests()) or None
+
+        await eventually(met)
+        await worker.sql("delete from event_log")
+        hour = '["ann"]'
+        await worker.sql("insert into hour values (?, cast(? as integer), 1, 1, 0, ?)", link, str(today), hour)
+        await worker.set_state(day=today - 1, as_of=today * DAY_MS, sorted=7)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(cron_runs)
+        await disconnect(service)
+    counts = await service.store.read(totals.day_counts(link, today, today))
+    assert counts[today][0] == Counts(1, 0, 1)
