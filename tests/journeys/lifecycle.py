@@ -34,6 +34,7 @@ class World:
     headers: dict[str, str] = field(default_factory=dict)
     account_id: str = ""
     turn: int = 0
+    disconnected: dict[str, Any] = field(default_factory=dict)  # what the user was told of the account's end
 
     @property
     def edge_account_id(self) -> str:
@@ -52,6 +53,7 @@ class World:
         """Go on with another account at the platform."""
         self.customer = await self.emulator.create_account([proxied_zone(f"{secrets.token_hex(6)}.example")])
         self.account_id = ""
+        self.disconnected = {}
 
     async def new_token(self) -> str:
         """A bootstrap token of the account."""
@@ -66,6 +68,10 @@ class World:
                 self.account_id = account["id"]
                 found: dict[str, Any] = (await service.call("GET", f"/v1/accounts/{account['id']}"))["account"]
                 return found
+        if self.account_id:
+            path = f"{service.url}/v1/accounts/{self.account_id}"
+            told = await service.client.request("DELETE", path, headers=service.headers)
+            self.disconnected = told.json() if told.is_success else {}
         return None
 
     async def settled(self, service: Service) -> dict[str, Any] | None:
@@ -105,6 +111,7 @@ class World:
             for error in (account["error"], (account["operation"] or {}).get("error")):
                 details = (error or {}).get("details") or {}
                 known |= {*details.get("revoke_tokens", ()), details.get("revoke_token")}
+        known.add(self.disconnected.get("revoke_token"))
         working = {token["name"] for token in held["tokens"].values() if token["name"].startswith("svc-")}
         assert working <= known, account
         assert account is None or account["token"] is None or account["token"]["name"] in working
@@ -189,8 +196,36 @@ async def _link_host_is_alone(world: World, service: Service) -> bool | None:
     return True if settled and await world.patterns() == [f"{_host(world)}/*"] else None
 
 
+async def _furnished(world: World, service: Service) -> None:
+    # Each time another account: what a failure leaves of one is its user's to remove.
+    await world.new_customer()
+    await connected(world, service)
+    await service.call("PUT", f"/v1/accounts/{world.account_id}/link-host", {"host": _host(world)}, expect=202)
+
+    async def look() -> bool | None:
+        return await _link_host_is_alone(world, service)
+
+    await eventually(look, every_s=_LOOK_EVERY_S)
+
+
+async def _disconnect(world: World) -> tuple[str, str, object]:
+    return "DELETE", f"/v1/accounts/{world.account_id}", None
+
+
+async def _what_stays_is_told(world: World, service: Service) -> bool | None:
+    if await world.account(service) is not None:
+        return None
+    held, left = await world.held(), " ".join(world.disconnected["left"])
+    there = [f"Worker {name}:" for name in held["scripts"]]
+    there += [f"({database_id})" for database_id in held["databases"]]
+    there += [f"Route {pattern} " for pattern in await world.patterns()]
+    assert [name for name in there if name not in left] == []
+    return True
+
+
 OPERATIONS = (
     Operation("connect", _another_customer, _connect, _is_ready),
     Operation("reinstall", connected, _reinstall, _is_ready),
     Operation("link host", _other_link_host, _put_link_host, _link_host_is_alone),
+    Operation("disconnect", _furnished, _disconnect, _what_stays_is_told),
 )

@@ -20,7 +20,6 @@ import trio
 from svc.actors.operations.bootstrap import token_name
 from svc.actors.operations.install import may_be_ours
 from svc.actors.operations.last_totals import keep_last_totals
-from svc.actors.routes import link_pattern, site_pattern
 from svc.actors.script import ownership_tag, standing
 from svc.actors.zones import zone_now
 from svc.clock import iso
@@ -28,7 +27,8 @@ from svc.edge import d1, routes, tokens, workers
 from svc.edge.answers import DailyLimit
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.ids import new_id
-from svc.store import accounts, disconnects, link_hosts, operations, sites
+from svc.model import link_pattern, site_pattern
+from svc.store import accounts, disconnects, operations, sites, unwanted_routes
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -136,9 +136,10 @@ class _Removal:
     async def list_what_is_there(self) -> None:
         """What may be at the platform, as the store knows it."""
         store, account = self.context.store, self.account
-        hosts = [*await store.read(link_hosts.replaced_link_hosts(account.id))]
-        hosts += [account.link_host] if account.link_host is not None else []
-        made = [(host.zone_id, host.host, link_pattern(host.host)) for host in hosts]
+        unwanted = await store.read(unwanted_routes.of_account(account.id))
+        made = [(route.zone_id, route.host, route.pattern) for route in unwanted]
+        if account.link_host is not None:
+            made.append((account.link_host.zone_id, account.link_host.host, link_pattern(account.link_host.host)))
         for site in await store.read(sites.sites_of(account.id)):
             if site.state != "deleted":
                 paths = [site.path, *(old.path for old in site.retiring)]

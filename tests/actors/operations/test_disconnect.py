@@ -196,6 +196,18 @@ async def test_a_database_whose_creation_got_no_answer_is_found_by_its_name(serv
     await nothing_is_left_at_the_platform(service)
 
 
+@pytest.mark.rule("A17")
+async def test_a_route_that_was_still_to_be_removed_goes_too(service, zone):
+    account_id, _, _ = await furnished(service, zone)
+    await service.emulator.fault("refuse", ROUTE, method="DELETE", status=500, times=None)
+    await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"other.{zone}"})
+    await service.idle()
+    assert f"go.{zone}/*" in routes_of(await service.held())
+    await service.emulator.clear_faults()
+    assert (await disconnect(service))["left"] == []
+    await nothing_is_left_at_the_platform(service)
+
+
 # ------------------------------------------------------------------------------------------------------- what is left
 
 
