@@ -66,12 +66,15 @@ class World:
         for account in (await service.call("GET", "/v1/accounts"))["accounts"]:
             if account["edge_account_id"] == self.edge_account_id:
                 self.account_id = account["id"]
-                found: dict[str, Any] = (await service.call("GET", f"/v1/accounts/{account['id']}"))["account"]
-                return found
-        if self.account_id:
-            path = f"{service.url}/v1/accounts/{self.account_id}"
-            told = await service.client.request("DELETE", path, headers=service.headers)
-            self.disconnected = told.json() if told.is_success else {}
+        if not self.account_id:
+            return None
+        path = f"{service.url}/v1/accounts/{self.account_id}"
+        answer = await service.client.get(path, headers=service.headers)
+        if answer.is_success:
+            found: dict[str, Any] = answer.json()["account"]
+            return found
+        told = await service.client.delete(path, headers=service.headers)
+        self.disconnected = told.json() if told.is_success else {}
         return None
 
     async def settled(self, service: Service) -> dict[str, Any] | None:
