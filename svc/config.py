@@ -25,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from svc.clock import DAY_MS
 from svc.emails import parse_sender
 
 if TYPE_CHECKING:
@@ -177,6 +178,8 @@ class TimingConfig(_Section):
     health_every_s: Seconds = 3600
     retiring_days: Days = 30
     token_days: WholeDays = 365
+    expiry_warning_days: Days = 14
+    notice_after_s: Seconds = 900
     previous_key_s: Seconds = 86_400
     session_s: Seconds = 3600
     refresh_days: WholeDays = 30
@@ -186,6 +189,11 @@ class TimingConfig(_Section):
     hours_kept_days: HourDays = 40
     drain_s: Seconds = 10
     crash_backoff_s: Seconds = 1
+
+    @property
+    def expiry_warning_ms(self) -> int:
+        """How long before a working token's end its user is warned."""
+        return int(self.expiry_warning_days * DAY_MS)
 
 
 class Config(_Section):

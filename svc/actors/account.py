@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import outcome
 import trio
 
-from svc.actors import health, link_host, links, operations, records, routes, sites, sync, zones
+from svc.actors import expiry, health, link_host, links, operations, records, routes, sites, sync, zones
 from svc.actors.duty import Timers
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
@@ -41,6 +41,7 @@ DUTIES: tuple[Duty, ...] = (
     renew.end_when_due,
     bootstrap.forget_when_due,
     operations.resume_when_due,
+    expiry.note_when_due,
     records.check_when_due,
     routes.end_old_paths,
     routes.make_when_due,

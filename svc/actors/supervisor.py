@@ -96,11 +96,10 @@ class Supervisor:
 
         Waits for a store that is away.
         """
-        silent_after_ms = int(self._context.config.timing.silent_after_s * 1000)
         failures = 0
         while True:
             try:
-                found = await self._context.store.read(accounts.due_times(silent_after_ms))
+                found = await self._context.store.read(accounts.due_times(self._context.config.timing))
                 crashed = set(await self._context.store.read(accounts.crashed_edge_accounts()))
                 break
             except StoreUnavailable:

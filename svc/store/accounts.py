@@ -14,6 +14,7 @@ from svc.store.tx import Row, Tx, from_json, from_json_as, note_from_json, place
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from svc.config import TimingConfig
     from svc.errors import ErrorNote
 
 
@@ -59,14 +60,16 @@ def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> T
     ]
 
 
-def due_times(silent_after_ms: int) -> Tx[list[tuple[str, int | None]]]:
+def due_times(timing: TimingConfig) -> Tx[list[tuple[str, int | None]]]:
     """Every edge account id, and when something of it is due (epoch ms; 0: now; None: nothing but its health check).
 
     This is what a start knows of the time before it. Due now: an operation, a connect, a sync, a route to be made or
-    removed; later: the end of a bootstrap token's day, the silence of a worker, the end of a site's old path.
+    removed; later: the end of a bootstrap token's day, of a working token and of a site's old path, the silence of a
+    worker, an e-mail.
     """
     rows = yield sql(
-        "select a.edge_account_id, a.state, a.heard_at, a.bootstrap_expires_at,"
+        "select a.edge_account_id, a.state, a.heard_at, a.bootstrap_expires_at, a.token_expires_at, a.warnings,"
+        " a.notice_due_at,"
         " case when a.state = 'pending' or a.synced_version < a.config_version"
         " or exists (select 1 from operations o where o.account_id = a.id and o.state = 'running')"
         " or a.state in ('ready', 'no_connection') and ("
@@ -80,12 +83,16 @@ def due_times(silent_after_ms: int) -> Tx[list[tuple[str, int | None]]]:
         " (select min(r.until) from retiring_paths r join sites s on s.id = r.site_id"
         " where s.account_id = a.id and r.ended_version is null) as path_ends_at from accounts a"
     )
-    return [(row["edge_account_id"], 0 if row["urgent"] else _due_at(row, silent_after_ms)) for row in rows]
+    return [(row["edge_account_id"], 0 if row["urgent"] else _due_at(row, timing)) for row in rows]
 
 
-def _due_at(row: Row, silent_after_ms: int) -> int | None:
-    silent_at = row["heard_at"] + silent_after_ms if row["state"] == "ready" and row["heard_at"] is not None else None
-    times = (silent_at, row["bootstrap_expires_at"], row["path_ends_at"])
+def _due_at(row: Row, timing: TimingConfig) -> int | None:
+    times = [row["bootstrap_expires_at"], row["notice_due_at"], row["path_ends_at"]]
+    if row["state"] == "ready" and row["heard_at"] is not None:
+        times.append(row["heard_at"] + int(timing.silent_after_s * 1000))
+    if row["token_expires_at"] is not None and row["state"] != "revoked":
+        warned = "token_expires_soon" in from_json(row["warnings"])
+        times.append(row["token_expires_at"] - (0 if warned else timing.expiry_warning_ms))
     return min((time for time in times if time is not None), default=None)
 
 

@@ -13,11 +13,15 @@ from svc.store import accounts, operations
 from svc.store.tx import Tx, sql, to_json
 
 if TYPE_CHECKING:
-    from svc.model import AccountWarning
+    from svc.errors import ErrorNote
+    from svc.model import AccountState, AccountWarning
 
 _ABOUT_OTHERS: frozenset[AccountWarning] = frozenset({"orphan_not_deleted", "old_token_not_deleted"})
 # What an answer has none of that is given before the other tokens are deleted.
 ABOUT_TOKENS: frozenset[AccountWarning] = _ABOUT_OTHERS | {"bootstrap_not_deleted", "token_expires_soon"}
+
+# The states that the end of the working token ends. An install that runs meets it by itself.
+EXPIRING: tuple[AccountState, ...] = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
 
 
 @dataclass(frozen=True)
@@ -96,3 +100,9 @@ def bootstrap_gone(account_id: str) -> Tx[None]:
         account_id,
         to_json(kept),
     )
+
+
+def expire(account_id: str, error: ErrorNote) -> Tx[None]:
+    """The working token's time is over."""
+    yield from accounts.move(account_id, EXPIRING, "revoked", error)
+    yield from accounts.unwarn(account_id, "token_expires_soon")

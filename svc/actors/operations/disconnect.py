@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
-from svc.actors.operations.bootstrap import token_name
 from svc.actors.operations.install import may_be_ours
 from svc.actors.operations.last_totals import keep_last_totals
 from svc.actors.script import ownership_tag, standing
@@ -154,7 +153,7 @@ class _Removal:
             self.database = _database_thing(account.database_id, _TOO_SLOW)
         elif account.database_sought_at is not None:
             self.database.left = _TOO_SLOW
-        lost = [token_name(one.id) for one in await store.read(operations.with_open_token(account.id))]
+        lost = [one.token_name for one in await store.read(operations.with_open_token(account.id))]
         why = "it may be alive, from a try that was cut short, and the service has no right to delete tokens"
         self.others += [_Thing(f"API token {name}", why) for name in dict.fromkeys([*lost, *account.revoke_tokens])]
         if account.bootstrap_expires_at is not None and "bootstrap_not_deleted" in account.warnings:

@@ -8,6 +8,8 @@ create table users (
     password_hash TEXT not null,
     email_confirmed INT not null,
     plan TEXT not null,
+    -- Whether troubles of the accounts are told by e-mail.
+    notify INT not null default 1,
     created_at INT not null
 );
 -- An address is one whatever its capitals. Until it is confirmed it is nobody's: each sign-up is a user of its own, with
@@ -123,6 +125,9 @@ create table accounts (
     asked_version INT not null default 0,
     push TEXT,
     advice TEXT,
+    -- What the user was told of the account's troubles (JSON), and when that has to be looked at again.
+    told TEXT not null default '{}',
+    notice_due_at INT,
     created_at INT not null
 );
 create index accounts_user on accounts (user_id);
@@ -144,6 +149,19 @@ create table former_accounts (
 );
 create index former_accounts_user on former_accounts (user_id);
 create index former_accounts_age on former_accounts (disconnected_at);
+
+-- E-mails about an account that wait to be sent. Each is written together with what the account's user was told, and
+-- deleted when a mail server has taken it, or after three days.
+create table outbox (
+    id TEXT primary key,
+    account_id TEXT not null references accounts (id) on delete cascade,
+    notice TEXT not null,
+    attempts INT not null default 0,
+    created_at INT not null,
+    due_at INT not null
+);
+create index outbox_account on outbox (account_id, created_at);
+create index outbox_due on outbox (due_at);
 
 -- An operation outlives its account's record, which the end of a disconnect removes. Kept for a year after its end; the
 -- latest of an account as long as the account, and one that may have left something at the platform for ever.

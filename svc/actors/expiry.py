@@ -1,0 +1,34 @@
+"""The working token's end: a warning days before it, `revoked` at it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.errors import EdgeRefused
+from svc.store import accounts, working_tokens
+
+if TYPE_CHECKING:
+    from svc.actors.context import Context
+    from svc.actors.duty import Timers
+    from svc.model import Account
+
+_EXPIRED = EdgeRefused("revoked", "The working token has expired.")
+
+
+async def note_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """Warn of the working token's end, and end what needs it at that moment; nothing is asked of the platform."""
+    del timers
+    if account.token_expires_at is None or account.state not in working_tokens.EXPIRING:
+        return math.inf
+    now = context.clock()
+    if now >= account.token_expires_at:
+        await context.store.run(working_tokens.expire(account.id, _EXPIRED.note()))
+        return math.inf
+    soon_at = account.token_expires_at - context.config.timing.expiry_warning_ms
+    if now >= soon_at and "token_expires_soon" not in account.warnings:
+        await context.store.run(accounts.warn(account.id, "token_expires_soon"))
+    next_at = soon_at if now < soon_at else account.token_expires_at
+    return trio.current_time() + (next_at - now) / 1000

@@ -1,0 +1,120 @@
+"""A working token's end is told days before it, and is the account's trouble at that very moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from edge_worker.harness.service import eventually
+from svc.clock import DAY_MS
+from svc.config import TimingConfig
+from svc.errors import ErrorNote
+from svc.store import accounts
+from svc.store.tx import sql
+
+BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
+
+
+async def shows(service, state, *warnings):
+    async def look():
+        account = await service.account()
+        return account if (account.state, account.warnings) == (state, warnings) else None
+
+    return await eventually(look)
+
+
+async def installed(service):
+    await service.ready()
+    await service.confirmed()
+    service.clock.advance_s(1)
+    return await service.account()
+
+
+def ends_at(account_id, at):
+    yield sql("update accounts set token_expires_at = $2 where id = $1", account_id, at)
+
+
+@pytest.mark.rule("A25")
+async def test_the_warning_comes_14_days_before_the_end_and_goes_with_a_renewal(service):
+    account = await installed(service)
+    assert account.token_expires_at == pytest.approx(service.clock() + 365 * DAY_MS, abs=60_000)
+    await service.store.run(ends_at(account.id, service.clock() + 14 * DAY_MS + 60_000))
+    service.supervisor.wake(account.edge_account_id)
+    await service.idle()
+    assert (await service.account()).warnings == ()
+    service.clock.now_ms += 60_000
+    service.supervisor.wake(account.edge_account_id)
+    await service.idle()
+    await shows(service, "ready", "token_expires_soon")
+    shown = await service.shown()
+    assert shown["error"] == {"warnings": ["token_expires_soon"]}
+    assert shown["token"]["expires_at"]
+
+    _, token = await service.emulator.create_token(account.edge_account_id, rights=BOOTSTRAP)
+    answer = await service.call("POST", f"/v1/accounts/{account.id}/token", {"bootstrap_token": token})
+    assert (answer.status, answer.body["account"]["error"]) == (200, None)
+    await service.idle()
+    renewed = await shows(service, "ready")
+    assert renewed.token_expires_at == pytest.approx(service.clock() + 365 * DAY_MS, abs=60_000)
+
+
+@pytest.mark.rule("A25")
+async def test_the_end_is_noticed_at_its_moment_though_no_check_is_due(place):
+    place.timing |= {"health_every_s": 86_400}
+    async with place.running() as service:
+        account = await installed(service)
+        await service.store.run(ends_at(account.id, service.clock() + 1500))
+        service.supervisor.wake(account.edge_account_id)
+        await service.idle()
+        await shows(service, "ready", "token_expires_soon")
+        service.clock.advance_s(1.5)  # the account's own time comes by itself
+        ended = await shows(service, "revoked")
+        assert ended.error == ErrorNote("revoked", "The working token has expired.")
+
+
+@pytest.mark.rule("A25")
+async def test_the_end_that_comes_between_two_lives_of_the_service_is_noticed_by_the_second(place):
+    async with place.running() as service:
+        account = await installed(service)
+        await service.store.run(ends_at(account.id, service.clock() + 3000))
+        service.supervisor.wake(account.edge_account_id)
+        await service.idle()
+    place.timing |= {"health_every_s": 86_400}
+    place.clock.advance_s(2)
+    async with place.running() as service:
+        await shows(service, "ready", "token_expires_soon")
+        place.clock.advance_s(1)
+        await shows(service, "revoked")
+
+
+@pytest.mark.rule("A25")
+async def test_an_account_without_a_worker_is_warned_and_ended_as_well(service):
+    await service.emulator.fault("refuse", "*/d1/database", method="POST", times=None, status=400, code=1)
+    await service.connect()
+    await service.settled("connected")
+    account = await service.account()
+    await service.store.run(ends_at(account.id, service.clock() + DAY_MS))
+    service.supervisor.wake(account.edge_account_id)
+    await shows(service, "connected", "token_expires_soon")
+    service.clock.now_ms += DAY_MS
+    service.supervisor.wake(account.edge_account_id)
+    await shows(service, "revoked")
+
+
+@pytest.mark.rule("A25")
+@pytest.mark.parametrize(
+    ("state", "left_days", "warned", "due_in_days"),
+    [("ready", 100, False, 86), ("ready", 10, False, -4), ("ready", 10, True, 10), ("revoked", -1, False, None)],
+)
+async def test_a_start_knows_when_a_token_ends(service, state, left_days, warned, due_in_days):
+    account = await installed(service)
+    now = service.clock()
+    await service.store.run(ends_at(account.id, now + left_days * DAY_MS))
+    if warned:
+        await service.store.run(accounts.warn(account.id, "token_expires_soon"))
+    await service.store.run(in_state(account.id, state))
+    [(_, due_at)] = await service.store.read(accounts.due_times(TimingConfig(silent_after_s=365 * 86_400)))
+    assert due_at == (None if due_in_days is None else now + due_in_days * DAY_MS)
+
+
+def in_state(account_id, state):
+    yield sql("update accounts set state = $2 where id = $1", account_id, state)
