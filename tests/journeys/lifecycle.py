@@ -33,6 +33,8 @@ class World:
     customer: Customer | None = None
     headers: dict[str, str] = field(default_factory=dict)
     account_id: str = ""
+    site: dict[str, Any] = field(default_factory=dict)
+    old_token: str = ""
     turn: int = 0
     disconnected: dict[str, Any] = field(default_factory=dict)  # what the user was told of the account's end
 
@@ -159,6 +161,14 @@ async def connected(world: World, service: Service) -> None:
         account = await world.settled(service)
         assert account is not None
     assert account["state"] == "ready", account
+    if account["operation"]["state"] == "running":  # the worker confirms itself with its first cron
+        await world.emulator.cron(world.edge_account_id, "svc-edge")
+
+        async def confirmed() -> bool | None:
+            account = await world.account(service)
+            return True if account is not None and account["operation"]["state"] == "done" else None
+
+        await eventually(confirmed, every_s=_LOOK_EVERY_S)
 
 
 async def _connect(world: World) -> tuple[str, str, object]:
@@ -168,6 +178,23 @@ async def _connect(world: World) -> tuple[str, str, object]:
 
 async def _reinstall(world: World) -> tuple[str, str, object]:
     return "POST", f"/v1/accounts/{world.account_id}/install", None
+
+
+async def _renew(world: World) -> tuple[str, str, object]:
+    return "POST", f"/v1/accounts/{world.account_id}/token", {"bootstrap_token": await world.new_token()}
+
+
+async def _to_renew(world: World, service: Service) -> None:
+    await connected(world, service)
+    account = await world.settled(service)
+    assert account is not None
+    world.old_token = account["token"]["name"]
+
+
+async def _is_renewed(world: World, service: Service) -> bool | None:
+    account = await world.settled(service)
+    assert account is not None
+    return await _is_ready(world, service) if account["token"]["name"] != world.old_token else None
 
 
 async def _is_ready(world: World, service: Service) -> bool | None:
@@ -226,9 +253,54 @@ async def _what_stays_is_told(world: World, service: Service) -> bool | None:
     return True
 
 
+async def with_site(world: World, service: Service) -> None:
+    """There is one site, as it should be."""
+    await connected(world, service)
+    found = (await service.call("GET", "/v1/sites"))["sites"]
+    live = [site for site in found if site["account_id"] == world.account_id]
+    if not live:
+        body = {"account_id": world.account_id, "host": world.zone}
+        live = [(await service.call("POST", "/v1/sites", body, expect=202))["site"]]
+    [world.site] = live
+    await eventually(lambda: _site_is_served(world, service), every_s=_LOOK_EVERY_S)
+
+
+async def _site_is_served(world: World, service: Service) -> bool | None:
+    """Whether the site's routes, its old ones included, and no others are at the platform, and the worker knows it."""
+    site = (await service.call("GET", f"/v1/sites/{world.site['id']}"))["site"]
+    paths = [site["path"], *(old["path"] for old in site["retiring"])]
+    wanted = sorted(f"{site['host']}{path}*" for path in paths)
+    settled = (site["state"], site["config"], site["error"]) == ("active", "synced", None)
+    return True if settled and await world.patterns() == wanted else None
+
+
+async def _rotate(world: World) -> tuple[str, str, object]:
+    return "POST", f"/v1/sites/{world.site['id']}/rotate", None
+
+
+async def _has_rotated(world: World, service: Service) -> bool | None:
+    site = (await service.call("GET", f"/v1/sites/{world.site['id']}"))["site"]
+    old = [each["path"] for each in site["retiring"]]
+    rotated = len(set(old)) == len(old) and world.site["path"] in old
+    return await _site_is_served(world, service) if rotated else None
+
+
+async def _delete_site(world: World) -> tuple[str, str, object]:
+    return "DELETE", f"/v1/sites/{world.site['id']}", None
+
+
+async def _site_is_gone(world: World, service: Service) -> bool | None:
+    site = (await service.call("GET", f"/v1/sites/{world.site['id']}"))["site"]
+    gone = (site["state"], site["config"], site["error"]) == ("deleted", "synced", None)
+    return True if gone and await world.patterns() == [] else None
+
+
 OPERATIONS = (
     Operation("connect", _another_customer, _connect, _is_ready),
     Operation("reinstall", connected, _reinstall, _is_ready),
+    Operation("renew", _to_renew, _renew, _is_renewed),
     Operation("link host", _other_link_host, _put_link_host, _link_host_is_alone),
     Operation("disconnect", _furnished, _disconnect, _what_stays_is_told),
+    Operation("rotate", with_site, _rotate, _has_rotated),
+    Operation("delete site", with_site, _delete_site, _site_is_gone),
 )
