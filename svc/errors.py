@@ -336,6 +336,7 @@ class Invalid(ServiceError):
     def __init__(self, issues: Sequence[tuple[str, str]], message: str | None = None) -> None:
         listed = [{"path": path, "message": text} for path, text in issues]
         super().__init__("invalid_request", message, {"issues": listed})
+        self.issues = tuple(issues)
 
 
 class Unauthorized(ServiceError):

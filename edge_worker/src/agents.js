@@ -5,7 +5,7 @@ import { agentReason } from "./bots.js";
 /** @typedef {"mobile" | "tablet" | "desktop" | "tv" | "console" | "other"} Device */
 
 /** @type {readonly (readonly [string, RegExp])[]} */
-const BROWSERS = [
+export const BROWSERS = [
   ["Edge", /\bEdg(?:e|A|iOS)?\//],
   ["UC Browser", /\bUC(?:Browser|Mobile|PC|Mini|WEB|Turbo)\b|UBrowser\//],
   ["Opera", /\b(?:OPR|OPT|OPiOS|OPX)\/|\bOpera\b/],
@@ -40,10 +40,10 @@ const BROWSERS = [
 ];
 
 /** Browsers of an iPad that asks for a page as a desktop would; Safari itself tells nothing then. */
-const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
+export const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
 
 /** @type {readonly (readonly [string, RegExp])[]} */
-const SYSTEMS = [
+export const SYSTEMS = [
   ["Windows Phone", /Windows Phone|IEMobile/],
   ["Xbox", /Xbox/],
   ["HarmonyOS", /HarmonyOS|OpenHarmony/],
@@ -65,14 +65,14 @@ const SYSTEMS = [
 
 // Words of models, so they may stand inside a name: "SKY PAD8", "La_tab_link", "MagentaTV"; but not "DTV", a phone's
 // receiver, nor "Tablet PC", an old Windows.
-const CONSOLE = /PlayStation|Nintendo|\bXbox/i;
-const TV =
+export const CONSOLE = /PlayStation|Nintendo|\bXbox/i;
+export const TV =
   /(?<![DM])TV(?![A-Za-z])|\bTV|Smart-?TV|HbbTV|BRAVIA|CrKey|Chromecast|Roku|\bAFT[A-Z]|[Ww]eb0S|NetCast|VIDAA|\bOMI\/|BrightSign|LED\d\d|(?:[ _-]|MI|Hi|TV)[Bb](?:ox|OX)(?![A-Za-z])/;
-const TABLET =
+export const TABLET =
   /Tablet(?! PC)|tab(?![a-z])|pad(?![a-z])|PlayBook|Kindle|\bKF[A-Z]{2,4}\b|Nexus (?:7|9|10)\b|\bSM-[TX]\d|GT-P\d/i;
-const MOBILE =
+export const MOBILE =
   /Mobile|iPhone|iPod|Windows Phone|IEMobile|Opera Mini|Opera Mobi|BlackBerry|BB10|KAIOS|Symbian|UCWEB|\bPhone\b/i;
-const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
+export const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
 
 /**
  * @param {readonly (readonly [string, RegExp])[]} list

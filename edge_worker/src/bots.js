@@ -10,23 +10,24 @@ import { isbot } from "isbot";
 // No pattern here or in the lists of agents.js looks for one word behind any other (`a.*b`) unless it is anchored: that
 // costs the square of a text's length, and anybody can send a text.
 
-const HEADLESS = /headless|phantomjs|slimerjs|puppeteer|playwright|\bspectron/i;
+export const HEADLESS = /headless|phantomjs|slimerjs|puppeteer|playwright|\bspectron/i;
 
 /** Fetchers of link previews: they come because a person sent the link to another. */
-const PREVIEW =
+export const PREVIEW =
   /facebookexternalhit|facebookcatalog|twitterbot|slackbot|slack-imgproxy|whatsapp\/|telegrambot|discordbot|linkedinbot|skypeuripreview|viberbot|redditbot|pinterestbot|iframely|embedly|mastodon\/|bluesky cardyb|snapchat ?url ?preview|google-pagerenderer|vkshare|\bpreview/i;
 
 /** What the list does not hold; each was seen in a public collection of crawlers' user agents. */
-const MORE =
+export const MORE =
   /^(?!mozilla|opera)[\w.-]+$|\b(?:https?:\/\/|www\.)\S|[\w.+-]@[\w-]+\.[a-z]{2,}|gtmetrix|miniature\.io|\bYLT\b|\bFluid\/|turingos|\b(?:Code|Trae|Cursor|Windsurf)\/[\d.]+ Chrome\/|like Gecko; compatible;|\bslurp\b|jsdom|^Dart\/|PowerShell|containerd|\bUptime|ELinks/i;
 
 /**
  * What people's own devices and apps call themselves, and the list takes for a bot's word: the model of an Android
- * device (Discovery, CUBOT, Newsday, Spider: its maker's choice), systems, and the parts of a few apps.
+ * device (Discovery, CUBOT, Newsday, Spider: its maker's choice), systems, and the parts of a few apps. What the one
+ * group holds stays.
  */
-const HARMLESS = new RegExp(
+export const HARMLESS = new RegExp(
   [
-    "(?<=\\bAndroid [\\d.]+;)(?: [a-z]{2}[-_][a-z]{2};)? ?[^;()]*",
+    "(\\bAndroid [\\d.]+;)(?: [a-z]{2}[-_][a-z]{2};)? ?[^;()]*",
     "(?:\\bwebOS|\\bBada|\\bREX)/1\\.0;",
     // TVs
     "Google ?TV|\\bCatcher[\\d.]+",
@@ -51,7 +52,7 @@ export function agentReason(ua) {
   if (PREVIEW.test(ua)) return "preview";
   if (!isbot(ua) && !MORE.test(ua)) return "";
   // Few get here, and most of them are bots.
-  const rest = ua.replace(HARMLESS, "");
+  const rest = ua.replace(HARMLESS, "$1");
   return rest === ua || isbot(rest) || MORE.test(rest) ? "list" : "";
 }
 

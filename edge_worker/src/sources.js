@@ -6,12 +6,12 @@ import { clean } from "./text.js";
 export const SOURCE_CHARS = 100;
 
 /** A longer campaign's name is not decoded to its end. */
-const NAMED_CHARS = 1_000;
+export const NAMED_CHARS = 1_000;
 
 // No host name has more than 253 characters, and a browser sends it in ASCII (URL standard): a longer start of the
 // referrer is not looked at.
-const REFERRER_CHARS = 400;
-const REFERRER = /^(?:https?|android-app|ios-app):\/\/(?:[^/?#@]*@)?(\[[\da-f:.]+\]|[\w.-]{1,253})(?:[:/?#]|$)/i;
+export const REFERRER_CHARS = 400;
+export const REFERRER = /^(?:https?|android-app|ios-app):\/\/(?:[^/?#@]*@)?(\[[\da-f:.]+\]|[\w.-]{1,253})(?:[:/?#]|$)/i;
 
 const ASCII = /^[ -~]*$/;
 
@@ -68,14 +68,17 @@ export function sourceKey(referrer, named, ownHost) {
   return host !== "" && host === ownHost.replace(/^www\./, "") ? INTERNAL : host;
 }
 
+export const NAMED = /[?&](?:utm_source|ref)=([^&#]*)/;
+export const MARKER = /[?&]q(?:[=&]|$)/;
+
 /**
  * utm_source or ref in a query.
  * @param {string} search with its "?"
  * @returns {string} as sent (still encoded), "" for none
  */
 export function namedSource(search) {
-  return search === "" ? "" : (/[?&](?:utm_source|ref)=([^&#]*)/.exec(search)?.[1] ?? "");
+  return search === "" ? "" : (NAMED.exec(search)?.[1] ?? "");
 }
 
 /** @param {string} search @returns {boolean} whether the query carries the marker `q` */
-export const hasMarker = (search) => search !== "" && /[?&]q(?:[=&]|$)/.test(search);
+export const hasMarker = (search) => search !== "" && MARKER.test(search);

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
 import { buildSnippet, buildWorker, schemaStatements, writeBundle } from "../tools/build.js";
+import { patterns } from "../tools/patterns.js";
 import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
 // rule S2
@@ -35,6 +36,7 @@ test("the manifest names what is in the bundle", async () => {
     assert.equal(manifest.sha256, createHash("sha256").update(worker).digest("hex"));
     assert.equal(manifest.schema, vocabulary.schema);
     assert.deepEqual(JSON.parse(readFileSync(join(folder, "vocabulary.json"), "utf8")), vocabulary);
+    assert.deepEqual(JSON.parse(readFileSync(join(folder, "patterns.json"), "utf8")), patterns);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,6 +1,6 @@
 /**
- * Builds the worker: `node tools/build.js FOLDER` writes svc-edge.js, snippet.js, vocabulary.json and manifest.json
- * there. The same input gives the same bytes on every machine.
+ * Builds the worker: `node tools/build.js FOLDER` writes svc-edge.js, snippet.js, vocabulary.json, patterns.json
+ * and manifest.json there. The same input gives the same bytes on every machine.
  */
 
 import { createHash } from "node:crypto";
@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 
 import { build, transform } from "esbuild";
 
+import { patterns } from "./patterns.js";
 import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -68,6 +69,7 @@ export async function writeBundle(folder) {
   writeFileSync(join(folder, "svc-edge.js"), worker);
   writeFileSync(join(folder, "snippet.js"), snippet);
   writeFileSync(join(folder, "vocabulary.json"), readFileSync(join(root, "src/vocabulary.json")));
+  writeFileSync(join(folder, "patterns.json"), `${JSON.stringify(patterns, null, 2)}\n`);
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import outcome
 import trio
 
-from svc.actors import expiry, health, link_host, links, operations, records, routes, sites, sync, zones
+from svc.actors import bulk, expiry, health, link_host, links, operations, records, routes, sites, sync, zones
 from svc.actors.duty import Timers
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
+    from svc.actors.bulk import WantedLink
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty
     from svc.actors.live import LiveReads, Unavailable
@@ -146,6 +147,15 @@ class AccountActor:
     async def delete_link(self, link: Link, commit: Commit[Link, R]) -> R:
         """Delete a link; see `actors.links`. Runs in the caller's task."""
         return await links.delete(self._context, link.account_id, link.id, commit)
+
+    async def add_links(
+        self,
+        account: Account,
+        wanted: Sequence[WantedLink | ServiceError],
+        commit: Commit[list[Link | ServiceError], R],
+    ) -> R:
+        """Add many links; see `actors.bulk`. Runs in the caller's task."""
+        return await bulk.add(self._context, account, wanted, commit)
 
     async def zones(self, account: Account) -> tuple[list[Zone], bool]:
         """The account's zones, live, sorted by name, and whether the list was cut. Runs in the caller's task."""

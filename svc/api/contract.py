@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.api import accounts, auth, keys, links, me, probes, push, reports, sites
+from svc.api import accounts, auth, bulk, explain, keys, links, me, probes, push, reports, sites
 from svc.api.endpoint import Endpoint, Tag
 
 TAGS: dict[Tag, str] = {
@@ -26,6 +26,8 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *accounts.ENDPOINTS,
     *sites.ENDPOINTS,
     *links.ENDPOINTS,
+    *bulk.ENDPOINTS,
+    *explain.ENDPOINTS,
     *reports.ENDPOINTS,
     *push.ENDPOINTS,
     *probes.ENDPOINTS,

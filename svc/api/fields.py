@@ -61,6 +61,11 @@ _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
 _EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
 _NO_NUL = r"^[^\x00]*$"
+# What can be sent in a header, and behind an address: no control characters, but for a tab in a header.
+_HEADER = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
+_QUERY = r"^[^\x00-\x1f\x7f]*$"
+# The platform takes 16 kB of an address, and more of headers than the worker looks at.
+_LONGEST_SENT = 16_000
 
 
 class Wrong(ValueError):
@@ -191,6 +196,10 @@ Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=pas
 EdgeToken = Annotated[SecretStr, AfterValidator(_edge_token), _secret(pattern=_EDGE_TOKEN)]
 MailToken = Annotated[SecretStr, Field(max_length=200), _secret(maxLength=200)]
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]
+# As the edge platform tells a visitor's country.
+EdgeCountry = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]$", examples=["DE"])]
+HeaderText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_HEADER)]
+QueryText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_QUERY)]
 LinkCode = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{3,32}$", examples=["spring-sale"])]
 # Behind the bounds of an integer of a query: `Annotated[int, Field(ge=1), DIGITS]`.
 DIGITS = BeforeValidator(_digits)

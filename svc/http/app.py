@@ -15,7 +15,9 @@ from svc.errors import Invalid, NotFound, ServiceError
 from svc.faults import kind_of
 from svc.http.accounts import Accounts
 from svc.http.auth import Auth
+from svc.http.bulk import Bulk
 from svc.http.credentials import Credentials
+from svc.http.explain import Explain
 from svc.http.idempotency import Idempotency, refusal
 from svc.http.keys import Keys
 from svc.http.links import Links
@@ -61,7 +63,7 @@ def create_app(deps: Deps) -> QuartTrio:
         Credentials(deps.store, deps.config, deps.clock),
         Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s),
     )
-    for resource in (Probes, Auth, Push, Me, Keys, Accounts, Sites, Links, Reports):
+    for resource in (Probes, Auth, Push, Me, Keys, Accounts, Sites, Links, Bulk, Explain, Reports):
         resource(deps, serve)
     app.before_request(_begin)
     app.after_request(_finish)

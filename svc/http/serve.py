@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import trio
@@ -19,7 +20,7 @@ from pydantic_core import from_json
 from quart import Response, g, request
 
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
-from svc.api.shape import Answer, Body, NoQuery, Query, parse_body, parse_query
+from svc.api.shape import LARGE_BYTES, Answer, Body, NoQuery, Query, parse_body, parse_query
 from svc.errors import Invalid, NotFound, ServiceError
 from svc.http.credentials import Caller, Credentials, RateLimited, require
 from svc.http.idempotency import stored
@@ -88,6 +89,7 @@ class Serve:
         self._app = app
         self._credentials = credentials
         self._idempotency = idempotency
+        self._large = trio.CapacityLimiter(1)  # large bodies that are read at once: threads share one interpreter
 
     def read(self, endpoint: Endpoint[Any, Q], handler: Callable[[Read[Q]], Awaitable[Answer | Response]]) -> None:
         """Serve a request that reads."""
@@ -111,11 +113,11 @@ class Serve:
             query_of(endpoint)
             object_id = path_id(endpoint, path)
             raw = await raw_body(model.most_bytes)
-            body = parse_body(model, raw)
+            body = await self._without_delay(partial(parse_body, model), raw)
             claim = None
             if key is not None:
-                method, place = request.method, request.path
-                claim = Claim(caller.user.id, caller.edge_accounts, method, place, key, _digest(raw))
+                digest = await self._without_delay(_digest, raw)
+                claim = Claim(caller.user.id, caller.edge_accounts, request.method, request.path, key, digest)
             write = Write(caller, object_id, body, endpoint.status, claim, self._idempotency)
             return response_of(await self._idempotency.once(claim, lambda: handler(write)))
 
@@ -152,6 +154,12 @@ class Serve:
     def client(self) -> IpAddress | None:
         """The address of the client whose request is served."""
         return self._credentials.client_address(request.remote_addr, request.headers.getlist("X-Forwarded-For"))
+
+    async def _without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
+        """What `read` makes of a body: of a large one in a thread, so that other requests do not wait for it."""
+        if len(raw) <= LARGE_BYTES:
+            return read(raw)
+        return await trio.to_thread.run_sync(read, raw, limiter=self._large)
 
     def _add(self, endpoint: Endpoint[Any, Any], serve: Callable[..., Awaitable[Response]]) -> None:
         rule = endpoint.path.replace("{", "<").replace("}", ">")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from svc.config import ConfigError
 from svc.model import DIMENSIONS, DROP_REASONS
+from svc.worker.explain import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,8 @@ _FOLDER = Path(__file__).parents[1] / "bundle"
 class WorkerBundle:
     """What an install uploads. `sha256` is of `module`; `schema_statements` are run in order and may be repeated.
 
-    `caps`: how many keys a breakdown may have, for a target and day.
+    `caps`: how many keys a breakdown may have, for a target and day. `explainer` reads clicks as this
+    worker does.
     """
 
     module: bytes
@@ -38,6 +40,7 @@ class WorkerBundle:
     compatibility_flags: tuple[str, ...]
     cron: str
     caps: Mapping[Dimension, int]
+    explainer: Explainer
 
 
 def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
@@ -58,6 +61,7 @@ def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
             compatibility_flags=tuple(manifest["compatibility_flags"]),
             cron=manifest["cron"],
             caps=vocabulary["dimensions"],
+            explainer=Explainer(json.loads((folder / "patterns.json").read_text())),
         )
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError(f"The worker's bundle cannot be read ({error}); run: make build") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import outcome
 import trio
 
-from svc.actors import links, sites
+from svc.actors import bulk, links, sites
 from svc.actors.context import Context
 from svc.actors.live import Unavailable
 from svc.actors.mailbox import Ask
@@ -142,8 +142,17 @@ class StandInActor:
     async def delete_link(self, link: Link, commit: Commit[Link, R]) -> R:
         return await links.delete(self._context(), link.account_id, link.id, commit)
 
+    async def add_links(
+        self,
+        account: Account,
+        wanted: Sequence[bulk.WantedLink | ServiceError],
+        commit: Commit[list[Link | ServiceError], R],
+    ) -> R:
+        return await bulk.add(self._context(), account, wanted, commit)
+
     def _context(self) -> Context:
-        none = cast("Any", None)  # a link asks nothing of the platform
+        """For what asks nothing of the platform."""
+        none = cast("Any", None)
         world = self._world
         return Context(
             store=world.store, edge=none, vault=none, config=world.config, clock=world.clock, bundle=none, push_url=""

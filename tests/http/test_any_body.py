@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svc.api.accounts import PutLinkHost
+from svc.api.bulk import LinkRow
+from svc.api.explain import AskedClick
 from svc.api.keys import NewKey
 from svc.api.links import NewLink
 from svc.api.shape import Body, parse_body
@@ -31,7 +33,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
-MODELS: list[type[Body]] = [NewKey, NewLink, NewSite, PutLinkHost]
+MODELS: list[type[Body]] = [NewKey, NewLink, LinkRow, AskedClick, NewSite, PutLinkHost]
 
 
 @st.composite

@@ -34,6 +34,7 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/sites"): {"account_id": "{account}", "host": "shop.example.com", "excluded_paths": ["/admin"]},
     ("PATCH", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa"): {"excluded_paths": ["/admin"]},
     ("POST", "/v1/links"): {"account_id": "{account}", "url": "https://example.org/", "code": "abc", "rules": []},
+    ("POST", "/v1/links/bulk"): {"account_id": "{account}", "links": [{"url": "https://example.org/"}]},
     ("POST", "/auth/sign-up"): {"email": "new@example.com", "password": "long enough"},
     ("POST", "/auth/sign-in"): {"email": "new@example.com", "password": "long enough"},
     ("POST", "/auth/confirm"): {"token": "abc"},
@@ -74,10 +75,11 @@ NOT_AN_OBJECT: list[bytes] = [
 
 
 LARGE = ("/v1/keys", "/v1/sites", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa", "/v1/links")
+MOST_BYTES = {"/v1/links/bulk": 100_000}  # what these tests' service takes of any
 
 
 def most_bytes(path: str) -> int:
-    return 65_536 if path in LARGE else 4_096
+    return MOST_BYTES.get(path, 65_536 if path in LARGE else 4_096)
 
 
 def is_refused(answer: Any, path: str, raw: bytes) -> None:
@@ -159,6 +161,8 @@ async def test_a_field_of_the_wrong_kind_is_an_invalid_request_that_names_it(wor
                     continue
                 if method == "PATCH" and wrong is None:
                     continue  # as if it were absent
+                if path == "/v1/links/bulk" and name == "links" and isinstance(wrong, list) and wrong:
+                    continue  # each row has its own error
                 body = json.dumps({**good, name: wrong}).replace("{account}", account)
                 answer = await world.call(
                     method,

@@ -1,0 +1,28 @@
+/**
+ * What the worker makes of clicks: `node tools/clicks.js < CLICKS` reads a JSON list of {link, country, ua, search,
+ * method} and writes a list of {url, reason, source, device, browser, os}, by the worker's own functions.
+ */
+
+import { readFileSync } from "node:fs";
+
+import { UA_CHARS, agentOf } from "../src/agents.js";
+import { botReason } from "../src/bots.js";
+import { targetOf } from "../src/links.js";
+import { QR, hasMarker, namedSource, sourceKey } from "../src/sources.js";
+import { cut } from "../src/text.js";
+
+/**
+ * @typedef {{link: import("../src/links.js").Link, country: string, ua: string, search: string, method: string}} Click
+ * @param {Click} click
+ */
+function read({ link, country, ua: sent, search, method }) {
+  const ua = cut(sent, UA_CHARS);
+  const { reason: byAgent, device, browser, os } = agentOf(ua);
+  const reason = botReason({ method, purpose: "", driven: false, byAgent });
+  const source = hasMarker(search) ? QR : sourceKey("", namedSource(search), "go.example.com");
+  return { url: targetOf(link, country, ua), reason, source: reason === "" ? source : "", device, browser, os };
+}
+
+/** @type {Click[]} */
+const clicks = JSON.parse(readFileSync(0, "utf8"));
+process.stdout.write(JSON.stringify(clicks.map(read)));

@@ -1,0 +1,40 @@
+/** What the service needs to tell what the worker makes of a visit: the worker's own patterns and bounds, as data. */
+
+import { getPattern } from "isbot";
+
+import * as agents from "../src/agents.js";
+import * as bots from "../src/bots.js";
+import * as sources from "../src/sources.js";
+
+/** @typedef {[source: string, flags: string]} Pattern */
+
+/** @param {RegExp} pattern @returns {Pattern} */
+const shown = ({ source, flags }) => [source, flags];
+
+/** @param {readonly (readonly [string, RegExp])[]} list @returns {[name: string, ...Pattern][]} */
+const named = (list) => list.map(([name, pattern]) => [name, ...shown(pattern)]);
+
+/** The first of `browsers` and of `systems` that matches names it; all else is by the names of the worker's sources. */
+export const patterns = {
+  ua_chars: agents.UA_CHARS,
+  source_chars: sources.SOURCE_CHARS,
+  named_chars: sources.NAMED_CHARS,
+  referrer_chars: sources.REFERRER_CHARS,
+  qr: sources.QR,
+  browsers: named(agents.BROWSERS),
+  systems: named(agents.SYSTEMS),
+  desktop_ipad: shown(agents.DESKTOP_IPAD),
+  console: shown(agents.CONSOLE),
+  tv: shown(agents.TV),
+  tablet: shown(agents.TABLET),
+  mobile: shown(agents.MOBILE),
+  desktop: shown(agents.DESKTOP),
+  headless: shown(bots.HEADLESS),
+  preview: shown(bots.PREVIEW),
+  crawler: shown(getPattern()),
+  more: shown(bots.MORE),
+  harmless: shown(bots.HARMLESS),
+  referrer: shown(sources.REFERRER),
+  named: shown(sources.NAMED),
+  marker: shown(sources.MARKER),
+};

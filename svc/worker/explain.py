@@ -1,0 +1,221 @@
+"""What the worker makes of a click: where it leads, and as what it is counted. Pure.
+
+The same decisions as in edge_worker/src (links.js, agents.js, bots.js, sources.js), with the same patterns and bounds:
+the worker's build hands them over (patterns.json). A test runs both over generated clicks and compares.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
+
+from svc.worker.patterns import compiled, units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from svc.model import Link, Rule
+
+# What the platform says of a country that it does not know.
+UNKNOWN_COUNTRY = "XX"
+
+_PRINTABLE = re.compile(r"[ -~]*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_HALVES_ALONE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
+_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+# What String.prototype.trim removes.
+_SPACE = "\t\n\x0b\x0c\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+# What a browser leaves as it is in a query (URL standard, special-query percent-encode set).
+_QUERY_SAFE = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
+
+
+@dataclass(frozen=True)
+class Click:
+    """A request of a link. `user_agent`: "" for none; `search`: the query with its "?", "" for none."""
+
+    country: str
+    user_agent: str
+    search: str
+    method: Literal["GET", "HEAD"]
+
+    @classmethod
+    def of(
+        cls, country: str | None, user_agent: str | None, query: str | None, method: Literal["GET", "HEAD"]
+    ) -> Click:
+        """A request as it reaches the worker: a header without spaces around it, a query without the part behind "#",
+        percent-encoded. What is absent was not sent; `query` is taken with or without its "?"."""
+        sent = (query or "").partition("#")[0].removeprefix("?")
+        search = f"?{quote(sent, safe=_QUERY_SAFE)}" if sent else ""
+        return cls(country or UNKNOWN_COUNTRY, (user_agent or "").strip(" \t"), search, method)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """What a user agent tells. `reason`: why it is no person, "" for a person."""
+
+    reason: str
+    device: str
+    browser: str
+    os: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`rule`: the place of the rule that matched, from 0; None: none did. `reason` and `source`: "" for none."""
+
+    url: str
+    rule: int | None
+    reason: str
+    source: str
+    device: str
+    browser: str
+    os: str
+
+
+class Explainer:
+    """Reads clicks as the worker does. `patterns`: those of the worker's bundle. Raises ValueError, KeyError on others.
+
+    A click costs some milliseconds at most: texts are cut as the worker cuts them, and no pattern of the worker costs
+    more than a text's length.
+    """
+
+    def __init__(self, patterns: Mapping[str, Any]) -> None:
+        def one(name: str) -> re.Pattern[str]:
+            return compiled(*patterns[name])
+
+        def named(name: str) -> list[tuple[str, re.Pattern[str]]]:
+            return [(label, compiled(*pattern)) for label, *pattern in patterns[name]]
+
+        self._ua_chars: int = patterns["ua_chars"]
+        self._source_chars: int = patterns["source_chars"]
+        self._named_chars: int = patterns["named_chars"]
+        self._referrer_chars: int = patterns["referrer_chars"]
+        self._qr: str = patterns["qr"]
+        self._browsers, self._systems = named("browsers"), named("systems")
+        self._desktop_ipad = one("desktop_ipad")
+        self._console, self._tv, self._tablet = one("console"), one("tv"), one("tablet")
+        self._mobile, self._desktop = one("mobile"), one("desktop")
+        self._headless, self._preview = one("headless"), one("preview")
+        self._crawler, self._more, self._harmless = one("crawler"), one("more"), one("harmless")
+        self._referrer, self._named, self._marker = one("referrer"), one("named"), one("marker")
+
+    def explain(self, link: Link, click: Click) -> Explanation:
+        """Where this click of an active link goes, and as what it is counted."""
+        agent = self.agent_of(click.user_agent)
+        rule = matching_rule(link.rules, click.country, agent)
+        reason = "head" if click.method == "HEAD" else agent.reason
+        return Explanation(
+            url=link.url if rule is None else link.rules[rule].url,
+            rule=rule,
+            reason=reason,
+            source="" if reason else self.source_of(click.search),
+            device=agent.device,
+            browser=agent.browser,
+            os=agent.os,
+        )
+
+    def agent_of(self, user_agent: str) -> Agent:
+        """Reason, device, browser and system of a user agent."""
+        ua = units_of(user_agent)[: self._ua_chars]
+        return Agent(self._reason_of(ua), self._device_of(ua), _first(self._browsers, ua), _first(self._systems, ua))
+
+    def source_of(self, search: str) -> str:
+        """The source of a click that no page names as the one before it: a scan, a campaign, or "" for a direct one."""
+        if self._marker.search(search):
+            return self._qr
+        named = self._named.search(search)
+        return "" if named is None or named[1] == "" else self._campaign(named[1])
+
+    def _reason_of(self, ua: str) -> str:
+        if ua == "":
+            return "empty"
+        if self._headless.search(ua):
+            return "headless"
+        if self._preview.search(ua):
+            return "preview"
+        if not self._is_listed(ua):
+            return ""
+        rest = self._harmless.sub(lambda found: found[1] or "", ua)
+        return "list" if rest == ua or self._is_listed(rest) else ""
+
+    def _is_listed(self, ua: str) -> bool:
+        return bool(ua and self._crawler.search(ua)) or bool(self._more.search(ua))
+
+    def _device_of(self, ua: str) -> str:
+        if self._console.search(ua):
+            return "console"
+        if self._tv.search(ua):
+            return "tv"
+        if self._tablet.search(ua) or self._desktop_ipad.search(ua):
+            return "tablet"
+        if self._mobile.search(ua):
+            return "mobile"
+        if "Android" in ua:
+            return "tablet"
+        return "desktop" if self._desktop.search(ua) else "other"
+
+    def _campaign(self, value: str) -> str:
+        text = units_of(value)[: self._named_chars]
+        text = _decoded(text)
+        text = _lower(_clean(text, self._source_chars).strip(_SPACE))
+        if not _PRINTABLE.fullmatch(text):
+            text = _well_formed(text[: self._source_chars // 2])
+        if "@" in text:
+            return ""
+        return _joined(self._referrer_host(text) or text.removeprefix("www."))
+
+    def _referrer_host(self, referrer: str) -> str:
+        found = self._referrer.search(referrer[: self._referrer_chars])
+        return "" if found is None else found[1].lower().removeprefix("www.")[: self._source_chars]
+
+
+def matching_rule(rules: Sequence[Rule], country: str, agent: Agent) -> int | None:
+    """The place of the first rule whose countries and devices (those it names) both match."""
+    device = "mobile" if agent.device in ("mobile", "tablet") else "desktop"
+    for place, rule in enumerate(rules):
+        if rule.countries is not None and country not in rule.countries:
+            continue
+        if rule.devices is not None and device not in rule.devices:
+            continue
+        return place
+    return None
+
+
+def _first(listed: Sequence[tuple[str, re.Pattern[str]]], ua: str) -> str:
+    return next((name for name, pattern in listed if pattern.search(ua)), "Other")
+
+
+def _decoded(text: str) -> str:
+    """decodeURIComponent, with "+" for a space; a broken escape leaves the text as it was."""
+    rest = _ESCAPES.sub("", text)
+    if "%" in rest:
+        return text
+    try:
+        return units_of(_ESCAPES.sub(_bytes_of, text.replace("+", " ")))
+    except UnicodeDecodeError:
+        return text
+
+
+def _bytes_of(escapes: re.Match[str]) -> str:
+    return bytes.fromhex(escapes[0].replace("%", "")).decode()
+
+
+def _clean(text: str, limit: int) -> str:
+    if len(text) <= limit and _PRINTABLE.fullmatch(text):
+        return text
+    return _well_formed(_CONTROL.sub("", text[: limit * 2])[:limit])
+
+
+def _well_formed(text: str) -> str:
+    return _HALVES_ALONE.sub("\ufffd", text)
+
+
+def _lower(text: str) -> str:
+    return units_of(_joined(text).lower())
+
+
+def _joined(text: str) -> str:
+    """UTF-16 units as characters; well-formed ones."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
