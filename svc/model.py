@@ -37,6 +37,7 @@ RouteState = Literal["route_pending", "active", "route_conflict"]
 SiteState = Literal[RouteState, "deleted"]
 SiteOrder = Literal["oldest", "newest", "host"]
 LinkState = Literal["active", "deleted"]
+LinkOrder = Literal["newest", "oldest", "clicks", "code"]
 ConfigState = Literal["pending", "synced"]  # whether the account's worker knows it as it is
 # Where a database is kept: near a part of the world, or by law inside a jurisdiction.
 Jurisdiction = Literal["eu", "fedramp"]
@@ -299,6 +300,32 @@ class Rule:
         """The rule whose `fields` were stored as JSON; a condition that only a newer version knows is ignored."""
         conditions = {name: tuple(fields[name]) for name in ("countries", "devices") if name in fields}
         return cls(fields["url"], **conditions)
+
+
+# Paths of a link host that programs ask for by themselves, and which do: as codes they would count clicks that nobody
+# made. Most such paths (`/favicon.ico`, `/.well-known/…`) cannot be codes anyway. Words that people choose for a link,
+# like `login`, are not here though scanners try them.
+RESERVED_CODES: Mapping[str, str] = {
+    "cdn-cgi": "the edge platform's own pages",  # /cdn-cgi/ is the platform's own on every host
+    "apple-app-site-association": "phones",
+    **dict.fromkeys(("favicon", "robots", "sitemap"), "browsers and crawlers"),
+    **dict.fromkeys(
+        (
+            "wp-admin",
+            "wp-login",
+            "wp-content",
+            "wp-includes",
+            "wp-json",
+            "xmlrpc",
+            "phpmyadmin",
+            "cgi-bin",
+            "actuator",
+            "server-status",
+            "HNAP1",
+        ),
+        "scanners for weaknesses",
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _CODE_CHARS = 6
-# Without those that look alike: codes are read aloud and typed from paper.
-_ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz"
-# 55^6 codes against 10,000 links: that two random ones in a row are taken has a chance of one in a trillion.
+# Without those that look alike, for codes are read aloud and typed from paper; and without vowels, so that they make no
+# words, rude ones among them, and none of model.RESERVED_CODES.
+CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
+# 48^6 codes against 10,000 links: that two random ones in a row are taken has a chance of one in a trillion.
 _TRIES = 4
 
 
@@ -82,4 +83,4 @@ def new_link(account: Account, url: str, code: str, rules: Sequence[Rule], now: 
 
 def new_code() -> str:
     """A random code of six characters."""
-    return "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_CHARS))
+    return "".join(secrets.choice(CODE_ALPHABET) for _ in range(_CODE_CHARS))

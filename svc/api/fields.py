@@ -18,7 +18,9 @@ from pydantic import (
 )
 
 from svc import emails, passwords
+from svc.api.ascii_forms import ascii_host, ascii_url
 from svc.clock import day_text, iso
+from svc.model import RESERVED_CODES
 
 T = TypeVar("T")
 
@@ -55,6 +57,11 @@ _URL = (
     rf"({_URL_LABEL}(\.{_URL_LABEL})*\.?|\[{_IPV6}\])(:{_PORT}?)?"
     rf"([/?#][{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]*)?$"
 )
+# What is taken: the ASCII form above, or one with a character beyond ASCII that can be brought into it.
+_BEYOND_ASCII = r"[^\x00-\x7F]"
+_HOST_TAKEN = rf"{_HOST}|^[A-Za-z0-9.-]*{_BEYOND_ASCII}([A-Za-z0-9.-]|{_BEYOND_ASCII})*$"
+_URL_CHARS = rf"[{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]"
+_URL_TAKEN = rf"{_URL}|^[Hh][Tt][Tt][Pp][Ss]://{_URL_CHARS}*{_BEYOND_ASCII}({_URL_CHARS}|{_BEYOND_ASCII})*$"
 # The worker compares prefixes of what browsers send, and that is percent-encoded.
 _PREFIX = rf"^/[{_UNRESERVED}{_SUB_DELIMS}:@%/]*$"
 _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|12[0-8]))?)$"
@@ -66,6 +73,7 @@ _HEADER = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 _QUERY = r"^[^\x00-\x1f\x7f]*$"
 # The platform takes 16 kB of an address, and more of headers than the worker looks at.
 _LONGEST_SENT = 16_000
+_ASCII_FORM = "ASCII form (xn--…)"
 
 
 class Wrong(ValueError):
@@ -79,21 +87,38 @@ def _text(value: str) -> str:
 
 
 def _host(value: str) -> str:
-    if not value.isascii():
-        raise Wrong("must be in its ASCII form (xn--…)")
-    if len(value) > _LONGEST_HOST or not _fits(_HOST, value):
+    try:
+        host = ascii_host(value)
+    except ValueError:
+        raise Wrong(f"must be a host name that can be registered, or its {_ASCII_FORM}") from None
+    if len(host) > _LONGEST_HOST or not _fits(_HOST, host):
         raise Wrong("must be a host name, e.g. shop.example.com")
-    return value.lower().removesuffix(".")
+    return host.lower().removesuffix(".")
 
 
 def _https_url(value: str) -> str:
     if len(value) > LONGEST_URL:
         raise Wrong(f"must have at most {LONGEST_URL} characters")
-    if not _fits(_URL, value):
+    try:
+        url = ascii_url(value)
+    except ValueError:
         raise Wrong(
-            "must be an https address of a host, with a port from 1 to 65535 or none; other characters than those of"
-            " RFC 3986 are to be percent-encoded"
+            f"must be an https address whose host can be registered; give the host in its {_ASCII_FORM}"
+        ) from None
+    if len(url) > LONGEST_URL:
+        raise Wrong(f"must have at most {LONGEST_URL} characters once it is percent-encoded")
+    if not _fits(_URL, url):
+        raise Wrong(
+            "must be an https address of a host, with a port from 1 to 65535 or none; spaces and other ASCII characters"
+            " that RFC 3986 does not allow are to be percent-encoded"
         )
+    return url
+
+
+def _link_code(value: str) -> str:
+    asker = RESERVED_CODES.get(value)
+    if asker is not None:
+        raise Wrong(f"must be another: {asker} ask for this one by themselves, and each time would count as a click")
     return value
 
 
@@ -164,12 +189,17 @@ Host = Annotated[
     str,
     Field(max_length=_LONGEST_HOST),
     AfterValidator(_host),
-    _string(format="hostname", pattern=_HOST, maxLength=_LONGEST_HOST, examples=["shop.example.com"]),
+    _string(
+        format="idn-hostname",
+        pattern=_HOST_TAKEN,
+        maxLength=_LONGEST_HOST,
+        examples=["shop.example.com", "münchen.example"],
+    ),
 ]
 HttpsUrl = Annotated[
     str,
     AfterValidator(_https_url),
-    _string(format="uri", pattern=_URL, maxLength=LONGEST_URL, examples=["https://example.com/spring?ref=mail"]),
+    _string(format="iri", pattern=_URL_TAKEN, maxLength=LONGEST_URL, examples=["https://example.com/spring?ref=mail"]),
 ]
 PathPrefix = Annotated[
     str,
@@ -200,7 +230,15 @@ Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]
 EdgeCountry = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]$", examples=["DE"])]
 HeaderText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_HEADER)]
 QueryText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_QUERY)]
-LinkCode = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{3,32}$", examples=["spring-sale"])]
+LinkCode = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9_-]{3,32}$",
+        examples=["spring-sale"],
+        json_schema_extra={"not": {"enum": sorted(RESERVED_CODES)}},
+    ),
+    AfterValidator(_link_code),
+]
 # Behind the bounds of an integer of a query: `Annotated[int, Field(ge=1), DIGITS]`.
 DIGITS = BeforeValidator(_digits)
 ExcludedPaths = Annotated[tuple[PathPrefix, ...], Field(max_length=50, fail_fast=True)]

@@ -139,7 +139,7 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
         content: Json = {"schema": refs[endpoint.body, "validation"]}
         if endpoint.example:
             content["example"] = dict(endpoint.example)
-        required = bool(endpoint.body.model_fields)
+        required = any(field.is_required() for field in endpoint.body.model_fields.values())
         operation["requestBody"] = {"required": required, "content": {JSON_TYPE: content}}
     if endpoint.token_page is not None:
         operation["x-token-page"] = endpoint.token_page

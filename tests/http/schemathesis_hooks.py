@@ -19,20 +19,21 @@ KNOWN = json.loads(os.environ["SVC_FUZZ_KNOWN"])
 
 LABELS = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
 HOSTS = st.lists(LABELS, min_size=1, max_size=3).map(lambda labels: ".".join([*labels, "example"]))
+IDN_LABELS = st.sampled_from(["münchen", "Straße", "例え", "пример", "faß-1", "ma\N{SOFT HYPHEN}il"])
+IDN_HOSTS = HOSTS | st.tuples(IDN_LABELS, st.sampled_from([".", "\N{IDEOGRAPHIC FULL STOP}"]), HOSTS).map("".join)
 PATH_CHARS = string.ascii_letters + string.digits + "-._~!$&'()*+,;=:@%/"
 ADDRESSES = st.ip_addresses().map(str)
 NETWORKS = ADDRESSES | st.tuples(st.ip_addresses(v=4), st.integers(0, 32)).map(
     lambda pair: str(ipaddress.ip_network(pair, strict=False))
 )
 PORTS = st.just("") | st.integers(1, 65_535).map(":{}".format)
-URLS = st.tuples(HOSTS, PORTS, st.text(PATH_CHARS, max_size=40), st.text(PATH_CHARS + "?", max_size=20)).map(
-    lambda parts: "https://{}{}/{}?{}".format(*parts)
-)
+PATHS = st.text(st.sampled_from(PATH_CHARS + "ä例\N{SNOWMAN}"), max_size=40)
+URLS = st.tuples(IDN_HOSTS, PORTS, PATHS, PATHS).map(lambda parts: "https://{}{}/{}?{}".format(*parts))
 LOCAL_PARTS = st.from_regex(r"[a-z0-9!#$%&'*+/^_`{|}~-]{1,20}(\.[a-z0-9-]{1,10})?", fullmatch=True)
 PASSWORDS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), min_size=8, max_size=40)
 
-schemathesis.openapi.format("hostname", HOSTS)
-schemathesis.openapi.format("uri", URLS)
+schemathesis.openapi.format("idn-hostname", IDN_HOSTS)
+schemathesis.openapi.format("iri", URLS)
 schemathesis.openapi.format("email", st.tuples(LOCAL_PARTS, HOSTS).map("@".join))
 schemathesis.openapi.format("cidr", NETWORKS)
 schemathesis.openapi.format("password", PASSWORDS)

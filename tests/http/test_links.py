@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import trio
 
-from svc.actors.links import new_code
+from svc.actors.links import CODE_ALPHABET, new_code
 from svc.http.qr import svg
+from svc.model import RESERVED_CODES
 from svc.store import accounts, links, syncs, totals
 from tests.http.conftest import EDGE_ACCOUNT
 
@@ -67,12 +68,39 @@ async def test_a_code_is_six_random_characters_when_none_is_given(world):
         ("a.b", 400),
         ("abc\n", 400),
         ("äbc", 400),
+        ("cdn-cgi", 400),
+        ("wp-login", 400),
+        ("login", 201),
     ],
 )
 async def test_a_code_has_3_to_32_characters_of_a_small_alphabet(world, code, status):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://a.example", "code": code}
     assert (await world.call("POST", "/v1/links", body, headers=session)).status == status
+
+
+@pytest.mark.rule("L1")
+async def test_a_code_that_programs_ask_for_by_themselves_is_refused_with_the_reason(world):
+    _, session, account = await world.ready()
+    for code, asker in RESERVED_CODES.items():
+        body = {"account_id": account.id, "url": "https://a.example", "code": code}
+        answer = await world.call("POST", "/v1/links", body, headers=session)
+        assert (answer.status, answer.code) == (400, "invalid_request")
+        [issue] = answer.body["error"]["details"]["issues"]
+        assert issue["path"] == "code"
+        assert asker in issue["message"]
+
+
+@pytest.mark.rule("L1")
+def test_a_random_code_is_never_reserved_and_makes_no_word():
+    possible = set(CODE_ALPHABET)
+    for code in RESERVED_CODES:
+        assert re.fullmatch(r"[A-Za-z0-9_-]{3,32}", code), "no code anyway"
+        assert len(code) != 6 or not possible.issuperset(code)
+    assert not possible & set("aeiouAEIOU"), "a word needs a vowel"
+    assert not possible & set("0O1lI"), "these look alike"
+    assert len(possible) == len(CODE_ALPHABET) == 48
+    assert possible.issuperset("".join(new_code() for _ in range(100)))
 
 
 @pytest.mark.rule("L1")
@@ -114,7 +142,8 @@ async def test_a_link_needs_a_link_host(world):
         "javascript:alert(1)",
         "https://exa mple.org",
         "https://example.org/\r\nSet-Cookie: a=b",
-        "https://example.org/ä",
+        "https://i❤.example.org/",
+        "https://g\N{SOFT HYPHEN}o.\N{FULLWIDTH LATIN SMALL LETTER E}xample。com/abc",
         "https://example.org\\@go.example.com",
         "https://example.org:99999/",
         "https://[::1",
@@ -152,6 +181,23 @@ async def test_any_other_https_address_is_a_target(world, url):
     _, session, account = await world.ready()
     answer = await world.call("POST", "/v1/links", {"account_id": account.id, "url": url}, headers=session)
     assert (answer.status, answer.body["link"]["url"]) == (201, url)
+
+
+@pytest.mark.rule("L2")
+async def test_targets_with_umlauts_are_kept_in_their_ascii_form(world):
+    user = await world.user()
+    account = await world.account(user, link_host="xn--lnk-zma.example")
+    session = await world.session(user)
+    rules = [{"url": "https://例え.テスト/ü"}]
+    link = await add(world, session, account, url="https://Münch\N{SOFT HYPHEN}en.example/straße?q=ü", rules=rules)
+    assert link["url"] == "https://xn--mnchen-3ya.example/stra%C3%9Fe?q=%C3%BC"
+    assert link["rules"] == [{"url": "https://xn--r8jz45g.xn--zckzah/%C3%BC"}]
+    body = {"url": "https://LÏNK.example。/abc"}  # the link host
+    for method, path in (("PATCH", f"/v1/links/{link['id']}"), ("POST", "/v1/links")):
+        more = body if method == "PATCH" else {**body, "account_id": account.id}
+        refused = await world.call(method, path, more, headers=session)
+        assert (refused.status, refused.code) == (400, "invalid_request")
+        assert "link host" in refused.body["error"]["details"]["issues"][0]["message"]
 
 
 @pytest.mark.rule("L2")

@@ -24,7 +24,7 @@ NOW = "2026-11-21T04:00:00.000Z"
         "a..example.com",
         "192.0.2.1",
         "a b.example.com",
-        "exämple.com",
+        "i❤.example.com",
         "a.example.com/x",
         "*.example.com",
         "a" * 64 + ".com",
@@ -37,6 +37,19 @@ async def test_what_is_no_host_is_refused(world, host):
     assert site.code == "invalid_request"
     put = await world.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": host}, headers=session)
     assert put.code == "invalid_request"
+
+
+@pytest.mark.rule("S1", "A19")
+async def test_a_host_with_umlauts_is_kept_in_its_ascii_form(world):
+    _, session, account = await world.ready()
+    site = await world.call(
+        "POST", "/v1/sites", {"account_id": account.id, "host": "Bücher。Example.com."}, headers=session
+    )
+    assert (site.status, site.body["site"]["host"]) == (202, "xn--bcher-kva.example.com")
+    again = {"account_id": account.id, "host": "xn--bcher-kva.EXAMPLE.com"}
+    assert (await world.call("POST", "/v1/sites", again, headers=session)).code == "site_exists"
+    put = await world.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": "gö.example.com"}, headers=session)
+    assert (put.status, put.body["link_host"]["host"]) == (202, "xn--g-1ga.example.com")
 
 
 @pytest.mark.rule("S1")
