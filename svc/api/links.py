@@ -8,17 +8,19 @@ from pydantic import Field
 
 from svc import model
 from svc.api.accounts import config_state
+from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import DIGITS, Count, Country, HttpsUrl, Id, LinkCode, Moment
+from svc.api.fields import DIGITS, Count, Country, Cursor, HttpsUrl, Id, LinkCode, Moment, Text
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, may_be_absent
-from svc.api.sites import ListQuery
-from svc.model import ConfigState, LinkState
+from svc.model import ConfigState, LinkOrder, LinkState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# Percent-encoded in UTF-8 it still fits into a query, with all other parameters.
+_LONGEST_Q = 50
 _URL = "Where a click goes that no rule matches. Not on the link host."
 _RULES = "Tried in order; the first one that matches wins."
 
@@ -62,6 +64,35 @@ class LinkChange(Body):
     rules: Rules | None = Field(
         None, description=f"All of them, in the place of the earlier ones; [] for none. {_RULES}"
     )
+
+
+class LinkQuery(Query):
+    """Which links, in which order; at most 1,000 at once."""
+
+    account_id: Id | None = may_be_absent("Only those of this account.")
+    q: Annotated[Text, Field(max_length=_LONGEST_Q)] = Field(
+        "", description="Only those whose code or address contains this, whatever the capitals."
+    )
+    order: LinkOrder = Field(
+        "oldest",
+        description=(
+            "By age; by code, in which capitals count only where nothing else differs; or those with the most clicks in"
+            " seven days first, for who may read reports."
+        ),
+    )
+    state: LinkState = Field("active", description="Those that work, or the deleted ones.")
+    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="How many at the most.")
+    cursor: Cursor | None = may_be_absent("`next_cursor` of the page before, whose other parameters were the same.")
+
+    @property
+    def listing(self) -> tuple[str | None, ...]:
+        """What a cursor of this list is of."""
+        return (self.order, self.account_id, self.q, self.state)
+
+    @property
+    def contains(self) -> tuple[str, ...]:
+        """The forms in which `q` is looked for."""
+        return search_forms(self.q)
 
 
 class QrQuery(Query):
@@ -114,10 +145,10 @@ class Link(Answer):
 
 
 class LinkList(Answer):
-    """Links, oldest first."""
+    """A page of links. Whoever turns the pages meets each link that is there all the time, and none twice."""
 
     links: tuple[Link, ...]
-    next_cursor: str | None = may_be_absent("Where there are more.")
+    next_cursor: str | None = may_be_absent("Where there are more; it may be that the next page is empty.")
 
 
 class OneLink(Answer):
@@ -144,7 +175,7 @@ LIST = Endpoint(
     tag="links",
     summary="List your links",
     scopes=("links",),
-    query=ListQuery,
+    query=LinkQuery,
     answer=LinkList,
 )
 ADD = Endpoint(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from svc.errors import Conflict, Forbidden, Invalid, NotFound, ServiceError
 from svc.model import Link, Rule
 from svc.store.locks import lock_account, lock_user
-from svc.store.targets import listing, path_segments, used_codes
-from svc.store.tx import Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json
+from svc.store.targets import path_segments, used_codes
+from svc.store.tx import Row, Tx, from_json, many, note_from_json, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Parameter
 
-CLICK_DAYS = 7
 LINK_DELETED = "The link is deleted; it and its report can be read, and nothing else."
 
 
@@ -116,7 +115,7 @@ def _living_link(account_id: str, link_id: str) -> Tx[Link]:
     """The link as nobody else changes it before the end of the transaction."""
     yield from lock_account(account_id)
     rows = yield sql("select * from links where id = $1 and account_id = $2", link_id, account_id)
-    link = _link(rows[0]) if rows else None
+    link = link_of(rows[0]) if rows else None
     if link is None:
         raise NotFound
     if link.state == "deleted":
@@ -150,7 +149,7 @@ def links_to(account_id: str, host: str) -> Tx[list[Link]]:
         account_id,
         f"%{host}%",  # no character of a host name is a wildcard; what is found is looked at again
     )
-    return [link for link in map(_link, rows) if link.targets_on(host)]
+    return [link for link in map(link_of, rows) if link.targets_on(host)]
 
 
 def count_links(user_id: int) -> Tx[int]:
@@ -162,19 +161,7 @@ def count_links(user_id: int) -> Tx[int]:
 def get_link(user_id: int, link_id: str) -> Tx[Link | None]:
     """A user's own link, also a deleted one; another's is None, like one that does not exist."""
     rows = yield sql("select * from links where id = $1 and user_id = $2", link_id, user_id)
-    return _link(rows[0]) if rows else None
-
-
-def list_links(
-    user_id: int,
-    account_id: str | None = None,
-    edge_accounts: Sequence[str] | None = None,
-    limit: int = 1_000,
-    cursor: str | None = None,
-) -> Tx[list[Link]]:
-    """A page of a user's links without the deleted, oldest first; `cursor` is the last id of the page before."""
-    rows = yield listing("links", user_id, account_id, edge_accounts, limit, cursor)
-    return [_link(row) for row in rows]
+    return link_of(rows[0]) if rows else None
 
 
 def changed_links(account_id: str, after_version: int) -> Tx[list[Link]]:
@@ -182,25 +169,11 @@ def changed_links(account_id: str, after_version: int) -> Tx[list[Link]]:
     rows = yield sql(
         "select * from links where account_id = $1 and version > $2 order by version", account_id, after_version
     )
-    return [_link(row) for row in rows]
+    return [link_of(row) for row in rows]
 
 
-def clicks_7d(link_ids: Sequence[str], today: int) -> Tx[dict[str, int]]:
-    """The clicks of people on each link in the last 7 closed UTC days before `today` (rule L4); none is 0."""
-    clicks = dict.fromkeys(link_ids, 0)
-    if clicks:
-        rows = yield sql(
-            "select target, cast(sum(views) as bigint) as n from days"  # noqa: S608  # placeholders only
-            f" where day >= $1 and day < $2 and target in ({placeholders(len(link_ids), first=3)}) group by target",
-            today - CLICK_DAYS,
-            today,
-            *link_ids,
-        )
-        clicks.update((row["target"], row["n"]) for row in rows)
-    return clicks
-
-
-def _link(row: Row) -> Link:
+def link_of(row: Row) -> Link:
+    """A row of links."""
     return Link(
         id=row["id"],
         account_id=row["account_id"],

@@ -19,6 +19,7 @@ _WORDS: dict[Engine, dict[str, str]] = {
         "INT": "integer",
         "BYTES": "blob",
         "TEXT": "text",
+        "BYTEWISE": "",  # as SQLite orders every text
         "WITHOUT_ROWID": "without rowid",
     },
     "postgres": {
@@ -26,6 +27,7 @@ _WORDS: dict[Engine, dict[str, str]] = {
         "INT": "bigint",
         "BYTES": "bytea",
         "TEXT": "text",
+        "BYTEWISE": 'collate "C"',
         "WITHOUT_ROWID": "",
     },
 }

@@ -11,7 +11,7 @@ from svc.actors.context import Context
 from svc.config import Config
 from svc.errors import Conflict
 from svc.store import accounts
-from svc.store.links import list_links
+from svc.store.link_lists import LinkFilter, list_links
 from tests.store.makers import an_account
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ async def account(store) -> Account:
 
 
 async def codes_of(context: Context, account: Account) -> list[str]:
-    return [link.code for link in await context.store.read(list_links(account.user_id))]
+    return [link.code for link in await context.store.read(list_links(LinkFilter(account.user_id)))]
 
 
 class Taken:

@@ -42,7 +42,7 @@ _SETTINGS = {
     "SVC_LIMITS_KEYS_FREE": "1000000",
 }
 # What a request that fits the schema may get all the same: an unknown bootstrap token, a host in no zone (422); a token
-# of no e-mail (400 on two paths).
+# of no e-mail, a cursor of no list (400).
 _CONFIG = """
 [generation]
 database = "none"
@@ -50,6 +50,9 @@ database = "none"
 positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429", "502", "503"]
 [[operations]]
 include-path-regex = "^/auth/(password-reset/)?confirm$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
+[[operations]]
+include-operation-id = "get_v1_links"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
 """
 

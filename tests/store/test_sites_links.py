@@ -10,8 +10,9 @@ import trio
 
 from svc.clock import day_of
 from svc.errors import Conflict, ErrorNote, Forbidden, NotFound, ServiceError
-from svc.model import Rule
-from svc.store import accounts, links, sites, totals
+from svc.model import Link, Rule
+from svc.store import accounts, link_lists, links, sites, totals
+from svc.store.link_lists import LinkFilter
 from svc.store.tx import sql
 from svc.store.versions import bump_version
 from tests.clock import START_MS
@@ -54,7 +55,7 @@ async def test_a_code_asked_for_by_ten_at_once_is_given_once(store):
     user_id = await store.read(owner_of(account_id))
     ends = await codes(store, [links.add_link(new_link(user_id, account_id, "sale"), 100) for _ in range(10)])
     assert ends == [*["link_exists"] * 9, "ok"]
-    assert [link.code for link in await store.read(links.list_links(user_id))] == ["sale"]
+    assert [link.code for link in await store.read(link_lists.list_links(LinkFilter(user_id)))] == ["sale"]
 
 
 @pytest.mark.rule("L1")
@@ -121,7 +122,7 @@ async def test_the_code_of_a_deleted_link_is_free_and_its_record_stays(store):
     assert (old.state, old.code) == ("deleted", "sale")
     changed = await store.read(links.changed_links(account_id, 0))
     assert [(link.id, link.state) for link in changed] == [(old_id, "deleted"), (new_id, "active")]
-    assert [link.id for link in await store.read(links.list_links(user_id))] == [new_id]
+    assert [link.id for link in await store.read(link_lists.list_links(LinkFilter(user_id)))] == [new_id]
 
 
 @pytest.mark.rule("S1")
@@ -217,7 +218,7 @@ async def test_another_users_objects_are_like_none(store):
     assert await store.read(sites.get_site(stranger, site_id)) is None
     assert await store.read(links.get_link(stranger, link_id)) is None
     assert await store.read(sites.list_sites(stranger)) == []
-    assert await store.read(links.list_links(stranger, account_id)) == []
+    assert await store.read(link_lists.list_links(LinkFilter(stranger, account_id))) == []
 
 
 async def test_a_list_is_walked_page_by_page_in_the_order_of_creation(store):
@@ -225,16 +226,16 @@ async def test_a_list_is_walked_page_by_page_in_the_order_of_creation(store):
     user_id = await store.read(owner_of(account_id))
     for number in range(7):  # pairs with the same time: the id decides
         await store.run(links.add_link(new_link(user_id, account_id, f"code{number}", START_MS + number // 2), 100))
-    whole = await store.read(links.list_links(user_id))
+    whole = await store.read(link_lists.list_links(LinkFilter(user_id)))
     assert [(link.created_at, link.id) for link in whole] == sorted((link.created_at, link.id) for link in whole)
-    walked, cursor = [], None
-    while page := await store.read(links.list_links(user_id, limit=3, cursor=cursor)):
+    walked: list[Link] = []
+    after = None
+    while page := await store.read(link_lists.list_links(LinkFilter(user_id), limit=3, after=after)):
         assert len(page) <= 3
         walked += page
-        cursor = page[-1].id
+        after = link_lists.place_of("oldest", page[-1])
     assert walked == whole
     assert len(walked) == 7
-    assert await store.read(links.list_links(user_id, cursor="lnk_nowhere")) == []
 
 
 @pytest.mark.rule("C4")
@@ -287,5 +288,5 @@ async def test_clicks_are_those_of_people_in_the_last_seven_closed_days(store):
         day = TODAY - ago
         part = totals.PushedPart(ago, day, day * 86_400_000, False, (), (), ((busy, views, 50_000, 1),))
         assert (await store.run(totals.ingest(account_id, [part], START_MS))).refused == ()
-    assert await store.read(links.clicks_7d([busy, idle], TODAY)) == {busy: 321, idle: 0}
-    assert await store.read(links.clicks_7d([], TODAY)) == {}
+    assert await store.read(link_lists.clicks_7d([busy, idle], TODAY)) == {busy: 321, idle: 0}
+    assert await store.read(link_lists.clicks_7d([], TODAY)) == {}

@@ -1,4 +1,5 @@
--- INT is a 64-bit integer, BYTES a byte string: the engines write them differently (migrate.py).
+-- INT is a 64-bit integer, BYTES a byte string, BYTEWISE says that a text is ordered by its bytes, whatever the
+-- database's language: the engines write them differently (migrate.py).
 -- Times are epoch milliseconds, days are days since 1970-01-01, JSON is text.
 -- "Kept" says when housekeeping deletes a row (svc/actors/housekeeping.py); rows of other tables stay.
 
@@ -261,7 +262,7 @@ create table links (
     id TEXT primary key,
     account_id TEXT not null,
     user_id INT not null references users (id) on delete cascade,
-    code TEXT not null,
+    code TEXT BYTEWISE not null,
     url TEXT not null,
     rules TEXT not null,
     state TEXT not null,
@@ -270,7 +271,8 @@ create table links (
     created_at INT not null
 );
 create unique index links_code on links (account_id, code) where state = 'active';
-create index links_user on links (user_id, created_at, id);
+create index links_by_age on links (user_id, state, created_at, id);
+create index links_by_code on links (user_id, state, lower(code), code, id);
 create index links_version on links (account_id, version);
 
 -- Totals of the worker's pushes. A target is a site's or a link's id; as_of and final are those of the part that

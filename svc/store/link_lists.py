@@ -1,0 +1,135 @@
+"""Lists of links: which, in which order, page by page; and the clicks of a week that a list shows.
+
+The place of a link in the orders by age and by code never changes, so a page begins behind the last link of the one
+before (`after`). Clicks change, so the order by clicks is read as a whole (`ranked_by_clicks`), and its pages by id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from svc.store.links import link_of
+from svc.store.tx import Tx, placeholders, sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from svc.model import Link, LinkState
+    from svc.store.tx import Parameter
+
+CLICK_DAYS = 7
+
+# The orders whose pages begin behind a place: which row of values a place is, in SQL and by its kinds, and how it runs.
+PagedOrder = Literal["oldest", "newest", "code"]
+PLACE_KINDS: Mapping[PagedOrder, tuple[type, ...]] = {
+    "oldest": (int, str),
+    "newest": (int, str),
+    "code": (str, str, str),
+}
+_PLACES: Mapping[PagedOrder, tuple[str, str, str]] = {
+    "oldest": ("(t.created_at, t.id)", ">", "t.created_at, t.id"),
+    "newest": ("(t.created_at, t.id)", "<", "t.created_at desc, t.id desc"),
+    "code": ("(lower(t.code), t.code, t.id)", ">", "lower(t.code), t.code, t.id"),
+}
+
+
+@dataclass(frozen=True)
+class LinkFilter:
+    """Which links of a user a list has; only of accounts that are still connected.
+
+    `contains`: its code or its address contains one of these, whatever the capitals; (): any. None: of any account.
+    """
+
+    user_id: int
+    account_id: str | None = None
+    edge_accounts: Sequence[str] | None = None
+    contains: tuple[str, ...] = ()
+    state: LinkState = "active"
+
+    def conditions(self, parameters: list[Parameter]) -> str:
+        """The condition on a row `t` of links; its parameters are put behind those that are there."""
+
+        def add(value: Parameter) -> str:
+            parameters.append(value)
+            return f"${len(parameters)}"
+
+        user = add(self.user_id)
+        seen = f"select id from accounts where user_id = {user}"  # noqa: S608  # placeholders only
+        if self.edge_accounts is not None:
+            seen += f" and edge_account_id in ({', '.join(map(add, self.edge_accounts)) or 'null'})"
+        conditions = [f"t.user_id = {user}", f"t.state = {add(self.state)}", f"t.account_id in ({seen})"]
+        if self.account_id is not None:
+            conditions.append(f"t.account_id = {add(self.account_id)}")
+        if self.contains:
+            patterns = [add(f"%{_literal(text)}%") for text in self.contains]
+            likes = [f"lower(t.{of}) like lower({each}) escape '\\'" for each in patterns for of in ("code", "url")]
+            conditions.append(f"({' or '.join(likes)})")
+        return " and ".join(conditions)
+
+
+def _literal(text: str) -> str:
+    """A text in a pattern of `like`, in which nothing is a wildcard."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def place_of(order: PagedOrder, link: Link) -> tuple[int | str, ...]:
+    """Where a link stands in an order."""
+    return (link.code.lower(), link.code, link.id) if order == "code" else (link.created_at, link.id)
+
+
+def list_links(
+    which: LinkFilter, order: PagedOrder = "oldest", limit: int = 1_000, after: Sequence[int | str] | None = None
+) -> Tx[list[Link]]:
+    """A page of links: `oldest` or `newest` first, or by `code`, whose capitals count only where nothing else differs.
+
+    `after`: the place of the last one of the page before.
+    """
+    place, beyond, order_by = _PLACES[order]
+    parameters: list[Parameter] = []
+    conditions = which.conditions(parameters)
+    if after is not None:
+        conditions += f" and {place} {beyond} ({placeholders(len(after), first=len(parameters) + 1)})"
+        parameters.extend(after)
+    parameters.append(limit)
+    text = f"select t.* from links t where {conditions} order by {order_by} limit ${len(parameters)}"  # noqa: S608  # names of this file and placeholders
+    rows = yield sql(text, *parameters)
+    return [link_of(row) for row in rows]
+
+
+def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
+    """The ids of all these links, those with the most clicks in the last 7 closed days first, then the oldest."""
+    parameters: list[Parameter] = [today - CLICK_DAYS, today]
+    conditions = which.conditions(parameters)
+    rows = yield sql(
+        "select id from (select t.id, t.created_at, (select coalesce(sum(d.views), 0) from days d"  # noqa: S608  # as above
+        f" where d.target = t.id and d.day >= $1 and d.day < $2) as clicks from links t where {conditions}) ranked"
+        " order by clicks desc, created_at, id",
+        *parameters,
+    )
+    return [row["id"] for row in rows]
+
+
+def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
+    """Those of `link_ids` that the list has, in the order of `link_ids`; at most 1,000."""
+    parameters: list[Parameter] = []
+    conditions = which.conditions(parameters)
+    ids = placeholders(len(link_ids), first=len(parameters) + 1)
+    rows = yield sql(f"select t.* from links t where {conditions} and t.id in ({ids})", *parameters, *link_ids)  # noqa: S608  # as above
+    found = {row["id"]: link_of(row) for row in rows}
+    return [found[link_id] for link_id in link_ids if link_id in found]
+
+
+def clicks_7d(link_ids: Sequence[str], today: int) -> Tx[dict[str, int]]:
+    """The clicks of people on each link in the last 7 closed UTC days before `today` (rule L4); none is 0."""
+    clicks = dict.fromkeys(link_ids, 0)
+    if clicks:
+        rows = yield sql(
+            "select target, cast(sum(views) as bigint) as n from days"  # noqa: S608  # placeholders only
+            f" where day >= $1 and day < $2 and target in ({placeholders(len(link_ids), first=3)}) group by target",
+            today - CLICK_DAYS,
+            today,
+            *link_ids,
+        )
+        clicks.update((row["target"], row["n"]) for row in rows)
+    return clicks
