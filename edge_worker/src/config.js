@@ -75,6 +75,8 @@ export class Config {
   links = new Map();
   /** @type {Set<string>} codes that are no link's as of `version`, oldest first */
   missing = new Set();
+  /** @type {Set<string>} codes of `missing` whose copies were removed */
+  dropped = new Set();
   /** @type {Set<string>} hostnames, and codes, that the next read brings */
   wantedHosts = new Set();
   /** @type {Set<string>} */
@@ -137,7 +139,10 @@ export class Config {
   /** @param {Found} found @param {number} now when the read began */
   take(found, now) {
     const { version } = found;
-    if (version !== this.version) this.missing.clear();
+    if (version !== this.version) {
+      this.missing.clear();
+      this.dropped.clear();
+    }
     this.version = version;
     this.level = found.level;
     this.cronAt = found.cronAt;

@@ -13,6 +13,9 @@ const NAME = "svc-edge";
 const MAX_AGE_S = 2 * 86_400;
 const COPY_EVERY_MS = DAY_MS / 2;
 
+/** Codes whose copies an isolate remembers to have removed. */
+const MOST_DROPPED = 2_000;
+
 /**
  * @typedef {import("./config.js").Config} Config
  * @typedef {import("./config.js").Known<unknown>} Known
@@ -52,6 +55,30 @@ export function copyWhenDue(config, ctx, hostname, code, now) {
   if (host !== undefined && isDue(host, now)) ctx.waitUntil(copy(hostPlace(hostname), host, now));
   const link = code === "" ? undefined : config.links.get(code);
   if (link !== undefined && isDue(link, now)) ctx.waitUntil(copy(linkPlace(hostname, code), link, now));
+}
+
+/**
+ * Removes the copy of a link that is no more, after the answer that says so: a database that fails later must not bring
+ * it back here.
+ * @param {Config} config @param {ExecutionContext} ctx
+ * @param {string} hostname @param {string} code one that the database does not have
+ */
+export function dropCopyOnce(config, ctx, hostname, code) {
+  if (config.dropped.has(code)) return;
+  if (config.dropped.size >= MOST_DROPPED) config.dropped.clear();
+  config.dropped.add(code);
+  ctx.waitUntil(drop(linkPlace(hostname, code)));
+}
+
+/** @param {string} place */
+async function drop(place) {
+  await scheduler.wait(1); // the answer goes first
+  try {
+    const cache = await caches.open(NAME);
+    await cache.delete(place);
+  } catch (error) {
+    console.warn(`no copy removed of the configuration: ${String(error)}`);
+  }
 }
 
 /** @param {Known} known @param {number} now */

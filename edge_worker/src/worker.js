@@ -6,7 +6,7 @@ import { isExcluded, parseBeacon, readBody } from "./beacon.js";
 import { botReason } from "./bots.js";
 import { EventBuffer, record, recordDrop } from "./buffer.js";
 import { Config, ensure } from "./config.js";
-import { copyWhenDue } from "./copies.js";
+import { copyWhenDue, dropCopyOnce } from "./copies.js";
 import { isOverdue, tick } from "./cron.js";
 import { CODE, targetOf } from "./links.js";
 import { snippetCode } from "./snippet.js";
@@ -93,7 +93,9 @@ function answerLink(request, env, ctx, url) {
   }
   const link = config.link(code);
   if (link !== undefined) return redirect(request, env, ctx, url, code, link);
-  return config.missing.has(code) ? notFound() : comeAgain();
+  if (!config.missing.has(code)) return comeAgain();
+  dropCopyOnce(config, ctx, url.hostname, code);
+  return notFound();
 }
 
 /** What is there cannot be known now: the database does not answer. */

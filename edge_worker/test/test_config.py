@@ -103,6 +103,24 @@ async def test_a_copy_is_of_one_place_and_for_two_days(worker: InstalledWorker) 
     await worker.emulator.clear_faults()
 
 
+@pytest.mark.rule("L3")
+async def test_no_copy_brings_back_a_deleted_link_or_the_old_address_of_a_code(worker: InstalledWorker) -> None:
+    await worker.configure({"link:abc": link("https://example.net/1"), "link:xyz": link("https://example.net/x")})
+    assert (await worker.click("abc")).status == 302
+    assert (await worker.click("xyz")).status == 302
+    await worker.emulator.settled()
+    await worker.configure({"link:abc": None, "link:xyz": link("https://example.net/new")})
+    await worker.emulator.new_isolates()  # which never knew them
+    assert (await worker.click("abc")).status == 404
+    assert (await worker.click("xyz")).headers["location"] == "https://example.net/new"
+    await worker.emulator.settled()
+    await worker.emulator.fault("d1_drop_before", times=None)
+    await worker.emulator.new_isolates()
+    assert (await worker.click("abc")).status == 503
+    assert (await worker.click("xyz")).headers["location"] == "https://example.net/new"
+    await worker.emulator.clear_faults()
+
+
 async def test_a_copy_is_shown_to_nobody_when_the_routes_are_gone(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": link("https://example.net/1")})
     assert (await worker.click("abc")).status == 302

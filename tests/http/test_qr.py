@@ -83,3 +83,64 @@ def test_every_short_address_can_be_scanned(host, code):
     found = read(svg(url))
     assert found.text == url
     assert found.ec_level == "M"
+
+
+LONGEST_HOST = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 53, "example"])
+LONGEST = f"https://{LONGEST_HOST}/{'aZ09_-bc' * 4}?q"
+
+
+def modules_of(code: str) -> np.ndarray:
+    """The modules of the SVG, 0 for a dark and 255 for a light one."""
+    return picture(code, 1)
+
+
+def at_size(code: str, size: int) -> np.ndarray:
+    """The SVG at so many pixels, each as grey as the part of it that is light: what a browser draws."""
+    modules = modules_of(code).astype(np.float32)
+    count = modules.shape[0]
+    edges = np.linspace(0, count, size + 1, dtype=np.float64)
+    cells = np.arange(count)
+    # How much of each pixel (a row) lies in each module (a column).
+    cover = np.clip(np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells), 0, None)
+    cover = (cover * size / count).astype(np.float32)
+    rows = [(part @ modules @ cover.T).round().astype(np.uint8) for part in np.array_split(cover, max(1, size // 500))]
+    return np.vstack(rows)
+
+
+def photographed(code: str, degrees: float, noise: float, seed: int) -> np.ndarray:
+    """The SVG on a grey table, turned, at seven pixels a module, with so much noise (standard deviation of 255)."""
+    modules = modules_of(code)
+    count = modules.shape[0]
+    turn = np.radians(degrees)
+    side = int(count * 7 * 1.6)
+    y, x = np.mgrid[0:side, 0:side] - side / 2
+    column = np.floor((np.cos(turn) * x + np.sin(turn) * y) / 7 + count / 2).astype(int)
+    row = np.floor((-np.sin(turn) * x + np.cos(turn) * y) / 7 + count / 2).astype(int)
+    inside = (column >= 0) & (column < count) & (row >= 0) & (row < count)
+    seen = np.where(inside, modules[row.clip(0, count - 1), column.clip(0, count - 1)], 190).astype(np.float64)
+    seen = 40 + seen * 0.7 + np.random.default_rng(seed).normal(0, noise, seen.shape)
+    return seen.clip(0, 255).astype(np.uint8)
+
+
+def test_the_longest_address_has_the_lengths_that_a_host_and_a_code_may_have():
+    assert len(LONGEST_HOST) == 253
+    assert len(LONGEST) == 8 + 253 + 1 + 32 + 2
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize(
+    ("url", "size"), [(URL, 64), (URL, 65), (URL, 100), (URL, 9999), (LONGEST, 160), (LONGEST, 9999)]
+)
+def test_a_code_can_be_scanned_at_the_size_that_was_asked_for(url, size):
+    code = svg(url, size)
+    assert ET.fromstring(code).attrib["width"] == str(size)
+    (found,) = zxingcpp.read_barcodes(at_size(code, size))
+    assert (found.text, found.ec_level) == (url, "M")
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize("url", [URL, LONGEST])
+@pytest.mark.parametrize("degrees", [0, 7, 33, 90, 135, 180, 271.5])
+def test_a_code_can_be_scanned_from_a_noisy_photograph_at_any_angle(url, degrees):
+    (found,) = zxingcpp.read_barcodes(photographed(svg(url), degrees, noise=25, seed=int(degrees)))
+    assert found.text == url
