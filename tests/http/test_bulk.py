@@ -9,7 +9,8 @@ import pytest
 import trio
 
 from svc.config import Config, HttpConfig, LimitsConfig, MailConfig
-from svc.store import accounts, links
+from svc.store import accounts
+from svc.store.link_lists import LinkFilter, list_links
 from tests.http.conftest import EDGE_ACCOUNT, open_world
 from tests.http.test_refusals import is_error
 
@@ -29,7 +30,7 @@ async def roomy(store, clock, tmp_path):
 
 
 async def codes_of(world, user) -> list[str]:
-    found = await world.store.read(links.list_links(user.id, limit=5_000))
+    found = await world.store.read(list_links(LinkFilter(user.id), limit=5_000))
     return sorted(link.code for link in found)
 
 
