@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from svc.errors import CATALOGUE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LONGEST_ADDRESS = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _LONGEST_LOCAL_PART = 64
+# Of an account's name, which is its owner's choice.
+_LONGEST_NAME = 100
 
 # RFC 5321: a dot-string before the @ (no quotes, no comments), a host name of letters, digits and hyphens behind it.
 # No library decides this: email-validator takes `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
@@ -14,6 +22,18 @@ _ATOM = r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _ADDRESS = re.compile(rf"(?P<local>{_ATOM}(\.{_ATOM})*)@(?P<host>{_LABEL}(\.{_LABEL})*)")
 _ENCODED_WORD = "=?"
+
+
+# What has happened, and what to do, by the trouble's name; of those that have an error of their own, in general.
+_TROUBLES = {
+    "revoked": ("The edge platform's token that the service works with is gone, disabled or expired.", "revoked"),
+    "permission_error": ("The token that the service works with lacks a right.", "permission_error"),
+    "resource_drift": ("What the service installed was changed or deleted outside the service.", "resource_drift"),
+    "no_connection": ("The account's worker has not reported for a day.", "self_check_timeout"),
+    "token_expires_soon": ("The token that the service works with ends soon.", "revoked"),
+    "over": ("The account has reached a limit of its plan at the edge platform.", None),
+}
+_UPGRADE = "Choose a larger plan at the edge platform, or count fewer sites with this account."
 
 
 @dataclass(frozen=True)
@@ -24,6 +44,7 @@ class Email:
     subject: str
     text: str = field(repr=False)  # it may hold a token
     send: bool = True
+    id: str = ""  # of one that may be sent twice: mail programs show it once
 
 
 def parse_address(text: str) -> str:
@@ -85,3 +106,23 @@ def reset_password(to: str, link: str, hours: float, *, send: bool = True) -> Em
         f"It works for {hours:g} hours. If you did not ask for it, do nothing: your password stays as it is.\n",
         send,
     )
+
+
+def about_account(notice_id: str, to: str, name: str, notice: Mapping[str, Any], link: str) -> Email:
+    """A trouble of an account that needs a hand, or that all is well again.
+
+    `notice`: `well`, or `trouble` with the `code` and the `message` of its error, as far as it has them.
+    """
+    shown = " ".join("".join(letter if letter.isprintable() else " " for letter in name).split())[:_LONGEST_NAME]
+    if notice.get("well"):
+        text = f"The account {shown} is well again. There is nothing to do.\n\nLook at it: {link}\n"
+        return Email(to, f"{shown}: well again", text, id=notice_id)
+    happened, known = _TROUBLES.get(notice.get("trouble", ""), ("The account needs a hand.", None))
+    meaning = CATALOGUE.get(notice.get("code") or known)  # type: ignore[arg-type]  # a code of another version is none
+    remedy = (meaning.remedy if meaning else None) or _UPGRADE
+    why = notice.get("message") or happened
+    text = (
+        f"The account {shown} needs a hand.\n\nWhat happened: {why}\nWhat to do: {remedy}\n\nLook at it: {link}\n\n"
+        "You get one e-mail for each trouble, and one when all is well again.\n"
+    )
+    return Email(to, f"{shown} needs a hand: {happened}", text, id=notice_id)

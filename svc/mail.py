@@ -2,7 +2,7 @@
 
 A request only posts a job; composing (which may read and write the store) and sending happen in the mailer's own
 task, so the answer tells nothing about whether an address is known, and a client that hangs up stops nothing. Each
-e-mail is a fault domain of its own.
+e-mail is a fault domain of its own. What must outlive the process waits in the outbox instead (actors/outbox.py).
 """
 
 from __future__ import annotations
@@ -75,6 +75,10 @@ class Mailer:
         self._posted += 1
         self._settled = trio.Event() if self._settled.is_set() else self._settled
 
+    async def send(self, email: Email) -> None:
+        """Send an e-mail now, in one try. Raises OSError, SMTPException: it was not taken."""
+        await trio.to_thread.run_sync(_send, self._config, email)
+
     async def settled(self) -> None:
         """Until everything that was posted has been sent or given up."""
         await self._settled.wait()
@@ -146,7 +150,8 @@ def message_of(sender: str, email: Email) -> EmailMessage:
     message["To"] = Address(addr_spec=email.to)
     message["Subject"] = email.subject
     message["Date"] = formatdate(system_clock() / 1000)
-    message["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+    domain = sender.rpartition("@")[2]
+    message["Message-ID"] = f"<{email.id}@{domain}>" if email.id else make_msgid(domain=domain)
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(email.text, cte="8bit")
     return message

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.actors.context import Context
+from svc.actors.outbox import open_outbox
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
 from svc.config import ConfigError
@@ -68,7 +69,11 @@ async def run(config: Config, announce: Callable[[str], None], clock: Clock = sy
             bundle=bundle,
             push_url=push_url,
         )
-        async with open_mailer(config.mail) as mailer, open_supervisor(context) as supervisor:
+        async with (
+            open_mailer(config.mail) as mailer,
+            open_outbox(store, mailer, clock, base_url),
+            open_supervisor(context) as supervisor,
+        ):
             app = create_app(
                 Deps(
                     store=store,

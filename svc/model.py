@@ -64,6 +64,7 @@ class User:
     email: str
     email_confirmed: bool
     plan: Plan
+    notify: bool  # troubles of the accounts are told by e-mail
     created_at: int
 
 
@@ -204,6 +205,8 @@ class Account:
     asked_version: int  # what it may have at most, as far as this store knows
     push: WorkerPush | None
     advice: JsonObject | None
+    told: JsonObject  # what its user was told by e-mail (actors/notices.py)
+    notice_due_at: int | None
     link_host: LinkHost | None
     created_at: int
 

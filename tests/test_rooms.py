@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "svc.report": FLOOR | {"svc.api"},
     "svc.store": FLOOR | {"svc.store"},
     "svc.edge": FLOOR | {"svc.edge"},
-    "svc.actors": FLOOR | {"svc.store", "svc.edge", "svc.actors"},
+    "svc.actors": FLOOR | {"svc.store", "svc.edge", "svc.actors", "svc.mail"},
     "svc.http": FLOOR | {"svc.api", "svc.report", "svc.store", "svc.actors", "svc.http", "svc.mail", "svc.passwords"},
     "svc.mail": FLOOR,
     "svc.passwords": FLOOR,

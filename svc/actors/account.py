@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, TypeVar
 import outcome
 import trio
 
-from svc.actors import bulk, expiry, health, link_host, links, operations, records, routes, sites, sync, zones
+from svc.actors import (
+    bulk,
+    expiry,
+    health,
+    link_host,
+    links,
+    notices,
+    operations,
+    records,
+    routes,
+    sites,
+    sync,
+    zones,
+)
 from svc.actors.duty import Timers
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
@@ -49,6 +62,7 @@ DUTIES: tuple[Duty, ...] = (
     sync.sync_when_due,
     health.note_silence,
     health.check_when_due,
+    notices.tell_when_due,
 )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Count
-from svc.api.shape import Answer
+from svc.api.shape import Answer, Body
 from svc.model import Plan
 
 
@@ -16,6 +18,7 @@ class User(Answer):
     id: int
     email: str
     email_confirmed: bool
+    notify: bool = Field(description="Troubles of the accounts, and their end, are told by e-mail.")
 
 
 class Limits(Answer):
@@ -48,8 +51,27 @@ class Caller(Answer):
     via: Literal["session", "key"]
 
 
+class ChangeMe(Body):
+    """What a user decides."""
+
+    notify: bool = Field(
+        description="Whether troubles of the accounts that need a hand, and their end, are told by e-mail. While it is"
+        " off nothing is sent, and nothing later for what happened meanwhile."
+    )
+
+
 SHOW = Endpoint(
     method="GET", path="/v1/me", tag="me", summary="Who asks, the plan, its limits and what is used", answer=Caller
 )
 
-ENDPOINTS = (SHOW,)
+CHANGE = Endpoint(
+    method="PATCH",
+    path="/v1/me",
+    tag="me",
+    summary="Switch e-mails about the accounts on or off",
+    body=ChangeMe,
+    answer=Caller,
+    example={"notify": False},
+)
+
+ENDPOINTS = (SHOW, CHANGE)

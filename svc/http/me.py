@@ -5,26 +5,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.api import me as api
-from svc.store import accounts, keys, links, sites
+from svc.errors import Unauthorized
+from svc.store import accounts, keys, links, notices, sites, users
 
 if TYPE_CHECKING:
     from svc.api.shape import NoQuery
+    from svc.http.credentials import Caller
     from svc.http.deps import Deps
-    from svc.http.serve import Read, Serve
+    from svc.http.serve import Read, Serve, Write
+    from svc.model import User
+    from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
 
 class Me:
-    """The handler of /v1/me."""
+    """The handlers of /v1/me."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
         self._store = deps.store
         self._limits = deps.config.limits
         serve.read(api.SHOW, self.show)
+        serve.write(api.CHANGE, self.change)
 
     async def show(self, read: Read[NoQuery]) -> api.Caller:
         """Who asks, with which credential, and how much of what it may is used."""
-        limits, user = self._limits, read.caller.user
+        return self._shown(read.caller, read.caller.user, await self._store.read(_use(read.caller.user.id)))
+
+    async def change(self, write: Write[api.ChangeMe]) -> StoredAnswer:
+        """Switch e-mails about the accounts on or off: like GET for every credential, as it gives nothing away."""
+
+        def render(found: tuple[User, api.Use]) -> api.Caller:
+            return self._shown(write.caller, *found)
+
+        return await self._store.run(write.commit(render)(_change(write.caller.user.id, notify=write.body.notify)))
+
+    def _shown(self, caller: Caller, user: User, use: api.Use) -> api.Caller:
+        limits = self._limits
         return api.Caller(
             user=api.User.model_validate(user),
             plan=user.plan,
@@ -36,9 +52,17 @@ class Me:
                 requests_per_minute=limits.requests_per_minute,
                 report_reads_per_minute=limits.report_reads_per_minute,
             ),
-            use=await self._store.read(_use(user.id)),
-            via="session" if read.caller.key is None else "key",
+            use=use,
+            via="session" if caller.key is None else "key",
         )
+
+
+def _change(user_id: int, *, notify: bool) -> Tx[tuple[User, api.Use]]:
+    yield from notices.set_notify(user_id, notify=notify)
+    user = yield from users.get_user(user_id)
+    if user is None:
+        raise Unauthorized
+    return user, (yield from _use(user_id))
 
 
 def _use(user_id: int) -> Tx[api.Use]:

@@ -270,6 +270,8 @@ def _account(row: Row, host: Row | None) -> Account:
         asked_version=row["asked_version"],
         push=from_json_as(WorkerPush, row["push"]),
         advice=from_json(row["advice"]),
+        told=from_json(row["told"]),
+        notice_due_at=row["notice_due_at"],
         link_host=link_host_of(host) if host else None,
         created_at=row["created_at"],
     )

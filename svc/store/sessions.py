@@ -30,7 +30,8 @@ def add_session(
 def session_user(access_digest: str, now: int) -> Tx[User | None]:
     """Whose access token this is; None when it is unknown, ended or expired."""
     rows = yield sql(
-        "select u.id, u.email, u.email_confirmed, u.plan, u.created_at from sessions s join users u on u.id = s.user_id"
+        "select u.id, u.email, u.email_confirmed, u.plan, u.notify, u.created_at"
+        " from sessions s join users u on u.id = s.user_id"
         " where s.access_digest = $1 and s.access_expires_at > $2",
         access_digest,
         now,

@@ -159,6 +159,7 @@ def user_of(row: Row) -> User:
         email=row["email"],
         email_confirmed=row["email_confirmed"] == 1,
         plan=row["plan"],
+        notify=row["notify"] == 1,
         created_at=row["created_at"],
     )
 

@@ -254,6 +254,9 @@ async def test_an_operation_that_something_at_the_platform_is_known_by_stays(sto
         assert first is not None
         yield from operations.token_asked(first.id, START_MS)
         yield from operations.finish(first.id, START_MS)
+        own = yield from ended_operation(account_id, edge_account_id)  # the one whose token is the account's own
+        yield from operations.token_made(own, "t1")
+        yield sql("update accounts set token_id = 't1' where id = $1", account_id)
         uploading = yield from ended_operation(account_id, edge_account_id)
         yield from operations.count_uploads(uploading, 1)
         yield from operations.add(new_id("op"), account_id, edge_account_id, "install", "database", START_MS)

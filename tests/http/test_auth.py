@@ -85,7 +85,12 @@ async def test_a_sign_up_is_confirmed_by_the_emails_link_once(world):
     to, subject, _ = read_email(text)
     assert (to, subject) == (EMAIL, "Confirm your address")
     signed_in = await sign_in(world)
-    assert signed_in.body["user"] == {"id": signed_in.body["user"]["id"], "email": EMAIL, "email_confirmed": False}
+    assert signed_in.body["user"] == {
+        "id": signed_in.body["user"]["id"],
+        "email": EMAIL,
+        "email_confirmed": False,
+        "notify": True,
+    }
     token = await token_of(world, "confirm")
     assert (await world.call("POST", "/auth/confirm", {"token": token})).body == {"ok": True}
     me = await world.call("GET", "/v1/me", headers=bearer_of(signed_in))

@@ -278,7 +278,7 @@ async def test_me_says_who_asks_and_what_is_used(world):
     session = await world.session(user)
     answer = await world.call("GET", "/v1/me", headers=session)
     assert answer.body == {
-        "user": {"id": user.id, "email": "user1@example.com", "email_confirmed": False},
+        "user": {"id": user.id, "email": "user1@example.com", "email_confirmed": False, "notify": True},
         "plan": "free",
         "limits": {
             "accounts": 2,

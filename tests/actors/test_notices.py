@@ -1,0 +1,280 @@
+"""One e-mail for a trouble that needs a hand, one when all is well again; none twice, none lost, none unwanted."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+
+import pytest
+import trio
+from pydantic import SecretStr
+
+from svc.actors import outbox
+from svc.actors.notices import Seen, look
+from svc.config import MailConfig
+from svc.errors import CATALOGUE
+from svc.mail import open_mailer
+from svc.store import accounts, notices
+from svc.store.tx import sql
+
+AFTER_S = 900
+URL = "https://svc.example"
+
+
+@pytest.fixture
+async def told(place):
+    """An account that runs, at a service whose own checks do not come between."""
+    place.timing |= {"health_every_s": 86_400}
+    async with place.running() as service:
+        await service.ready()
+        await service.confirmed()
+        await service.idle()
+        yield service
+
+
+async def now_in(service, state, code=None, *, at_once=False):
+    """The account is in this state, and its duties have looked at it."""
+    account = await service.account()
+    await service.store.run(in_state(account.id, state, code))
+    await looked(service)
+    if not at_once:
+        service.clock.advance_s(AFTER_S)
+        await looked(service)
+
+
+async def looked(service):
+    service.supervisor.wake(service.customer.account_id)
+    await service.idle()
+
+
+async def sent(service):
+    """The e-mails that have left, the oldest first: subject and text."""
+    while await outbox.send_due(service.store, service.world.mailer, service.clock, URL):
+        pass
+    messages = [email.message_from_string(text, policy=email.policy.default) for text in await service.world.inbox()]
+    return [(message["Subject"], message.get_content()) for message in messages]
+
+
+async def notify(service, wanted):
+    answer = await service.call("PATCH", "/v1/me", {"notify": wanted})
+    assert (answer.status, answer.body["user"]["notify"]) == (200, wanted)
+
+
+def in_state(account_id, state, code):
+    note = None if code is None else f'{{"code": "{code}", "message": "It was changed by hand.", "details": null}}'
+    yield sql("update accounts set state = $2, error = $3 where id = $1", account_id, state, note)
+
+
+@pytest.mark.rule("X13")
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        ("revoked", "revoked"),
+        ("permission_error", "permission_error"),
+        ("permission_error", "credentials_unreadable"),
+        ("resource_drift", "resource_drift"),
+    ],
+)
+async def test_a_trouble_is_told_once_and_its_end_once(told, state, code):
+    await now_in(told, state, code)
+    account = await told.account()
+    [(subject, text)] = await sent(told)
+    assert account.name in subject
+    assert account.name in text
+    assert "It was changed by hand." in text
+    assert CATALOGUE[code].remedy in text
+    assert f"{URL}/accounts/{account.id}" in text
+    for _ in range(3):
+        told.clock.advance_s(AFTER_S)
+        await looked(told)
+    assert len(await sent(told)) == 1
+    await now_in(told, "ready")
+    assert [subject for subject, _ in await sent(told)][1:] == [f"{account.name}: well again"]
+    await now_in(told, state, code)
+    assert len(await sent(told)) == 3
+
+
+@pytest.mark.rule("X13")
+async def test_a_silent_worker_is_told_when_two_more_pushes_were_missed(told):
+    await now_in(told, "no_connection")
+    assert await sent(told) == []
+    told.clock.advance_s(7_200)
+    await looked(told)
+    [(_, text)] = await sent(told)
+    assert CATALOGUE["self_check_timeout"].remedy in text
+
+
+@pytest.mark.rule("X13", "A25")
+async def test_a_token_that_ends_soon_is_told_and_its_renewal_ends_it(told):
+    account = await told.account()
+    await told.store.run(accounts.warn(account.id, "token_expires_soon"))
+    await now_in(told, "ready")
+    [(subject, text)] = await sent(told)
+    assert "ends soon" in subject
+    assert CATALOGUE["revoked"].remedy in text
+    await told.store.run(accounts.unwarn(account.id, "token_expires_soon"))
+    await now_in(told, "ready")
+    assert len(await sent(told)) == 2
+
+
+@pytest.mark.rule("X13")
+async def test_an_account_at_a_limit_of_its_plan_is_told(told):
+    await told.store.run(over((await told.account()).id))
+    await now_in(told, "ready")
+    [(subject, _)] = await sent(told)
+    assert "limit" in subject
+
+
+def over(account_id):
+    yield sql("update accounts set advice = $2 where id = $1", account_id, '{"level": "over"}')
+
+
+@pytest.mark.rule("X13")
+async def test_what_is_transient_or_ends_soon_is_never_told(told):
+    await now_in(told, "permission_error", "token_refused")
+    await now_in(told, "resource_drift", "resource_drift", at_once=True)
+    told.clock.advance_s(AFTER_S - 1)
+    await looked(told)
+    await now_in(told, "ready")
+    await now_in(told, "installing")
+    assert await sent(told) == []
+
+
+@pytest.mark.rule("X13")
+async def test_a_trouble_that_comes_and_goes_is_told_once(told):
+    await now_in(told, "revoked", "revoked")
+    for _ in range(5):
+        await now_in(told, "ready", at_once=True)
+        told.clock.advance_s(AFTER_S / 2)
+        await now_in(told, "revoked", "revoked", at_once=True)
+        told.clock.advance_s(AFTER_S / 2)
+    assert len(await sent(told)) == 1
+    await now_in(told, "ready")
+    assert len(await sent(told)) == 2
+
+
+@pytest.mark.rule("X13")
+async def test_a_trouble_that_turns_into_another_is_two_troubles_with_one_end(told):
+    await now_in(told, "permission_error", "permission_error")
+    await now_in(told, "revoked", "revoked")
+    assert len(await sent(told)) == 2
+    await now_in(told, "ready")
+    told.clock.advance_s(AFTER_S)
+    await looked(told)
+    assert [subject.endswith("well again") for subject, _ in await sent(told)] == [False, False, True]
+
+
+@pytest.mark.rule("X13")
+async def test_who_wants_none_gets_none_also_not_for_what_happened_meanwhile(told):
+    await notify(told, wanted=False)
+    await now_in(told, "revoked", "revoked")
+    await notify(told, wanted=True)
+    await now_in(told, "revoked", "revoked")
+    await now_in(told, "ready")
+    assert await sent(told) == []
+    await now_in(told, "revoked", "revoked")
+    assert len(await sent(told)) == 1
+
+
+@pytest.mark.rule("X13")
+async def test_switched_off_what_waits_is_not_sent_nor_its_end(told):
+    await now_in(told, "revoked", "revoked")
+    await notify(told, wanted=False)
+    await notify(told, wanted=True)
+    await now_in(told, "ready")
+    assert await sent(told) == []
+
+
+@pytest.mark.rule("X13")
+async def test_nothing_goes_to_an_address_that_is_not_confirmed(told):
+    await told.store.run(unconfirmed(told.user.id))
+    await now_in(told, "revoked", "revoked")
+    assert await sent(told) == []
+
+
+def unconfirmed(user_id):
+    yield sql("update users set email_confirmed = 0 where id = $1", user_id)
+
+
+@pytest.mark.rule("X13")
+async def test_a_trouble_is_told_at_its_time_after_a_restart_though_nothing_else_is_due(place):
+    place.timing |= {"health_every_s": 86_400}
+    async with place.running() as service:
+        await service.ready()
+        await service.confirmed()
+        await service.idle()
+        await now_in(service, "revoked", "revoked", at_once=True)
+        account = await service.account()
+        assert account.notice_due_at == service.clock() + AFTER_S * 1000
+    place.clock.advance_s(AFTER_S)
+    async with place.running() as service:
+        while not await service.store.read(notices.waiting(service.clock(), 10)):
+            await trio.lowlevel.checkpoint()
+        assert len(await sent(service)) == 1
+
+
+@pytest.mark.rule("X13")
+async def test_an_e_mail_that_no_server_takes_waits_and_is_sent_in_its_order(told, tmp_path):
+    await now_in(told, "revoked", "revoked")
+    await now_in(told, "ready")
+    nowhere = MailConfig(transport="smtp", smtp_url=SecretStr("smtp://127.0.0.1:9"))
+    async with open_mailer(nowhere) as away:
+        assert await outbox.send_due(told.store, away, told.clock, URL) == 1  # the second waits for the first
+        assert await outbox.send_due(told.store, away, told.clock, URL) == 0
+        told.clock.advance_s(60)
+        assert await outbox.send_due(told.store, away, told.clock, URL) == 1
+    told.clock.advance_s(3600)
+    assert [subject.endswith("well again") for subject, _ in await sent(told)] == [False, True]
+
+
+@pytest.mark.rule("X13")
+async def test_an_e_mail_that_no_server_takes_for_three_days_is_given_up(told, expected_errors):
+    expected_errors.allow("e-mail given up")
+    await now_in(told, "revoked", "revoked")
+    told.clock.advance_s(3 * 86_400)
+    async with open_mailer(MailConfig(transport="smtp", smtp_url=SecretStr("smtp://127.0.0.1:9"))) as away:
+        assert await outbox.send_due(told.store, away, told.clock, URL) == 1
+    assert await sent(told) == []
+
+
+@pytest.mark.rule("X13")
+async def test_an_e_mail_that_was_sent_and_not_recorded_is_sent_again_as_the_same(told):
+    """A kill between the mail server's answer and the commit: the row is still there."""
+    await now_in(told, "revoked", "revoked")
+    [row] = await told.store.read(rows())
+    await sent(told)
+    await told.store.run(again(row))
+    await sent(told)
+    first, second = (email.message_from_string(text) for text in await told.world.inbox())
+    assert first["Message-ID"] == second["Message-ID"]
+
+
+def rows():
+    return (yield sql("select * from outbox"))
+
+
+def again(row):
+    yield sql(
+        "insert into outbox (id, account_id, notice, created_at, due_at) values ($1, $2, $3, $4, $4)",
+        row["id"],
+        row["account_id"],
+        row["notice"],
+        row["created_at"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "troubles", "seen", "news", "due_at"),
+    [
+        ({}, [], {}, (), None),
+        ({}, ["revoked"], {"revoked": Seen(100)}, (), 110),
+        ({"revoked": Seen(90)}, ["revoked"], {"revoked": Seen(90, told=True)}, ("revoked",), None),
+        ({"revoked": Seen(95)}, [], {}, (), None),
+        ({"revoked": Seen(1, told=True)}, [], {"revoked": Seen(1, told=True, gone_at=100)}, (), 110),
+        ({"revoked": Seen(1, told=True, gone_at=95)}, ["revoked"], {"revoked": Seen(1, told=True)}, (), None),
+        ({"revoked": Seen(1, told=True, gone_at=90)}, [], {}, (), None),
+    ],
+)
+def test_a_look(before, troubles, seen, news, due_at):
+    step = look(before, dict.fromkeys(troubles), 100, 10)
+    assert (step.seen, step.news, step.due_at, step.well) == (seen, news, due_at, not seen)
