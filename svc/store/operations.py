@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, EdgeUnknown
-from svc.model import Operation
-from svc.store.tx import Row, Tx, note_from_json, sql, to_json
+from svc.model import Operation, WorkerPush
+from svc.store.tx import Row, Tx, from_json_as, note_from_json, sql, to_json
 
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # The step in which an operation only waits for the worker's first push.
 SELFCHECK = "selfcheck"
+# That of one which waits in the same way, and lets another operation run meanwhile.
+_PAUSED = "paused"
 
 
 def running(account_id: str) -> Tx[Operation | None]:
@@ -125,6 +127,25 @@ def confirm(operation_id: str, account_id: str, now: int) -> Tx[None]:
         account_id,
         SELFCHECK,
         now,
+    )
+
+
+def pause_selfcheck(operation_id: str) -> Tx[None]:
+    """Another operation is to run while this one only waits for the worker's first push; its time goes on."""
+    yield sql("update operations set state = 'done', step = $2 where id = $1", operation_id, _PAUSED)
+
+
+def resume_selfcheck(account_id: str) -> Tx[None]:
+    """The other operation has ended: a paused self-check waits again, unless the worker has reported meanwhile."""
+    rows = yield sql("select push, install_id from accounts where id = $1", account_id)
+    push = from_json_as(WorkerPush, rows[0]["push"]) if rows else None
+    confirmed = push is not None and push.install == rows[0]["install_id"]
+    yield sql(
+        "update operations set state = $3, step = $4 where account_id = $1 and step = $2",
+        account_id,
+        _PAUSED,
+        "done" if confirmed else "running",
+        SELFCHECK,
     )
 
 

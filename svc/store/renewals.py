@@ -28,7 +28,8 @@ _RENEWABLE: tuple[AccountState, ...] = (
 def may_renew(account_id: str) -> Tx[Account]:
     """The account, if its token can be renewed now. Raises Conflict operation_in_progress, account_not_ready."""
     account = accounts.present((yield from accounts.locked(account_id)))
-    if (yield from operations.running(account_id)) is not None:
+    busy = yield from operations.running(account_id)
+    if busy is not None and busy.step != operations.SELFCHECK:
         raise Conflict("operation_in_progress")
     if account.state not in _RENEWABLE:
         raise Conflict("account_not_ready", f"The account is {account.state}; it has no token to renew.")
@@ -36,8 +37,11 @@ def may_renew(account_id: str) -> Tx[Account]:
 
 
 def begin_renew(account_id: str, operation_id: str, now: int) -> Tx[tuple[Account, Operation]]:
-    """Begin a renewal. Raises as `may_renew` does."""
+    """Begin a renewal; a self-check waits on after it. Raises as `may_renew` does."""
     account = yield from may_renew(account_id)
+    waits = yield from operations.running(account_id)
+    if waits is not None:
+        yield from operations.pause_selfcheck(waits.id)
     operation = yield from operations.add(operation_id, account_id, account.edge_account_id, "renew", "token", now)
     return account, operation
 
@@ -51,6 +55,7 @@ def finish_renew(
     """
     yield from working_tokens.put_token(before.id, operation_id, token, now)
     yield from operations.finish(operation_id, now)
+    yield from operations.resume_selfcheck(before.id)
     yield from accounts.move(before.id, (before.state,), *found)
     account = accounts.present((yield from accounts.account_by_id(before.id)))
     warnings = tuple(warning for warning in account.warnings if warning not in working_tokens.ABOUT_TOKENS)
@@ -62,4 +67,5 @@ def fail_renew(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     operation = yield from operations.running(account_id)
     if operation is not None and operation.kind == "renew":
         yield from operations.fail(operation.id, error, now)
+        yield from operations.resume_selfcheck(account_id)
         yield from working_tokens.note_others(account_id, looked=False)

@@ -9,6 +9,9 @@ import trio
 
 from edge_worker.harness.service import eventually
 from svc.clock import DAY_MS
+from svc.errors import ErrorNote
+from svc.ids import new_id
+from svc.store import operations, renewals
 from svc.store.tx import sql
 from svc.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 
@@ -261,7 +264,7 @@ async def test_a_creation_whose_outcome_cannot_be_found_out_is_a_lost_renewal(se
     assert answer.body["error"]["details"]["revoke_token"] in named(shown) & set(await service.token_names())
     assert (shown["state"], shown["token"]["name"]) == ("ready", before.token_name)
     assert shown["operation"]["state"] == "failed"
-    [ended] = [row for row in await service.store.read(renewals()) if '"renew_lost"' in row["error"]]
+    [ended] = [row for row in await service.store.read(rows_of_renewals()) if '"renew_lost"' in row["error"]]
     assert (ended["state"], answer.body["error"]["details"]["revoke_token"] in ended["error"]) == ("failed", True)
     await service.emulator.clear_faults()
     answer = await renew(service, token, key="k")  # the same request goes on, with the same bootstrap token
@@ -377,14 +380,44 @@ async def test_an_account_that_was_never_installed_is_connected_after_a_renewal(
     assert answer.body["account"]["error"] is None
 
 
+@pytest.mark.rule("A16", "A11")
+@pytest.mark.parametrize("how", ["renewed", "refused"])
+async def test_an_install_waits_on_for_its_worker_when_the_token_was_renewed(service, how):
+    await service.ready()
+    install_id = (await service.account()).install_id
+    if how == "refused":
+        await service.emulator.fault("refuse", "*/workers/scripts", method="GET", times=None, status=400, code=1)
+    assert (await renew(service)).status == {"renewed": 200, "refused": 502}[how]
+    operation = (await service.shown())["operation"]
+    assert (operation["kind"], operation["state"], operation["step"]) == ("install", "running", "selfcheck")
+    await service.confirmed()
+    assert (await service.store.read(operations.running((await service.account()).id))) is None
+    assert (await service.account()).install_id == install_id
+
+
+@pytest.mark.rule("A16", "A11")
+async def test_a_worker_that_reports_during_a_renewal_is_confirmed(service):
+    await service.ready()
+    account = await service.account()
+    await service.store.run(renewals.begin_renew(account.id, new_id("op"), service.clock()))
+    await service.confirmed()
+    note = ErrorNote("renew_lost", "Lost.")
+    await service.store.run(renewals.fail_renew(account.id, note, service.clock()))
+    assert await service.store.read(operations.running(account.id)) is None
+
+
 @pytest.mark.rule("A16", "A10")
 async def test_while_another_operation_runs_and_without_a_token_there_is_nothing_to_renew(service):
-    await service.ready()  # its self-check runs
+    account = await installed(service)
+    new = new_id("op")
+    await service.store.run(
+        operations.add(new, account.id, account.edge_account_id, "connect", "token", service.clock())
+    )
     answer = await renew(service)
     assert (answer.status, answer.code) == (409, "operation_in_progress")
-    await service.confirmed()
+    await service.store.run(operations.finish(new, service.clock()))
     for state in ("pending", "bootstrap_lost", "installing"):
-        await service.store.run(in_state((await service.account()).id, state))
+        await service.store.run(in_state(account.id, state))
         answer = await renew(service)
         assert (answer.status, answer.code) == (409, "account_not_ready")
 
@@ -403,7 +436,7 @@ def expired(account_id):
     yield sql("update accounts set token_expires_at = 1 where id = $1", account_id)
 
 
-def renewals():
+def rows_of_renewals():
     return (yield sql("select * from operations where kind = 'renew'"))
 
 
