@@ -43,6 +43,7 @@ Code = Literal[
     "already_connected",
     "account_not_ready",
     "site_exists",
+    "site_on_link_host",
     "link_exists",
     "link_host_required",
     "link_host_is_website",
@@ -149,6 +150,11 @@ CATALOGUE: dict[Code, Meaning] = {
         "Wait until its state is `ready`; its `error` says what is wrong.",
     ),
     "site_exists": Meaning(409, "The account has a site with this host."),
+    "site_on_link_host": Meaning(
+        409,
+        "The host is the account's link host, which shows nothing but links: there are no pages to count.",
+        "Choose the host that your pages are on; or set another link host first.",
+    ),
     "link_exists": Meaning(409, "The account has a link with this code.", "Choose another code."),
     "link_host_required": Meaning(
         409, "The account needs a link host first.", "Set one: PUT /v1/accounts/{id}/link-host."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from svc.actors import health
 from svc.actors.zones import proxied_host
 from svc.errors import Conflict
-from svc.store import accounts, link_hosts, sites
+from svc.store import accounts, link_hosts
 
 if TYPE_CHECKING:
     from svc.actors.context import Commit, Context
@@ -27,11 +27,8 @@ async def put(context: Context, account_id: str, wish: LinkHostWish, commit: Com
     health.check_state(account, ("ready",), "a link host needs it to be ready")
     zone, records = await proxied_host(context, account, wish.host)
     if account.link_host is None or account.link_host.host != wish.host:
-        counted = {
-            site.host for site in await context.store.read(sites.sites_of(account_id)) if site.state != "deleted"
-        }
         _check_certificate(zone, wish)
-        _check_no_website(zone, records, wish, counted)
+        _check_no_website(zone, records, wish)
     return await context.store.run(commit(link_hosts.put_link_host(account_id, wish.host, zone.id)))
 
 
@@ -45,10 +42,8 @@ def _check_certificate(zone: Zone, wish: LinkHostWish) -> None:
         )
 
 
-def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostWish, counted: set[str]) -> None:
+def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostWish) -> None:
     """Raises Conflict link_host_is_website: the link host's route takes all of the host, its pages would be gone."""
-    if wish.host in counted:
-        raise _website(wish, "site", f"{wish.host} is counted as a site.")
     if records.dummy:
         return  # nothing is behind it
     if wish.host in (zone.name, f"www.{zone.name}"):

@@ -31,8 +31,8 @@ async def add(
 ) -> R:
     """Add a site, whose snippet is there at once; its route is made by the duty after this.
 
-    Raises Conflict account_not_ready, site_exists; ServiceError zone_not_found (no zone, or no proxied DNS record);
-    Forbidden limit_reached; EdgeError.
+    Raises Conflict account_not_ready, site_on_link_host, site_exists; ServiceError zone_not_found (no zone, or no
+    proxied DNS record); Forbidden limit_reached; EdgeError.
     """
     check_serving(account)
     zone, _ = await proxied_host(context, account, host)

@@ -162,6 +162,7 @@ ADD = Endpoint(
         "not_found",
         "account_not_ready",
         "site_exists",
+        "site_on_link_host",
         "zone_not_found",
         "cloudflare_unavailable",
     ),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.errors import Invalid
+from svc.errors import Conflict, Invalid
 from svc.model import LinkHost, RouteState, UnwantedRoute, link_pattern
 from svc.store import unwanted_routes
 from svc.store.links import links_to
 from svc.store.locks import lock_account
-from svc.store.targets import path_segments, used_codes
 from svc.store.tx import Row, Tx, note_from_json, sql, to_json
 from svc.store.versions import bump_version
 
@@ -23,8 +22,8 @@ _LINKS_NAMED = 10
 def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
     """Set the link host; the route of one that it replaces is unwanted from here on.
 
-    Raises NotFound; Invalid: a link leads to `host`, so that clicks would go round, or the path of the site on `host`
-    is the code of a link.
+    Raises NotFound; Conflict link_host_is_website: a site is on `host`; Invalid: a link leads to `host`, so that clicks
+    would go round.
     """
     yield from lock_account(account_id)
     hosts = yield sql("select * from link_hosts where account_id = $1", account_id)
@@ -54,12 +53,15 @@ def _route_of(account_id: str, host: LinkHost) -> UnwantedRoute:
 
 
 def _check_host(account_id: str, host: str) -> Tx[None]:
+    counted = yield sql(
+        "select 1 from sites where account_id = $1 and host = $2 and state <> 'deleted'", account_id, host
+    )
+    if counted:
+        text = f"{host} is counted as a site. As link host it would show nothing but links."
+        raise Conflict("link_host_is_website", text, {"host": host, "why": "site"})
     looping = yield from links_to(account_id, host)
-    segments = yield from path_segments(account_id, host)
-    hidden = yield from used_codes(account_id, segments)
-    issues = [("host", f"the link {link.code} leads to this host") for link in looping[:_LINKS_NAMED]]
-    issues += [("host", f"the link {code} would be hidden by the counter of the site on this host") for code in hidden]
-    if issues:
+    if looping:
+        issues = [("host", f"the link {link.code} leads to this host") for link in looping[:_LINKS_NAMED]]
         raise Invalid(issues, "The links of the account do not allow this host; details.issues names them.")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from svc.errors import Conflict, Forbidden, Invalid, NotFound, ServiceError
 from svc.model import Link, Rule
 from svc.store.locks import lock_account, lock_user
-from svc.store.targets import path_segments, used_codes
+from svc.store.targets import used_codes
 from svc.store.tx import Row, Tx, from_json, many, note_from_json, sql, to_json
 from svc.store.versions import bump_version
 
@@ -32,8 +32,8 @@ def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]
     """Add links (one or more) of one account and user under one new version of the account's configuration.
 
     Gives for each of them, in their order, the link as it is stored, or why it was left out: Invalid (a target is on
-    the link host: clicks would go round), Conflict link_exists (its code is taken in the account, also by the path of
-    a site on the link host, or by one before it in the batch).
+    the link host: clicks would go round), Conflict link_exists (its code is taken in the account, or by one before it
+    in the batch).
     Raises NotFound (no such account), Conflict link_host_required, Forbidden limit_reached (the user would have more
     than `limit` links): nothing is added.
     """
@@ -44,11 +44,10 @@ def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]
     if not hosts:
         raise Conflict("link_host_required")
     link_host = hosts[0]["host"]
-    hidden = yield from path_segments(account_id, link_host)
     taken = set((yield from used_codes(account_id, [link.code for link in batch])))
     results: list[Link | ServiceError] = []
     for link in batch:
-        refusal = _refusal(link, link_host, hidden, taken)
+        refusal = _refusal(link, link_host, taken)
         results.append(refusal or replace(link, version=version))
         if refusal is None:
             taken.add(link.code)
@@ -62,11 +61,9 @@ def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]
     return results
 
 
-def _refusal(link: Link, link_host: str, hidden: Collection[str], taken: Collection[str]) -> ServiceError | None:
+def _refusal(link: Link, link_host: str, taken: Collection[str]) -> ServiceError | None:
     if loop := _loop(link, link_host):
         return loop
-    if link.code in hidden:
-        return Conflict("link_exists", "The code is the path of the counter of the site on the link host.")
     return Conflict("link_exists") if link.code in taken else None
 
 

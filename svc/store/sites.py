@@ -13,7 +13,6 @@ from svc.ids import new_site_path
 from svc.model import EndedPath, Retiring, RouteState, Site, SiteOrder
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account, lock_user
-from svc.store.targets import first_segment, used_codes
 from svc.store.tx import Row, Tx, from_json, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
@@ -32,20 +31,15 @@ VIEW_DAYS = 7
 def add_site(site: Site, limit: int) -> Tx[Site]:
     """Add a site under a new version of its account's configuration; returns it as it is stored.
 
-    On the link host it gets another path when its own begins with the code of a link.
-    Raises NotFound (no such account), Conflict site_exists (its host is taken in the account), Forbidden
-    limit_reached (its user has `limit` sites).
+    It gets another path when a site on this host has had its own.
+    Raises NotFound (no such account), Conflict site_on_link_host, site_exists (its host is taken in the account),
+    Forbidden limit_reached (its user has `limit` sites).
     """
     yield from lock_user(site.user_id)
     version = yield from bump_version(site.account_id)
     added = replace(site, version=version, path=(yield from _unused_path(site.account_id, site.host, site.path)))
-    on_link_host = yield sql(
-        "select 1 from link_hosts where account_id = $1 and host = $2",
-        site.account_id,
-        site.host,
-    )
-    while on_link_host and (yield from used_codes(site.account_id, [first_segment(added.path)])):
-        added = replace(added, path=(yield from _unused_path(site.account_id, site.host, new_site_path())))
+    if (yield sql("select 1 from link_hosts where account_id = $1 and host = $2", site.account_id, site.host)):
+        raise Conflict("site_on_link_host", details={"host": site.host})
     rows = yield sql(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
         " respect_gpc, route_id, error, version, created_at)"
@@ -92,14 +86,16 @@ def change_site(
     if changed == site:
         return site
     if replace(changed, error=site.error) != site:
-        changed = replace(changed, version=(yield from bump_version(account_id)))
+        changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
     yield sql(
-        "update sites set excluded_paths = $2, respect_gpc = $3, error = $4, version = $5 where id = $1",
+        "update sites set excluded_paths = $2, respect_gpc = $3, error = $4, version = $5, config_error = $6"
+        " where id = $1",
         site_id,
         to_json(changed.excluded_paths),
         int(changed.respect_gpc),
         to_json(changed.error),
         changed.version,
+        to_json(changed.config_error),
     )
     return changed
 
@@ -126,12 +122,13 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, unti
         state="route_pending",
         route_id=None,
         error=None,
+        config_error=None,
         version=version,
         retiring=tuple(sorted(retiring, key=lambda old: (old.until, old.path))),
     )
     yield sql(
-        "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = null, version = $5"
-        " where id = $1",
+        "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = null,"
+        " config_error = null, version = $5 where id = $1",
         site_id,
         rotated.path,
         script_name,
@@ -156,7 +153,8 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
     site = yield from _live(account_id, site_id)
     version = yield from bump_version(account_id)
     yield sql(
-        "update sites set state = 'deleted', route_id = null, error = null, version = $2 where id = $1",
+        "update sites set state = 'deleted', route_id = null, error = null, config_error = null, version = $2"
+        " where id = $1",
         site_id,
         version,
     )
@@ -171,6 +169,7 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
         state="deleted",
         route_id=None,
         error=None,
+        config_error=None,
         version=version,
         retiring=(),
         ended_paths=(*site.ended_paths, *ended),

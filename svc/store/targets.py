@@ -16,18 +16,6 @@ if TYPE_CHECKING:
 _CODES_A_STATEMENT = 500
 
 
-def path_segments(account_id: str, host: str) -> Tx[set[str]]:
-    """The first segments of the paths of the account's site on `host`, retiring ones included."""
-    rows = yield sql(
-        "select path from sites where account_id = $1 and host = $2 and state <> 'deleted'"
-        " union all select r.path from retiring_paths r join sites s on s.id = r.site_id"
-        " where s.account_id = $1 and s.host = $2 and r.ended_version is null",
-        account_id,
-        host,
-    )
-    return {first_segment(row["path"]) for row in rows}
-
-
 def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
     """Those of `codes` that are links of the account, in their alphabetical order."""
     wanted = sorted(set(codes))
@@ -42,11 +30,6 @@ def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
         )
         used += [row["code"] for row in rows]
     return sorted(used)
-
-
-def first_segment(path: str) -> str:
-    """`ab3` of `/ab3/x9k`."""
-    return path.split("/")[1]
 
 
 def listing(

@@ -481,3 +481,18 @@ async def test_the_views_of_a_week_are_told_in_lists_to_who_may_read_reports(wor
         )
         assert (idle.get("views_7d"), idle.get("series_7d")) == ((0, [0] * 7) if told else (None, None))
     assert "views_7d" not in (await world.call("GET", f"/v1/sites/{site['id']}", headers=session)).body["site"]
+
+
+@pytest.mark.rule("S1", "A19")
+async def test_the_link_host_can_be_no_site_and_a_sites_host_no_link_host(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "host": "go.example.com"}
+    refused = await world.call("POST", "/v1/sites", body, headers=session)
+    assert (refused.status, refused.code) == (409, "site_on_link_host")
+    await added(world, session, account)
+    path = f"/v1/accounts/{account.id}/link-host"
+    refused = await world.call("PUT", path, {"host": "shop.example.com"}, headers=session)
+    assert (refused.status, refused.code) == (409, "link_host_is_website")
+    assert refused.body["error"]["details"]["why"] == "site"
+    assert (await world.call("PUT", path, {"host": "new.example.com"}, headers=session)).status == 202
+    assert (await world.call("POST", "/v1/sites", body, headers=session)).status == 202

@@ -115,38 +115,36 @@ async def test_a_link_and_a_link_host_at_once_never_both_succeed(store, account_
         assert sorted(ends) == ["done", "refused"]
 
 
-@pytest.mark.rule("L1")
-@pytest.mark.parametrize(("path", "code"), [("/abcd2345", "abcd2345"), ("/ab2c/x9k4", "ab2c")])
-async def test_a_code_that_the_counter_on_the_link_host_hides_is_taken(store, account_id, path, code):
+@pytest.mark.rule("S1", "A19")
+async def test_a_site_and_a_link_host_at_once_never_both_have_the_host(store, account_id):
     user_id = await store.run(owner_of(account_id))
-    site = replace(new_site(user_id, account_id, "go.example.com"), path=path)
-    await store.run(sites.add_site(site, 10))
+    for n in range(10):
+        host = f"d{n}.example.com"
+        ends: list[str] = []
+
+        async def one(name, tx, ends=ends):
+            try:
+                await store.run(tx)
+                ends.append(name)
+            except Conflict as error:
+                ends.append(error.code)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(one, "site", sites.add_site(new_site(user_id, account_id, host), 100))
+            nursery.start_soon(one, "link host", link_hosts.put_link_host(account_id, host, "zone"))
+        assert sorted(ends) in (["link host", "site_on_link_host"], ["link_host_is_website", "site"])
+
+
+@pytest.mark.rule("S1", "A19")
+async def test_a_host_is_free_for_a_site_or_a_link_host_when_the_other_has_gone(store, account_id):
+    user_id = await store.run(owner_of(account_id))
     with pytest.raises(Conflict) as refused:
-        await add(store, account_id, code=code)
-    assert refused.value.code == "link_exists"
-    assert (await add(store, account_id, code=code.upper())).code == code.upper()
-    # On another host the path hides nothing.
-    await store.run(sites.add_site(replace(new_site(user_id, account_id), path="/zzzz2345"), 10))
-    assert (await add(store, account_id, code="zzzz2345")).code == "zzzz2345"
-
-
-@pytest.mark.rule("L1", "S2")
-async def test_a_new_site_on_the_link_host_avoids_the_codes_of_links(store, account_id):
-    await add(store, account_id, code="ab3")
-    user_id = await store.run(owner_of(account_id))
-    site = await store.run(sites.add_site(new_site(user_id, account_id, "go.example.com"), 10))
-    assert site.path.split("/")[1] != "ab3"
-    assert (await store.read(sites.get_site(user_id, site.id))).path == site.path
-    other = await store.run(sites.add_site(new_site(user_id, account_id, "shop.example.com"), 10))
-    assert other.path == new_site(user_id, account_id).path
-
-
-@pytest.mark.rule("A19", "L1")
-async def test_a_host_whose_counter_would_hide_a_link_cannot_become_the_link_host(store, account_id):
-    user_id = await store.run(owner_of(account_id))
-    await store.run(sites.add_site(replace(new_site(user_id, account_id, HOST), path="/ab3/x9k"), 10))
-    await add(store, account_id, code="ab3")
-    with pytest.raises(Invalid) as refused:
+        await store.run(sites.add_site(new_site(user_id, account_id, "go.example.com"), 10))
+    assert (refused.value.code, refused.value.details) == ("site_on_link_host", {"host": "go.example.com"})
+    site = await store.run(sites.add_site(new_site(user_id, account_id, HOST), 10))
+    with pytest.raises(Conflict) as refused:
         await put(store, account_id)
-    assert "ab3" in str(refused.value.details)
-    assert (await put(store, account_id, "d.example.com")).host == "d.example.com"
+    assert refused.value.details == {"host": HOST, "why": "site"}
+    await store.run(sites.delete_site(account_id, site.id))
+    assert (await put(store, account_id)).host == HOST
+    await store.run(sites.add_site(new_site(user_id, account_id, "go.example.com"), 10))

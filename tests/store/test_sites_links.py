@@ -11,7 +11,7 @@ import trio
 from svc.clock import day_of
 from svc.errors import Conflict, ErrorNote, Forbidden, NotFound, ServiceError
 from svc.model import Link, Rule
-from svc.store import accounts, link_lists, links, sites, totals
+from svc.store import accounts, link_lists, links, sites, totals, unwanted_routes
 from svc.store.link_lists import LinkFilter
 from svc.store.tx import sql
 from svc.store.versions import bump_version
@@ -290,3 +290,47 @@ async def test_clicks_are_those_of_people_in_the_last_seven_closed_days(store):
         assert (await store.run(totals.ingest(account_id, [part], START_MS))).refused == ()
     assert await store.read(link_lists.clicks_7d([busy, idle], TODAY)) == {busy: 321, idle: 0}
     assert await store.read(link_lists.clicks_7d([], TODAY)) == {}
+
+
+@pytest.mark.rule("S5", "S2")
+async def test_a_host_never_gets_one_of_its_paths_again(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    site = await store.run(sites.add_site(new_site(user_id, account_id), 9))
+    paths = {site.path}
+    for _ in range(2):
+        rotated = await store.run(sites.rotate_site(account_id, site.id, site.path, "abc", START_MS + 5))
+        assert rotated.path not in paths
+        paths.add(rotated.path)
+    await store.run(sites.end_paths(account_id, START_MS + 5))
+    await store.run(sites.delete_site(account_id, site.id))
+    for path in paths:
+        again = await store.run(sites.add_site(replace(new_site(user_id, account_id), path=path), 9))
+        assert again.path not in paths
+        await store.run(sites.delete_site(account_id, again.id))
+    elsewhere = replace(new_site(user_id, account_id, "other.example.com"), path=site.path)
+    assert (await store.run(sites.add_site(elsewhere, 9))).path == site.path
+
+
+@pytest.mark.rule("S5")
+async def test_the_old_paths_whose_time_is_over_end_together_under_one_version(store):
+    account_id = await store.run(an_account())
+    first, second = await store.run(a_site(account_id)), await store.run(a_site(account_id, "b.example.com"))
+    for n, site_id in enumerate((first, first, second, second)):
+        await store.run(sites.rotate_site(account_id, site_id, f"/new{n}", "abc", START_MS + n))
+    assert await store.read(sites.next_path_end(account_id)) == START_MS
+    await store.run(sites.end_paths(account_id, START_MS - 1))
+    before = accounts.present(await store.read(accounts.account_by_id(account_id)))
+    await store.run(sites.end_paths(account_id, START_MS + 2))
+    after = accounts.present(await store.read(accounts.account_by_id(account_id)))
+    assert after.config_version == before.config_version + 1
+    changed = await store.read(sites.changed_sites(account_id, before.config_version))
+    assert {site.id: ([old.until for old in site.retiring], len(site.ended_paths)) for site in changed} == {
+        first: ([], 2),
+        second: ([START_MS + 3], 1),
+    }
+    assert {ended.version for site in changed for ended in site.ended_paths} == {after.config_version}
+    unwanted = await store.read(unwanted_routes.of_account(account_id))
+    gone = {(site.id, f"{site.host}{ended.path}*") for site in changed for ended in site.ended_paths}
+    assert {(route.site_id, route.pattern) for route in unwanted} == gone
+    assert await store.read(sites.next_path_end(account_id)) == START_MS + 3
