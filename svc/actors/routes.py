@@ -81,7 +81,13 @@ async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[
         if route.again_at is not None and context.clock() < route.again_at:
             all_gone = False
             continue
-        outcome = await remove(access, route)
+        try:
+            outcome = await remove(access, route)
+        except EdgeRefused as error:
+            _check_of_route(error)
+            log.warning("a route is not removed", extra={"pattern": route.pattern, "why": error.message})
+            all_gone = False
+            continue
         if outcome == "gone" and route.route_id is None and route.again_at is None:
             await context.store.run(unwanted_routes.look_again(route, context.clock() + _LATE_MS))
             all_gone = False
@@ -149,6 +155,25 @@ class _Made:
 
 
 async def _make(access: Access, wanted: _Wanted, zone_id: str) -> _Made:
+    """The route that is wanted; a refusal that is of this route alone does not keep others from theirs."""
+    try:
+        return await _make_now(access, wanted, zone_id)
+    except EdgeRefused as error:
+        _check_of_route(error)
+        log.warning("a route is not made", extra={"pattern": wanted.pattern, "why": error.message})
+        return _Made(zone_id, "route_pending", None, error.note())
+
+
+def _check_of_route(refusal: EdgeRefused) -> None:
+    """Raise it again where it is the account's: a right is missing, the token is refused.
+
+    Any other is of the route, e.g. the thousand-and-first of its zone.
+    """
+    if refusal.code != "cloudflare_error":
+        raise refusal
+
+
+async def _make_now(access: Access, wanted: _Wanted, zone_id: str) -> _Made:
     """The route that is wanted, in the zone of its host.
 
     A zone that has left the account refuses every call, with a code of which nothing is documented. That is this

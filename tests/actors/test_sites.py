@@ -279,3 +279,32 @@ async def test_what_is_deleted_while_the_account_does_not_work_goes_when_it_does
     async with place.running() as service:
         await routes_are(service)
         await nothing_unwanted(service)
+
+
+@pytest.mark.rule("S3", "S6")
+async def test_a_zone_that_refuses_a_route_keeps_no_other_zone_from_its_own(service, zone):
+    """As one with a thousand routes does."""
+    await service.ready()
+    other = f"z{zone}"  # its patterns come after
+    await service.emulator.set_zone(service.customer.account_id, **proxied_zone(other))
+    full = f"/zones/{service.customer.zones[zone]}/workers/routes"
+    await service.emulator.fault("refuse", full, method="POST", times=None, status=400, code=10073)
+    first = (await add_site(service, zone)).body["site"]
+    second = (await add_site(service, other)).body["site"]
+    await routes_are(service, route_of(second))
+
+    async def told():
+        shown = (await service.call("GET", f"/v1/sites/{first['id']}")).body["site"]
+        return shown if shown["error"] else None
+
+    shown = await eventually(told)
+    assert (shown["state"], shown["error"]["code"]) == ("route_pending", "cloudflare_error")
+    await service.emulator.clear_faults()
+    await routes_are(service, route_of(first), route_of(second))
+    await service.emulator.fault("refuse", f"{full}/*", method="DELETE", times=None, status=400, code=10073)
+    await act(service, "DELETE", first)
+    await act(service, "DELETE", second)
+    await routes_are(service, route_of(first))
+    await service.emulator.clear_faults()
+    await routes_are(service)
+    assert (await service.shown())["state"] == "ready"

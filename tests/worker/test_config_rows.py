@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.model import Link, LinkHost, Retiring, Rule, Site
+from svc.model import EndedPath, Link, LinkHost, Retiring, Rule, Site
 from svc.worker.bundle import load_bundle
 from svc.worker.config_rows import raise_version, rows_of, write_statements
 
@@ -78,6 +79,15 @@ def test_after_a_restore_which_gives_all_one_version_a_code_belongs_to_the_link_
 def test_what_is_deleted_is_written_as_removed():
     rows = rows_of([site(2, "deleted")], [link("abc", 3, "deleted")], None, 0)
     assert rows == [("path:shop.example/ab/cd", 2, None), ("link:abc", 3, None)]
+
+
+@pytest.mark.rule("S5")
+@pytest.mark.parametrize(("after", "removed"), [(0, {"/older", "/old"}), (3, {"/old"}), (4, set())])
+def test_an_old_path_that_has_ended_is_removed_once(after, removed):
+    ended = (EndedPath("/older", 3), EndedPath("/old", 4))
+    rows = rows_of([replace(site(5), ended_paths=ended)], [], None, after)
+    assert {row.key for row in rows if row.body is None} == {f"path:shop.example{path}" for path in removed}
+    assert [row.key for row in rows if row.body is not None] == ["path:shop.example/ab/cd"]
 
 
 def test_an_old_path_is_written_with_its_end():
