@@ -145,8 +145,17 @@ def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[
     That is the begin of the first hour with views, or the making of the site in that hour. Of a day that comes without
     its hours it is the begin of the day.
     """
-    hours = [(target, hour.at) for part in parts for hour in part.hours for target, views, _, _ in hour.rows if views]
-    days = [(target, part.day * DAY_MS) for part in parts for target, views, _, _ in part.days if views]
+    ids = {row["id"] for row in site_rows}
+    hours = [
+        (target, hour.at)
+        for part in parts
+        for hour in part.hours
+        for target, views, _, _ in hour.rows
+        if views and target in ids
+    ]
+    days = [
+        (target, part.day * DAY_MS) for part in parts for target, views, _, _ in part.days if views and target in ids
+    ]
     first_hour = dict(sorted(hours, reverse=True))
     first_day = dict(sorted(days, reverse=True))
     found = []

@@ -334,3 +334,28 @@ async def test_the_old_paths_whose_time_is_over_end_together_under_one_version(s
     gone = {(site.id, f"{site.host}{ended.path}*") for site in changed for ended in site.ended_paths}
     assert {(route.site_id, route.pattern) for route in unwanted} == gone
     assert await store.read(sites.next_path_end(account_id)) == START_MS + 3
+
+
+@pytest.mark.rule("S5", "S6")
+async def test_a_route_that_was_made_for_a_path_that_is_old_meanwhile_is_the_old_paths(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    site_id = await store.run(a_site(account_id))
+    first = await store.read(sites.get_site(user_id, site_id))
+    await store.run(sites.rotate_site(account_id, site_id, "/new", "abc", START_MS))
+    await store.run(sites.set_site_route(site_id, first.path, "zone", "active", "r1", None))
+    site = await store.read(sites.get_site(user_id, site_id))
+    assert (site.state, site.route_id, site.retiring[0].route_id) == ("route_pending", None, "r1")
+    await store.run(sites.set_site_route(site_id, "/new", "zone", "active", "r2", None))
+    assert await store.read(sites.unrouted_sites(account_id)) == []
+    # The zone has left, and the routes of both paths with it.
+    await store.run(sites.set_site_route(site_id, "/new", "zone", "route_pending", "r2", None))
+    [site] = await store.read(sites.unrouted_sites(account_id))
+    assert site.retiring[0].route_id is None
+    await store.run(sites.delete_site(account_id, site_id))
+    await store.run(sites.set_site_route(site_id, first.path, "zone", "active", "r3", None))
+    await store.run(sites.set_site_route(site_id, "/new", "zone", "active", "r4", None))
+    site = await store.read(sites.get_site(user_id, site_id))
+    assert (site.state, site.route_id, site.retiring) == ("deleted", None, ())
+    unwanted = await store.read(unwanted_routes.of_account(account_id))
+    assert sorted(route.pattern for route in unwanted) == sorted(f"{site.host}{path}*" for path in ("/new", first.path))
