@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from svc.actors.sites import new_script_name
 from svc.api import sites as api
 from svc.clock import DAY_MS, day_of
-from svc.http.visible import readable_site, visible_account, visible_site
+from svc.http.visible import readable_site, visible_account
 from svc.ids import new_site_path
 from svc.store import accounts, sites
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
     from svc.http.serve import Read, Serve, Write
-    from svc.model import Account, Site
+    from svc.model import Account, FormerAccount, Site
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
@@ -41,7 +41,10 @@ class Sites:
         """The user's sites, of one account or of all; with the views of a week for who may read reports."""
         limit = read.query.limit
         found, synced, views = await self._store.read(_page(read.caller, read.query, day_of(self._clock())))
-        shown = [self._shown(site, synced[site.account_id], views.get(site.id)) for site in found[:limit]]
+        # No worker lacks anything of a disconnected account.
+        shown = [
+            self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in found[:limit]
+        ]
         return api.SiteList(sites=tuple(shown), next_cursor=shown[-1].id if len(found) > limit else None)
 
     async def add(self, write: Write[api.NewSite]) -> StoredAnswer:
@@ -58,25 +61,25 @@ class Sites:
 
     async def change(self, write: Write[api.SiteChange]) -> StoredAnswer:
         """The site as it is now; its worker learns of it right after."""
-        site, account = await visible_site(self._store, write.caller, write.id)
+        site, account = await readable_site(self._store, write.caller, write.id)
         body = write.body
         change = sites.change_site(site.account_id, site.id, body.excluded_paths, body.respect_gpc)
         return await self._changed(write, account, change)
 
     async def delete(self, write: Write[NoBody]) -> StoredAnswer:
         """The deleted site; its routes are removed by the account's actor."""
-        site, account = await visible_site(self._store, write.caller, write.id)
+        site, account = await readable_site(self._store, write.caller, write.id)
         return await self._changed(write, account, sites.delete_site(site.account_id, site.id))
 
     async def rotate(self, write: Write[NoBody]) -> StoredAnswer:
         """The site with another path; the route of that is made by the account's actor."""
-        site, account = await visible_site(self._store, write.caller, write.id)
+        site, account = await readable_site(self._store, write.caller, write.id)
         until = self._clock() + round(self._retiring_days * DAY_MS)
         path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
         rotate = sites.rotate_site(site.account_id, site.id, path, script_name, until)
         return await self._changed(write, account, rotate)
 
-    async def _changed(self, write: Write[Any], account: Account, change: Tx[Site]) -> StoredAnswer:
+    async def _changed(self, write: Write[Any], account: Account | FormerAccount, change: Tx[Site]) -> StoredAnswer:
         def render(site: Site) -> api.OneSite:
             return self._one(site, account.synced_version)
 

@@ -38,12 +38,6 @@ async def readable_link(store: Store, caller: Caller, link_id: str) -> tuple[Lin
     return link, seen(caller, account)
 
 
-async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account]:
-    """The caller's site and its account, for what can be done to it. Raises NotFound, also once the account is gone."""
-    site, account = await store.peek(_site_and_account(caller.user.id, site_id))
-    return site, seen(caller, account)
-
-
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
     """The caller's link and its account, for what can be done to it. Raises NotFound, also once the account is gone."""
     link, account = await store.peek(_link_and_account(caller.user.id, link_id))

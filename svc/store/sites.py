@@ -265,7 +265,7 @@ def list_sites(
     order: SiteOrder = "oldest",
     deleted: bool = False,
 ) -> Tx[list[Site]]:
-    """A page of a user's sites, those that are deleted or those that are not; only of accounts that are connected.
+    """A page of a user's sites: those that are not deleted, or those that are, also of disconnected accounts.
 
     `account_id`, `edge_accounts` and `search` (a part of the host, in any case) narrow it when given. `cursor` is the
     last id of the page before: what it is compared by never changes, so no page repeats or skips a site that was there
@@ -277,9 +277,11 @@ def list_sites(
         parameters.append(value)
         return f"${len(parameters)}"
 
-    seen = "select id from accounts where user_id = $1"
+    allowed = ""
     if edge_accounts is not None:
-        seen += f" and edge_account_id in ({', '.join(map(parameter, edge_accounts)) or 'null'})"
+        allowed = f" and edge_account_id in ({', '.join(map(parameter, edge_accounts)) or 'null'})"
+    tables = ("accounts", "former_accounts") if deleted else ("accounts",)
+    seen = " union all ".join(f"select id from {table} where user_id = $1{allowed}" for table in tables)  # noqa: S608  # names of this line
     conditions = ["s.user_id = $1", f"s.state {'=' if deleted else '<>'} 'deleted'", f"s.account_id in ({seen})"]
     if account_id is not None:
         conditions.append(f"s.account_id = {parameter(account_id)}")

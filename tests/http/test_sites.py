@@ -496,3 +496,19 @@ async def test_the_link_host_can_be_no_site_and_a_sites_host_no_link_host(world)
     assert refused.body["error"]["details"]["why"] == "site"
     assert (await world.call("PUT", path, {"host": "new.example.com"}, headers=session)).status == 202
     assert (await world.call("POST", "/v1/sites", body, headers=session)).status == 202
+
+
+@pytest.mark.rule("S6", "S8", "A17")
+async def test_the_sites_of_a_disconnected_account_are_among_the_deleted(world):
+    user, session, account = await world.ready()
+    site = await added(world, session, account)
+    assert (await world.call("DELETE", f"/v1/accounts/{account.id}", headers=session)).status == 200
+    assert await listed(world, session) == []
+    [shown] = (await world.call("GET", "/v1/sites?state=deleted", headers=session)).body["sites"]
+    assert (shown["id"], shown["state"], shown["config"]) == (site["id"], "deleted", "synced")
+    for allowed, count in ((EDGE_ACCOUNT, 1), (OTHER_EDGE_ACCOUNT, 0)):
+        key = await world.key(user, "sites", allow_accounts=(allowed,))
+        assert len((await world.call("GET", "/v1/sites?state=deleted", headers=key)).body["sites"]) == count
+    for method, of in (("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")):
+        refused = await world.call(method, f"/v1/sites/{site['id']}{of}", headers=session)
+        assert (refused.status, refused.code) == (409, "site_not_active")
