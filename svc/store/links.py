@@ -83,7 +83,7 @@ def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[
     changed = replace(link, url=link.url if url is None else url, rules=link.rules if rules is None else tuple(rules))
     if changed == link:
         return link
-    hosts = yield sql("select host from link_hosts where account_id = $1 and state <> 'deleted'", account_id)
+    hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
     for row in hosts:
         if loop := _loop(changed, row["host"]):
             raise loop
