@@ -1,15 +1,15 @@
-"""What sites and links have in common as rows of a user: which are listed, and in which order."""
+"""What sites and links have in common: the paths of the link host, of which no two may be one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from svc.store.tx import placeholders, sql
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
-    from svc.store.tx import Parameter, Statement, Tx
+    from svc.store.tx import Tx
 
 
 # An import brings thousands; a statement of another length is another statement to both engines.
@@ -30,37 +30,3 @@ def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
         )
         used += [row["code"] for row in rows]
     return sorted(used)
-
-
-def listing(
-    table: Literal["sites", "links"],
-    user_id: int,
-    account_id: str | None,
-    edge_accounts: Sequence[str] | None,
-    limit: int,
-    cursor: str | None,
-) -> Statement:
-    """A page of a user's `table` without the deleted, oldest first; only of accounts that are still connected.
-
-    `account_id` and `edge_accounts` narrow it when given; `cursor` is the id of the last one of the page before (one
-    that is not the user's gives an empty page).
-    """
-    parameters: list[Parameter] = [user_id]
-    seen = "select id from accounts where user_id = $1"
-    if edge_accounts is not None:
-        seen += f" and edge_account_id in ({placeholders(len(edge_accounts), first=2)})"
-        parameters.extend(edge_accounts)
-    conditions = ["t.user_id = $1", "t.state <> 'deleted'", f"t.account_id in ({seen})"]
-    if account_id is not None:
-        parameters.append(account_id)
-        conditions.append(f"t.account_id = ${len(parameters)}")
-    if cursor is not None:
-        parameters.append(cursor)
-        last = f"select created_at, id from {table} where id = ${len(parameters)} and user_id = $1"  # noqa: S608  # a name of this file and placeholders
-        conditions.append(f"(t.created_at, t.id) > ({last})")
-    parameters.append(limit)
-    text = (
-        f"select t.* from {table} t where {' and '.join(conditions)}"  # noqa: S608  # names of this file and placeholders
-        f" order by t.created_at, t.id limit ${len(parameters)}"
-    )
-    return sql(text, *parameters)
