@@ -88,8 +88,8 @@ async def _carry_out(context: Context, operation: Operation, commit: Commit[Form
     account = accounts.present(await context.store.read(accounts.account_by_id(operation.account_id)))
     removal = _Removal(context, account, operation)
     await removal.list_what_is_there()
-    with trio.move_on_after(context.config.edge.connect_s):
-        await removal.run()
+    with trio.move_on_after(context.config.edge.connect_s) as time_for_it:
+        await removal.run(time_for_it)
     left = [f"{thing.name}: {thing.left}." for thing in removal.things if thing.left is not None]
     log.info("disconnected", extra={"account": account.id, "left": len(left)})
     end = disconnects.end_disconnect(operation, removal.revoke_token, left, context.clock())
@@ -126,6 +126,7 @@ class _Removal:
     script: _Thing = field(default_factory=lambda: _Thing(f"Worker {SCRIPT_NAME}", None))
     database: _Thing = field(default_factory=lambda: _Thing(f"D1 database {DATABASE_NAME}", None))
     others: list[_Thing] = field(default_factory=list)
+    time_for_it: trio.CancelScope = field(default_factory=trio.CancelScope)
 
     @property
     def things(self) -> Sequence[_Thing]:
@@ -161,8 +162,9 @@ class _Removal:
             self.others.append(_Thing("The bootstrap token of the connect", f"it may be alive until {ends}"))
         self.revoke_token = account.token_name
 
-    async def run(self) -> None:
-        """All steps. Raises StoreUnavailable."""
+    async def run(self, time_for_it: trio.CancelScope) -> None:
+        """All steps, within a time that grows by what is waited for without the platform. Raises StoreUnavailable."""
+        self.time_for_it = time_for_it
         try:
             access = await self._access()
         except ServiceError as error:
@@ -187,7 +189,9 @@ class _Removal:
         if account.token_expires_at is not None and now >= account.token_expires_at:
             self.revoke_token = None
             raise EdgeRefused("revoked", "The working token has expired.")
-        access = self.context.access(account)
+        access = self.context.access(account).awaited()
+        if account.installed_at is None:  # the token may be new; or it never was of use
+            access = access.settling(self.context.config.edge.settling_in_connect_s)
         try:
             status = await tokens.verify(access)
         except EdgeRefused as error:
@@ -252,7 +256,9 @@ class _Removal:
                 self.script.left = _CHANGED
             else:
                 if self.routes:
-                    await trio.sleep_until(since + await self._gathering_s(access))
+                    gathered_at = since + await self._gathering_s(access)
+                    self.time_for_it.deadline += max(0.0, gathered_at - trio.current_time())
+                    await trio.sleep_until(gathered_at)
                 # Not with `force`: where another worker of the customer refers to this one, it would break that one.
                 await workers.delete_script(access, SCRIPT_NAME)
                 self.script.left = None

@@ -191,3 +191,18 @@ async def test_counts_that_move_while_they_are_read_are_read_again(counting):
         await disconnect(service)
     counts = await service.store.read(totals.day_counts(link, today, today))
     assert counts[today][0] == Counts(1, 0, 1)
+
+
+@pytest.mark.rule("A17", "W5")
+async def test_where_the_write_budget_is_short_isolates_are_waited_for_longer(place, zone):
+    async with place.running() as service:
+        account_id = await service.ready()
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        await add_link(service, "sale")
+        await Worker(service, (await service.account()).database_id).set_state(level=1)
+    place.edge["connect_s"] = 3  # the platform's time, not that of the wait
+    async with place.running() as service:
+        await service.idle()
+        began_at = trio.current_time()
+        assert (await disconnect(service, account_id))["left"] == []
+        assert trio.current_time() - began_at > 5
