@@ -28,6 +28,22 @@ def script_of(account: Account, name: str) -> Script:
     return script
 
 
+def tails_to(account: Account, name: str) -> list[str]:
+    """Return the names of the scripts that send their logs to this one: no other reference is known here."""
+    return [
+        script.name
+        for script in account.scripts.values()
+        if any(consumer.get("service") == name for consumer in script.tail_consumers or [])
+    ]
+
+
+def check_unused(account: Account, script: Script) -> None:
+    """Check that no other script refers to it, unless the call forces. Raises ApiError 10142 (platform docs)."""
+    others = [name for name in tails_to(account, script.name) if name != script.name]
+    if others and request.args.get("force") != "true":
+        raise invalid(f"Cannot delete this Worker as it is still referenced by other Workers: {others}.", 10142)
+
+
 def active_of(script: Script) -> Version:
     """Return what the script runs. Raises ApiError 404/10007 for one that was never deployed."""
     if script.active is None:
@@ -180,7 +196,9 @@ async def content(account: Account, name: str) -> Response:
 @for_account(WRITE)
 async def delete(account: Account, name: str) -> Response:
     """Delete a script."""
-    await remove(account, script_of(account, name))
+    script = script_of(account, name)
+    check_unused(account, script)
+    await remove(account, script)
     return envelope(None)
 
 
@@ -279,6 +297,7 @@ async def delete_service(account: Account, name: str) -> Response:
     """Delete a script, as wrangler does it."""
     if name not in account.scripts:
         raise ApiError(404, 10090, "This service does not exist on your account.")
+    check_unused(account, account.scripts[name])
     await remove(account, account.scripts[name])
     return envelope(None)
 
@@ -318,6 +337,6 @@ async def references(account: Account, name: str) -> Response:
 
 @routes.get("/accounts/<account_id>/workers/tails/by-consumer/<name>")
 @for_account(*READ)
-async def tails(account: Account, name: str) -> Response:  # noqa: ARG001 (nothing here consumes tails)
-    """List the scripts that send their logs to this one: none does here."""
-    return envelope([])
+async def tails(account: Account, name: str) -> Response:
+    """List the scripts that send their logs to this one."""
+    return envelope([{"producer": {"script": {"name": script}}} for script in tails_to(account, name)])

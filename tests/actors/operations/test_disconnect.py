@@ -327,6 +327,20 @@ async def test_what_was_changed_outside_is_left(service, zone):
 
 
 @pytest.mark.rule("A17")
+async def test_a_worker_that_another_worker_needs_is_left(service):
+    await service.ready()
+    metadata = b'{"main_module": "worker.js", "tail_consumers": [{"service": "svc-edge"}]}'
+    module = ("worker.js", b"export default {}", "application/javascript+module")
+    files = {"metadata": (None, metadata, "application/json"), "worker.js": module}
+    path = f"/accounts/{service.customer.account_id}/workers/scripts/other"
+    await service.as_platform("PUT", path, await root_token(service), files=files)
+    [left] = (await disconnect(service))["left"]
+    assert left.startswith("Worker svc-edge: the edge platform refused: Cannot delete this Worker")
+    held = await service.held()
+    assert (sorted(held["scripts"]), held["databases"]) == (["other", "svc-edge"], {})
+
+
+@pytest.mark.rule("A17")
 async def test_a_missing_right_leaves_what_it_is_for(service):
     await service.ready()
     await service.emulator.fault("refuse", DATABASE, method="DELETE", status=403, code=10000, times=None)
