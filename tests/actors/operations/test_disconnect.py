@@ -437,6 +437,7 @@ async def test_a_pending_account_that_was_cut_short_is_finished_too(place):
         await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=None)
         assert (await service.connect()).status == 503
         account = await service.account()
+        await service.idle()  # a disconnect begins in the account's own task, where no duty is at work
         await service.store.run(begun(account.id, service.clock()))
     async with place.running() as service:
 
