@@ -176,6 +176,7 @@ class TimingConfig(_Section):
     sync_retry_s: Seconds = 5
     route_retry_s: Seconds = 300
     health_every_s: Seconds = 3600
+    recheck_s: Seconds = 60
     retiring_days: Days = 30
     token_days: WholeDays = 365
     expiry_warning_days: Days = 14

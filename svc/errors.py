@@ -78,6 +78,7 @@ Code = Literal[
     "cron_limit",
     "subdomain_required",
     "self_check_timeout",
+    "worker_silent",
     "edge_firewall",
     "cloudflare_error",
 ]
@@ -268,6 +269,11 @@ CATALOGUE: dict[Code, Meaning] = {
         "Open Workers in the edge platform's dashboard and choose a workers.dev name, then install the worker again.",
     ),
     "self_check_timeout": _not_ready("The worker did not report itself on its first cron.", _INSTALL_AGAIN),
+    "worker_silent": _not_ready(
+        "The worker has not reported itself for hours.",
+        "Install the worker again: POST /v1/accounts/{id}/install. If it stays silent, tell the operator: the edge"
+        " platform may not reach the service's address.",
+    ),
     "edge_firewall": Meaning(
         503,
         "The firewall before the edge platform's API took what was sent for an attack.",

@@ -13,13 +13,13 @@ import trio
 
 from svc.actors import (
     bulk,
+    checkup,
     expiry,
     health,
     link_host,
     links,
     notices,
     operations,
-    records,
     routes,
     sites,
     sync,
@@ -37,11 +37,13 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from svc.actors.bulk import WantedLink
+    from svc.actors.checkup import Checked
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty
     from svc.actors.live import LiveReads, Unavailable
     from svc.edge.zones import Zone
     from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
+    from svc.store.tx import Tx
     from svc.worker.counts import Live, TargetDays
 
 T = TypeVar("T")
@@ -56,14 +58,19 @@ DUTIES: tuple[Duty, ...] = (
     bootstrap.forget_when_due,
     operations.resume_when_due,
     expiry.note_when_due,
-    records.check_when_due,
     routes.end_old_paths,
     routes.make_when_due,
     sync.sync_when_due,
     health.note_silence,
-    health.check_when_due,
+    checkup.check_when_due,
     notices.tell_when_due,
 )
+
+
+def _given(value: T) -> Tx[T]:
+    """A transaction that changes nothing, for an answer that is to be kept."""
+    yield from ()
+    return value
 
 
 class AccountActor:
@@ -92,6 +99,7 @@ class AccountActor:
         self._duties = duties
         self._start = start
         self._woken = False
+        self._checked: tuple[float, Sequence[Checked]] | None = None  # when the newest look that was asked for began
 
     async def ask(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do `work` in the actor's task, after what was asked before; returns what it returns, raises what it raises.
@@ -133,6 +141,22 @@ class AccountActor:
     async def put_link_host(self, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
         """Set the account's link host; its route is made right after the answer."""
         return await self.ask(lambda: link_host.put(self._context, account_id, wish, commit))
+
+    async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
+        """Look at the whole account now, and mend what mends itself; see `checkup`. Raises also EdgeUnavailable.
+
+        Those who ask while one look is under way share the one after it.
+        """
+        asked_at = trio.current_time()
+
+        async def look() -> R:
+            if self._checked is None or self._checked[0] < asked_at:
+                began_at = trio.current_time()
+                account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
+                self._checked = began_at, await checkup.check_now(self._context, account, self.timers)
+            return await self._context.store.run(commit(_given(self._checked[1])))
+
+        return await self.ask(look)
 
     async def add_site(
         self,

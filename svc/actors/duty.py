@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,8 +21,10 @@ class Timers:
     """
 
     health_at: float
+    looked_at: float = -math.inf  # when the account's health was looked at last
+    thorough_at: float = 0  # when to look also at what hardly ever changes
+    count_at: float = 0  # when to count the rows of the worker's configuration
     operation_at: float = 0
-    records_at: float = 0
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0

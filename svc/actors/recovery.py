@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _KEYS = "select key from config where body is not null and key > ?1 order by key limit 2000"
-_ROWS_A_CALL = 330
 
 
 async def read_meta(access: Access, database_id: str) -> WorkerMeta:
@@ -78,8 +77,10 @@ async def _remove_unknown(context: Context, access: Access, account: Account, da
             break
         after = keys[-1]
         unknown += [ConfigRow(key, version, None) for key in keys if key not in known]
-    for first in range(0, len(unknown), _ROWS_A_CALL):
-        await d1.query(access, database_id, config_rows.write_statements(unknown[first : first + _ROWS_A_CALL]))
+    for first in range(0, len(unknown), config_rows.ROWS_A_CALL):
+        await d1.query(
+            access, database_id, config_rows.write_statements(unknown[first : first + config_rows.ROWS_A_CALL])
+        )
 
 
 async def _read_back_totals(

@@ -50,6 +50,7 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
             all_done = await _make_sites(context, access, unrouted) and host_done and all_gone
         except EdgeUnavailable as error:
             log.info("routes wait", extra={"account": account.id, "why": error.message})
+            await health.note_failure(context, account, error)
             all_done = False
         except (EdgeRefused, CannotUnseal) as error:
             await health.note_refusal(context, account, error)
@@ -133,6 +134,13 @@ async def _make_sites(context: Context, access: Access, unrouted: Sequence[Site]
 async def _make_path(access: Access, site: Site, path: str) -> _Made:
     # Past the day's requests visitors notice nothing.
     return await _make(access, _Wanted(site.host, site_pattern(site.host, path), fail_open=True), site.zone_id)
+
+
+async def make_again(access: Access, site: Site, path: str) -> None:
+    """Make the route of one of the site's paths that is gone. Raises EdgeRefused route_conflict, EdgeUnavailable."""
+    made = await _make_path(access, site, path)
+    if made.error is not None:
+        raise EdgeRefused(made.error.code, made.error.message)
 
 
 @dataclass(frozen=True)

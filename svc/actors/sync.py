@@ -41,8 +41,6 @@ _AFTER_MIDNIGHT_S = 60.0
 # A sync is two calls, and the platform counts calls: this many are made at once, from then on one in so many seconds.
 _AT_ONCE = 8
 _EVERY_S = 10.0
-# Well inside the 30 s that the platform gives one call.
-_ROWS_A_CALL = 330
 
 
 async def sync_when_due(context: Context, account: Account, timers: Timers) -> float:
@@ -66,7 +64,9 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
         timers.sync_at = trio.current_time() + wait_s
         return timers.sync_at
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
-        if not isinstance(error, EdgeUnavailable):
+        if isinstance(error, EdgeUnavailable):
+            await health.note_failure(context, account, error)
+        else:
             await health.note_refusal(context, account, error)
         wait_s = min(_LONGEST_WAIT_S, context.config.timing.sync_retry_s * 2**timers.sync_failures)
         if isinstance(error, EdgeUnavailable):
@@ -98,11 +98,11 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
 
 async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:
     """Write the rows, and with the last of them the version; the targets whose rows the firewall refuses, with why."""
-    last_at = max(0, len(rows) - 1) // _ROWS_A_CALL * _ROWS_A_CALL
+    last_at = max(0, len(rows) - 1) // config_rows.ROWS_A_CALL * config_rows.ROWS_A_CALL
     refused: dict[str, ErrorNote] = {}
     written = 0
-    for first in range(0, last_at, _ROWS_A_CALL):
-        written += await _write(access, database_id, rows[first : first + _ROWS_A_CALL], refused)
+    for first in range(0, last_at, config_rows.ROWS_A_CALL):
+        written += await _write(access, database_id, rows[first : first + config_rows.ROWS_A_CALL], refused)
     last, raising = rows[last_at:], config_rows.raise_version(version)
     if not refused:
         try:

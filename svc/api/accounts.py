@@ -231,6 +231,22 @@ class Disconnected(Answer):
         return cls(revoke_token=former.revoke_token, left=former.left)
 
 
+class Finding(Answer):
+    """A difference between what should be at the edge platform and what is there."""
+
+    thing: str = Field(description="What it is about, e.g. `the route shop.example/ab3/x9k*`.")
+    expected: str = Field(description="How it should be: `leads to the worker svc-edge`.")
+    found: str = Field(description="How it is: `was deleted outside the service`.")
+    remedy: str | None = Field(description="What a person does about it; null: it is mended.")
+    mended: bool = Field(description="The check has mended it.")
+
+
+class Check(Answer):
+    """What a look at the whole account has found; nothing: all is well."""
+
+    findings: tuple[Finding, ...]
+
+
 class Zone(Answer):
     """A zone of the edge account."""
 
@@ -402,6 +418,20 @@ DISCONNECT = Endpoint(
     answer=Disconnected,
     codes=("operation_in_progress",),
 )
+CHECK = Endpoint(
+    method="POST",
+    path="/v1/accounts/{account_id}/check",
+    tag="accounts",
+    summary="Compare what should be at the edge platform with what is there, and mend what needs no question",
+    description="An addition to the specification. Looks at the working token and its rights, the worker, its"
+    " bindings, cron and address, the database and what is in it, the routes and DNS records, and the worker's reports;"
+    " the same look is taken every hour. What needs no question is mended: a route, a cron or configuration that is"
+    " gone. What was changed outside the service is left alone. In any state of the account.",
+    scopes=("accounts",),
+    body=NoBody,
+    answer=Check,
+    codes=("cloudflare_unavailable",),
+)
 PUT_LINK_HOST = Endpoint(
     method="PUT",
     path="/v1/accounts/{account_id}/link-host",
@@ -418,4 +448,4 @@ PUT_LINK_HOST = Endpoint(
     example={"host": "go.example.com"},
 )
 
-ENDPOINTS = (LIST, CONNECT, SHOW, ZONES, RENEW, INSTALL, DISCONNECT, PUT_LINK_HOST)
+ENDPOINTS = (LIST, CONNECT, SHOW, ZONES, RENEW, INSTALL, CHECK, DISCONNECT, PUT_LINK_HOST)

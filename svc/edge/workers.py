@@ -56,6 +56,16 @@ class Script:
     tags: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class SeenBinding:
+    """A binding as the platform shows it; `text` of a plain text, `database_id` of a database, of others None."""
+
+    type: str
+    name: str
+    text: str | None
+    database_id: str | None
+
+
 class _Script(Shape):
     # Nothing is sure of what the account's other scripts look like: in the platform's own schema each field may miss.
     id: str | None = None
@@ -70,11 +80,18 @@ class _Subdomain(Shape):
 class _Binding(Shape):
     type: str
     name: str
-    text: str = ""
+    text: str | None = None
+    id: str | None = None
+    database_id: str | None = None
 
 
 class _Settings(Shape):
     bindings: tuple[_Binding, ...] = ()
+
+
+class _Address(Shape):
+    enabled: bool = False
+    previews_enabled: bool = False
 
 
 class _Schedule(Shape):
@@ -125,10 +142,20 @@ async def get_script(access: Access, name: str) -> Script | None:
     return None
 
 
+async def bindings(access: Access, name: str) -> dict[str, SeenBinding]:
+    """What the script finds in its `env`, by name, as far as it is shown; nothing for a script that is not there."""
+    found = await access.find(_Settings, f"{_path(access, name)}/settings", _GONE)
+    # wrangler reads a database's `id`, the OpenAPI schema names `database_id`.
+    return {
+        one.name: SeenBinding(one.type, one.name, one.text, one.database_id or one.id)
+        for one in (found.bindings if found else ())
+    }
+
+
 async def text_bindings(access: Access, name: str) -> dict[str, str]:
     """The plain texts that the script finds in its `env`, by name; none for a script that is not there."""
-    found = await access.find(_Settings, f"{_path(access, name)}/settings", _GONE)
-    return {one.name: one.text for one in found.bindings if one.type == "plain_text"} if found else {}
+    found = await bindings(access, name)
+    return {one.name: one.text or "" for one in found.values() if one.type == "plain_text"}
 
 
 async def upload(access: Access, name: str, content: Upload) -> None:
@@ -157,6 +184,12 @@ async def upload(access: Access, name: str, content: Upload) -> None:
     )
 
 
+async def schedules(access: Access, name: str) -> set[str]:
+    """The script's cron triggers; none for a script that is not there."""
+    found = await access.find(_Schedules, f"{_path(access, name)}/schedules", _GONE)
+    return {one.cron for one in found.schedules} if found else set()
+
+
 async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None:
     """Make these the script's cron triggers.
 
@@ -167,6 +200,12 @@ async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None
     found = await access.get(_Schedules, path)
     if {one.cron for one in found.schedules} != set(crons):
         await access.call(_Schedules, "PUT", path, body=[{"cron": cron} for cron in crons], repeatable=True)
+
+
+async def is_on_workers_dev(access: Access, name: str) -> bool:
+    """Whether the script answers under the account's name on workers.dev, itself or as a preview."""
+    found = await access.find(_Address, f"{_path(access, name)}/subdomain", _GONE)
+    return found is not None and (found.enabled or found.previews_enabled)
 
 
 async def disable_subdomain(access: Access, name: str) -> None:

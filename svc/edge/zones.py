@@ -6,14 +6,20 @@ Every function raises EdgeRefused, EdgeUnavailable.
 from __future__ import annotations
 
 import ipaddress
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svc.edge.answers import Id, Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from svc.edge.access import Access
 
+# Of more hosts of a zone all of its records are read, in large pages (the API's reference allows up to 5,000,000).
+_HOSTS_ASKED_ONE_BY_ONE = 3
+_RECORDS_A_PAGE = 1_000
 _ADDRESS_RECORDS = frozenset({"A", "AAAA", "CNAME"})
 
 
@@ -101,16 +107,41 @@ async def zone_of(access: Access, host: str) -> Zone | None:
 
 
 async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
-    """What DNS says of `host`: its own records, else those of the closest wildcard.
+    """What DNS says of `host`: its own records, else those of the closest wildcard."""
+    for name in _names(host):
+        records = await access.collect(_Record, _records_path(zone_id), {"name": name})
+        found = _host_records([record for record in records if record.name == name])
+        if found is not None:
+            return found
+    return _NO_RECORDS
 
-    A record of any kind at the name itself keeps wildcards out, as in all DNS.
-    """
+
+async def records_of_all(access: Access, zone_id: str, hosts: Collection[str]) -> dict[str, HostRecords]:
+    """What DNS says of each of the hosts, which lie in one zone: many hosts cost no more calls than a few."""
+    if len(hosts) <= _HOSTS_ASKED_ONE_BY_ONE:
+        return {host: await records_of(access, zone_id, host) for host in hosts}
+    by_name: dict[str, list[_Record]] = defaultdict(list)
+    for record in await access.collect(_Record, _records_path(zone_id), {"per_page": _RECORDS_A_PAGE}):
+        by_name[record.name].append(record)
+    found = {host: [_host_records(by_name[name]) for name in _names(host) if name in by_name] for host in hosts}
+    return {host: next((one for one in records if one is not None), _NO_RECORDS) for host, records in found.items()}
+
+
+def _records_path(zone_id: str) -> str:
+    return f"/zones/{zone_id}/dns_records"
+
+
+def _names(host: str) -> list[str]:
+    """The names whose records tell of the host, the first that has any; a record of any kind keeps wildcards out."""
     labels = host.lower().split(".")
-    names = [".".join(labels), *(".".join(["*", *labels[first:]]) for first in range(1, len(labels) - 1))]
-    for name in names:
-        records = await access.collect(_Record, f"/zones/{zone_id}/dns_records", {"name": name})
-        here = [record for record in records if record.name == name]
-        if here:
-            proxied = [record for record in here if record.proxied and record.type in _ADDRESS_RECORDS]
-            return HostRecords(bool(proxied), dummy=all(record.is_dummy() for record in proxied))
-    return HostRecords(proxied=False, dummy=False)
+    return [".".join(labels), *(".".join(["*", *labels[first:]]) for first in range(1, len(labels) - 1))]
+
+
+def _host_records(here: Sequence[_Record]) -> HostRecords | None:
+    if not here:
+        return None
+    proxied = [record for record in here if record.proxied and record.type in _ADDRESS_RECORDS]
+    return HostRecords(bool(proxied), dummy=all(record.is_dummy() for record in proxied))
+
+
+_NO_RECORDS = HostRecords(proxied=False, dummy=False)

@@ -10,6 +10,9 @@ from svc.http.visible import seen, visible_account, visible_or_former
 from svc.store import accounts, operations
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.actors.checkup import Checked
     from svc.api.shape import NoBody, NoQuery
     from svc.http.deps import Deps
     from svc.http.serve import Read, Serve, Write
@@ -32,6 +35,7 @@ class Accounts:
         serve.write(api.RENEW, self.renew)
         serve.write(api.INSTALL, self.install)
         serve.write(api.DISCONNECT, self.disconnect)
+        serve.write(api.CHECK, self.check)
         serve.write(api.PUT_LINK_HOST, self.put_link_host)
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
@@ -80,6 +84,11 @@ class Accounts:
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.disconnect(write.caller.user.id, account.id, write.commit(api.Disconnected.of))
 
+    async def check(self, write: Write[NoBody]) -> StoredAnswer:
+        """Look at the whole account at the edge platform, and mend what needs no question."""
+        account = await visible_account(self._store, write.caller, write.id)
+        return await self._supervisor.account(account.edge_account_id).check(account.id, write.commit(_findings))
+
     async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredAnswer:
         """Set or replace the host of the account's short links."""
         account = await visible_account(self._store, write.caller, write.id)
@@ -92,6 +101,21 @@ class Accounts:
 
     def _one(self, account: Account) -> api.OneAccount:
         return api.OneAccount(account=api.Account.of(account, self._bundle.sha256))
+
+
+def _findings(checked: Sequence[Checked]) -> api.Check:
+    return api.Check(
+        findings=tuple(
+            api.Finding(
+                thing=one.finding.thing,
+                expected=one.finding.expected,
+                found=one.finding.found,
+                remedy=None if one.mended else one.finding.remedy,
+                mended=one.mended,
+            )
+            for one in checked
+        )
+    )
 
 
 def _account_and_operation(user_id: int, account_id: str) -> Tx[tuple[Account | None, Operation | None]]:

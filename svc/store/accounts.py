@@ -9,7 +9,7 @@ from svc.model import Account, AccountState, AccountWarning, WorkerPush
 from svc.store import operations
 from svc.store.link_hosts import link_host_of
 from svc.store.locks import lock_account
-from svc.store.tx import Row, Tx, from_json, from_json_as, note_from_json, placeholders, sql, to_json
+from svc.store.tx import Changed, Row, Tx, from_json, from_json_as, note_from_json, placeholders, sql, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def due_times(timing: TimingConfig) -> Tx[list[tuple[str, int | None]]]:
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.bootstrap_expires_at, a.token_expires_at, a.warnings,"
         " a.notice_due_at,"
-        " case when a.state = 'pending' or a.synced_version < a.config_version"
+        " case when a.state = 'pending' or a.synced_version < a.config_version or a.suspected_at is not null"
         " or exists (select 1 from operations o where o.account_id = a.id and o.state = 'running')"
         " or a.state in ('ready', 'no_connection') and ("
         " exists (select 1 from unwanted_routes u where u.account_id = a.id)"
@@ -123,6 +123,22 @@ def move(account_id: str, from_states: Sequence[AccountState], to: AccountState,
         *from_states,
     )
     return bool(rows)
+
+
+def suspect(account_id: str, now: int) -> Tx[None]:
+    """The platform refused something that makes a look at the whole account due."""
+    rows = yield sql(
+        "update accounts set suspected_at = $2 where id = $1 and suspected_at is null returning edge_account_id",
+        account_id,
+        now,
+    )
+    for row in rows:
+        yield Changed(row["edge_account_id"])
+
+
+def looked_at(account_id: str, suspected_at: int) -> Tx[None]:
+    """The look that was due since then is done."""
+    yield sql("update accounts set suspected_at = null where id = $1 and suspected_at = $2", account_id, suspected_at)
 
 
 def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
@@ -252,6 +268,7 @@ def _account(row: Row, host: Row | None) -> Account:
         token_made_at=row["token_made_at"],
         token_refused_at=row["token_refused_at"],
         token_refusals=row["token_refusals"],
+        suspected_at=row["suspected_at"],
         error=note_from_json(row["error"]),
         warnings=tuple(from_json(row["warnings"])),
         revoke_tokens=tuple(from_json(row["revoke_tokens"])),

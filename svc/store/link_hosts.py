@@ -80,6 +80,21 @@ def set_link_host_route(
     )
 
 
+def saw_link_host_route(
+    account_id: str, host: str, state: RouteState, route_id: str | None, error: ErrorNote | None
+) -> Tx[None]:
+    """How the link host's active route was found; nothing where it was replaced meanwhile."""
+    yield sql(
+        "update link_hosts set state = $3, route_id = $4, error = $5"
+        " where account_id = $1 and host = $2 and state = 'active'",
+        account_id,
+        host,
+        state,
+        route_id,
+        to_json(error),
+    )
+
+
 def link_host_of(row: Row) -> LinkHost:
     """A row of link_hosts."""
     return LinkHost(

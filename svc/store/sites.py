@@ -386,6 +386,18 @@ def set_old_route(site_id: str, path: str, route_id: str | None) -> Tx[None]:
     )
 
 
+def saw_site_route(site: Site, state: RouteState, route_id: str | None, error: ErrorNote | None) -> Tx[None]:
+    """How the site's active route was found; nothing where the site was changed since `site` was read."""
+    yield sql(
+        "update sites set state = $3, route_id = $4, error = $5 where id = $1 and path = $2 and state = 'active'",
+        site.id,
+        site.path,
+        state,
+        route_id,
+        to_json(error),
+    )
+
+
 def _sites(rows: list[Row]) -> Tx[list[Site]]:
     if not rows:
         return []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svc.errors import NotFound
 from svc.store.locks import lock_account
 from svc.store.tx import Tx, many, sql, to_json
+from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +17,60 @@ if TYPE_CHECKING:
 
 # The tables whose rows are configuration, each with its version.
 _SITES_AND_LINKS = ("sites", "links")
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What the worker's table `config` has to hold once everything is synced: `rows` with a body, whose versions have
+    the sum `versions`; beside them rows of `refused` keys, which the platform does not take as they are now.
+    """
+
+    rows: int
+    versions: int
+    refused: tuple[str, ...]
+
+
+def synced_rows(account_id: str) -> Tx[Synced | None]:
+    """What the worker's table has to hold (see `worker/config_rows.py`); None while a sync is still to come."""
+    [account] = yield sql(
+        "select (select count(*) from accounts where id = $1 and config_version = synced_version) as synced", account_id
+    )
+    if not account["synced"]:
+        return None
+    count = versions = 0
+    for text in (_HOST_ROWS, _LINK_ROWS, _SITE_ROWS, _RETIRING_ROWS):
+        [found] = yield sql(
+            f"select count(*) as n, cast(coalesce(sum(version), 0) as bigint) as versions from ({text}) as kept",  # noqa: S608  # texts of this file
+            account_id,
+        )
+        count, versions = count + int(found["n"]), versions + int(found["versions"])
+    refused = yield sql(
+        "select 'link:' || code as key from links where account_id = $1 and config_error is not null"
+        " union all select 'path:' || host || path from sites where account_id = $1 and config_error is not null"
+        " union all select 'path:' || s.host || r.path from retiring_paths r join sites s on s.id = r.site_id"
+        " where s.account_id = $1 and s.config_error is not null",
+        account_id,
+    )
+    return Synced(count, versions, tuple(sorted({row["key"] for row in refused})))
+
+
+_HOST_ROWS = "select version from link_hosts where account_id = $1"
+_LINK_ROWS = "select version from links where account_id = $1 and state = 'active' and config_error is null"
+_SITE_ROWS = "select version from sites where account_id = $1 and state <> 'deleted' and config_error is null"
+_RETIRING_ROWS = (
+    "select s.version from retiring_paths r join sites s on s.id = r.site_id"
+    " where s.account_id = $1 and s.state <> 'deleted' and s.config_error is null"
+)
+
+
+def write_anew(account_id: str, version: int) -> Tx[None]:
+    """The worker's database is back at `version`: what is newer is to be written again, under a version of its own.
+
+    Isolates keep what they know as of a version: it has to be another one than that of the state before. Raises
+    NotFound.
+    """
+    yield from bump_version(account_id)
+    yield sql("update accounts set synced_version = $2 where id = $1 and synced_version > $2", account_id, version)
 
 
 def begin_sync(account_id: str, version: int) -> Tx[None]:

@@ -162,6 +162,11 @@ async def test_a_host_needs_a_proxied_record_of_its_own_or_of_the_closest_wildca
 ) -> None:
     zone_id = await emulator.set_zone(customer.account_id, zone, dns=records)
     assert (await zones.records_of(access, zone_id, f"{host}{zone}")).proxied is proxied
+    # Of many hosts the zone's records are listed, and tell the same.
+    many = {f"{host}{zone}", *(f"{other}.{zone}" for other in ("a.b", "c", "go", "www"))}
+    assert await zones.records_of_all(access, zone_id, many) == {
+        name: await zones.records_of(access, zone_id, name) for name in many
+    }
 
 
 async def test_a_script_is_known_by_its_tag_and_etag(access: Access) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from svc.errors import ErrorNote
 from svc.model import Link
-from svc.store import accounts, syncs
+from svc.store import accounts, links, sites, syncs
 from svc.store.links import add_links, changed_links
+from svc.store.tx import Tx, sql
+from svc.worker.config_rows import rows_of
 from tests.clock import START_MS
-from tests.store.makers import an_account
+from tests.store.makers import a_link, a_site, an_account
 
 NOTE = ErrorNote("edge_firewall", "refused", {"ray_id": "8f"})
 
@@ -62,3 +66,54 @@ async def test_everything_is_newer_than_the_worker_that_was_ahead(store):
     assert account.link_host.version == 41
     assert {one.version for one in (await links_of(store, account_id)).values()} == {41}
     assert await store.run(syncs.overtake(account_id, 40)) == 42  # begun again
+
+
+def retire(site_id: str, path: str) -> Tx[None]:
+    """An old path of the site."""
+    yield sql("insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, null, 1)", site_id, path)
+
+
+def delete(table: str, target: str) -> Tx[None]:
+    """A site or link that is deleted."""
+    yield sql(f"update {table} set state = 'deleted' where id = $1", target)
+
+
+@pytest.mark.rule("S7", "X6")
+async def test_what_the_workers_table_has_to_hold_is_what_a_sync_of_everything_writes(store):
+    account_id = await store.run(an_account())
+    for code in ("kept", "other", "gone", "bad"):
+        link_id = await store.run(a_link(account_id, code))
+        if code == "gone":
+            await store.run(delete("links", link_id))
+    bad = link_id
+    for number in range(3):
+        site_id = await store.run(a_site(account_id, f"s{number}.example.com"))
+        await store.run(retire(site_id, f"/old{number}"))
+    await store.run(delete("sites", site_id))
+    assert await store.read(syncs.synced_rows(account_id)) is None  # a sync is still to come
+    version = (await account_of(store, account_id)).config_version
+    await store.run(syncs.end_sync(account_id, 0, version, {bad: NOTE}))
+
+    all_sites = await store.read(sites.changed_sites(account_id, 0))
+    all_links = [one for one in await store.read(links.changed_links(account_id, 0)) if one.id != bad]
+    host = (await account_of(store, account_id)).link_host
+    rows = [row for row in rows_of(all_sites, all_links, host, 0) if row.body is not None]
+    assert len(rows) == 1 + 2 + 2 * 2
+    expected = syncs.Synced(len(rows), sum(row.version for row in rows), ("link:bad",))
+    assert await store.read(syncs.synced_rows(account_id)) == expected
+    # Another account's rows are not counted.
+    await store.run(a_link(await store.run(an_account()), "kept"))
+    assert await store.read(syncs.synced_rows(account_id)) == expected
+
+
+@pytest.mark.rule("X6")
+async def test_what_was_brought_back_is_written_anew_under_another_version(store):
+    account_id = await an_account_with_links(store)
+    version = (await account_of(store, account_id)).config_version
+    await store.run(syncs.end_sync(account_id, 0, version, {}))
+    told: list[str] = []
+    with store.changes.told_to(told.append):
+        await store.run(syncs.write_anew(account_id, 1))
+    account = await account_of(store, account_id)
+    assert (account.synced_version, account.config_version) == (1, version + 1)
+    assert told == [account.edge_account_id]

@@ -100,6 +100,8 @@ create table accounts (
     -- Since when, and at how many checks, the platform has refused the token; null and 0 once it accepts it.
     token_refused_at INT,
     token_refusals INT not null default 0,
+    -- Since when a refusal of the platform makes a look at the whole account due.
+    suspected_at INT,
     error TEXT,
     -- What needs a hand though the account works: JSON lists of names of warnings, and of tokens at the platform that
     -- may be alive and that only the customer can revoke.

@@ -1,0 +1,339 @@
+"""What a look at a whole account finds of what was changed at the platform behind the service's back, and mends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import trio
+
+from edge_worker.emulator.api.rights import group_named
+from edge_worker.harness.service import eventually
+from svc.store.tx import sql
+
+SCRIPT = "svc-edge"
+RIGHTS = ["Workers Scripts Write", "Workers Routes Write", "D1 Write", "Account API Tokens Write"]
+
+
+class Hand:
+    """The customer's own hand on the platform."""
+
+    def __init__(self, service):
+        self.service = service
+        self.account = f"/accounts/{service.customer.account_id}"
+        self.script = f"{self.account}/workers/scripts/{SCRIPT}"
+        self._token = ""
+
+    async def call(self, method, path, **more):
+        if not self._token:
+            _, self._token = await self.service.emulator.create_token(self.service.customer.account_id, rights=RIGHTS)
+        return (await self.service.as_platform(method, path, self._token, **more)).json()["result"]
+
+    async def sql(self, text):
+        path = f"{self.account}/d1/database/{(await self.service.account()).database_id}/query"
+        return (await self.call("POST", path, json={"sql": text}))[0]["results"]
+
+    async def routes(self):
+        """Pattern → id and script of the zone's routes."""
+        [zone_id] = self.service.customer.zones.values()
+        path = f"/zones/{zone_id}/workers/routes"
+        return path, {route["pattern"]: route for route in await self.call("GET", path)}
+
+    async def delete_routes(self):
+        path, found = await self.routes()
+        for route in found.values():
+            await self.call("DELETE", f"{path}/{route['id']}")
+
+
+def retire(site_id, path, until):
+    """The site had this path until lately."""
+    yield sql(
+        "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, null, $3)", site_id, path, until
+    )
+
+
+async def check(service):
+    answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
+    assert answer.status == 200, answer.raw
+    return answer.body["findings"]
+
+
+def told(findings):
+    """Thing → what is found, whether it is mended, the remedy."""
+    return {one["thing"]: (one["found"], one["mended"], one["remedy"]) for one in findings}
+
+
+async def with_site_and_link(service, zone):
+    """An account with everything: its site's route pattern. The link's code is `code`."""
+    account_id = await service.ready()
+    await service.confirmed()
+    await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+    site = (await service.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})).body["site"]
+    link = {"account_id": account_id, "code": "code", "url": "https://example.org/"}
+    assert (await service.call("POST", "/v1/links", link)).status == 201
+
+    async def settled():
+        account = await service.account()
+        [one] = (await service.call("GET", "/v1/sites")).body["sites"]
+        synced = account.synced_version == account.config_version
+        return (synced and one["state"] == "active" and account.link_host.state == "active") or None
+
+    await eventually(settled)
+    await service.idle()
+    return f"{zone}{site['path']}*"
+
+
+async def redirects(service, zone):
+    """Whether the link leads where it should, asked of an isolate that knows nothing."""
+    await service.emulator.new_isolates()
+    visit = await service.emulator.visit(f"go.{zone}", "/code")
+    return visit.status == 302 and visit.headers["location"] == "https://example.org/"
+
+
+@pytest.mark.rule("X6", "A20")
+async def test_all_is_well_and_many_sites_cost_no_more_calls_than_one(service, zone):
+    await with_site_and_link(service, zone)
+    assert await check(service) == []
+    account_id = (await service.account()).id
+    for number in range(8):
+        body = {"account_id": account_id, "host": f"s{number}.{zone}"}
+        assert (await service.call("POST", "/v1/sites", body)).status == 202
+
+    async def active():
+        found = (await service.call("GET", "/v1/sites")).body["sites"]
+        return all(one["state"] == "active" and one["config"] == "synced" for one in found) or None
+
+    await eventually(active)
+    await service.idle()
+    await service.emulator.forget_requests()
+    assert await check(service) == []
+    asked = [call["path"] for call in await service.emulator.requests()]
+    assert len([path for path in asked if path.endswith("/workers/routes")]) == 1
+    assert len([path for path in asked if path.endswith("/dns_records")]) == 1
+    assert len(asked) <= 13
+
+
+@pytest.mark.rule("X6", "S3")
+async def test_what_is_gone_is_made_again_without_a_question(service, zone):
+    pattern = await with_site_and_link(service, zone)
+    hand = Hand(service)
+    [site] = (await service.call("GET", "/v1/sites")).body["sites"]
+    await service.store.run(retire(site["id"], "/old", service.clock() + 86_400_000))
+    await hand.delete_routes()
+    await hand.call("PUT", f"{hand.script}/schedules", json=[])
+    await hand.call("POST", f"{hand.script}/subdomain", json={"enabled": True, "previews_enabled": True})
+    await hand.sql("delete from config where key = 'link:code'")
+    assert not await redirects(service, zone)
+    found = await check(service)
+    assert {one["mended"] for one in found} == {True}
+    assert {one["remedy"] for one in found} == {None}
+    assert set(told(found)) == {
+        f"the route {pattern}",
+        f"the route {zone}/old*",
+        f"the route go.{zone}/*",
+        "the worker's cron trigger",
+        "the worker's address on workers.dev",
+        "the worker's configuration",
+    }
+    assert set((await hand.routes())[1]) == {pattern, f"{zone}/old*", f"go.{zone}/*"}
+    script = (await service.held())["scripts"][SCRIPT]
+    assert [one["cron"] for one in script["schedules"]] == ["* * * * *"]
+    assert (script["subdomain_enabled"], script["previews_enabled"]) == (False, False)
+    assert await redirects(service, zone)
+    assert (await service.shown())["state"] == "ready"
+    assert await check(service) == []
+
+
+@pytest.mark.rule("X6", "S7")
+@pytest.mark.parametrize("left", ["nothing", "no configuration", "no meta", "an earlier state"])
+async def test_a_database_that_was_emptied_or_brought_back_is_filled_again(service, zone, left):
+    await with_site_and_link(service, zone)
+    hand = Hand(service)
+    assert await redirects(service, zone)
+    if left == "nothing":
+        for row in await hand.sql(
+            "select name from sqlite_master where type = 'table' and name not like '\\_%' escape '\\'"
+        ):
+            await hand.sql(f"drop table {row['name']}")
+    elif left == "no configuration":
+        await hand.sql("drop table config")
+    elif left == "no meta":
+        await hand.sql("delete from meta")
+    else:
+        await hand.sql(
+            "delete from config where key = 'link:code'; update meta set value = 1 where key = 'config_version'"
+        )
+    [finding] = await check(service)
+    assert finding["mended"]
+    assert "lost" in finding["found"]
+    assert await redirects(service, zone)
+    assert await check(service) == []
+    run = await service.emulator.cron(service.customer.account_id, SCRIPT)
+    assert run["outcome"] == "ok"
+
+
+@pytest.mark.rule("X6", "A13")
+async def test_what_was_changed_outside_is_left_alone_and_told(service, zone):
+    pattern = await with_site_and_link(service, zone)
+    hand = Hand(service)
+    path, there = await hand.routes()
+    await hand.call("PUT", f"{path}/{there[pattern]['id']}", json={"pattern": pattern})
+    await hand.call("DELETE", f"{hand.script}/secrets/WORKER_KEY")
+    await hand.call("PUT", f"{hand.script}/schedules", json=[])
+    await service.emulator.set_limits(service.customer.account_id, crons=0)
+    findings = await check(service)
+    assert not any(one["mended"] for one in findings)
+    found = told(findings)
+    assert set(found) == {f"the route {pattern}", f"the worker {SCRIPT}", "the worker's cron trigger"}
+    assert "Remove the other route" in found[f"the route {pattern}"][2]
+    assert "WORKER_KEY" in found[f"the worker {SCRIPT}"][0]
+    assert "Delete a cron trigger" in found["the worker's cron trigger"][2]
+    assert (await hand.routes())[1][pattern]["script"] is None
+    [site] = (await service.call("GET", "/v1/sites")).body["sites"]
+    assert (site["state"], site["error"]["code"]) == ("route_conflict", "route_conflict")
+    shown = await service.shown()
+    assert (shown["state"], shown["error"]["code"]) == ("resource_drift", "resource_drift")
+
+    await hand.call("DELETE", f"{hand.account}/d1/database/{(await service.account()).database_id}")
+    await hand.call("DELETE", f"{hand.script}?force=true")
+    found = told(await check(service))
+    assert found[f"the worker {SCRIPT}"][0] == "was deleted outside the service"
+    assert found[f"the database {SCRIPT}"][0] == "was deleted outside the service"
+    assert "/install" in found[f"the database {SCRIPT}"][2]
+    assert SCRIPT not in (await service.held())["scripts"]
+
+
+@pytest.mark.rule("X6", "A20")
+async def test_missing_rights_are_named_and_a_dead_token_is_the_one_finding(service, zone):
+    await with_site_and_link(service, zone)
+    hand = Hand(service)
+    account = await service.account()
+    token = (await service.held())["tokens"][account.token_id]
+    path = f"{hand.account}/tokens/{token['id']}"
+    gone = {group_named(name).id for name in ("Workers Routes Write", "Account Settings Read")}
+    kept = [
+        {**policy, "permission_groups": [group for group in policy["permission_groups"] if group["id"] not in gone]}
+        for policy in token["policies"]
+    ]
+    await hand.call("PUT", path, json={"name": token["name"], "policies": kept})
+    found = await check(service)
+    assert {one["thing"] for one in found} == {"the working token"}
+    assert {one["expected"] for one in found} == {
+        "has the right Workers Routes: Edit",
+        "has the right Account Settings: Read",
+    }
+    assert all("renew it" in one["remedy"] for one in found)
+    assert (await service.shown())["state"] == "permission_error"
+    await hand.call("PUT", path, json={"name": token["name"], "policies": token["policies"]})
+    assert await check(service) == []
+    assert (await service.shown())["state"] == "ready"
+    await hand.call("DELETE", path)
+    [finding] = await check(service)
+    assert (finding["thing"], finding["mended"]) == ("the working token", False)
+    assert (await service.shown())["error"]["code"] == "token_refused"
+
+
+@pytest.mark.rule("X6")
+async def test_a_check_answers_in_every_state_and_503_where_the_platform_is_dead(place, zone):
+    place.edge |= {"retries": 0, "connect_s": 3}
+    async with place.running() as service:
+        await service.emulator.fault("refuse", "*/workers/scripts/*", method="PUT", times=None, status=400, code=10021)
+        await service.connect()
+        await service.settled("connected")
+        [finding] = await check(service)
+        assert finding["thing"] == f"the worker {SCRIPT}"
+        assert "is not installed" in finding["found"]
+        await service.emulator.clear_faults()
+        await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
+        await service.settled("ready")
+        await service.confirmed()
+        await service.idle()
+        for kind in ("drop_before", "html"):
+            await service.emulator.fault(kind, "*", times=None)
+            answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
+            assert (answer.status, answer.code) == (503, "cloudflare_unavailable")
+            await service.emulator.clear_faults()
+        # A part that cannot be looked at is told, the others are looked at all the same.
+        await Hand(service).call("PUT", f"{Hand(service).script}/schedules", json=[])
+        await service.emulator.fault("html", "*/query", times=None)
+        found = told(await check(service))
+        assert found["the worker's cron trigger"][1]
+        assert found[f"the database {SCRIPT}"][0].startswith("cannot be looked at now")
+        assert (await service.shown())["state"] == "ready"
+
+
+@pytest.mark.rule("X6", "A20")
+async def test_the_duty_mends_by_itself(place, zone):
+    async with place.running() as service:
+        pattern = await with_site_and_link(service, zone)
+        hand = Hand(service)
+        await hand.delete_routes()
+        await hand.call("PUT", f"{hand.script}/schedules", json=[])
+        await hand.sql("drop table config")
+    place.timing["health_every_s"] = 0.2
+    async with place.running() as service:
+        hand = Hand(service)
+
+        async def whole():
+            script = (await service.held())["scripts"][SCRIPT]
+            routes = set((await hand.routes())[1])
+            return (bool(script["schedules"]) and routes == {pattern, f"go.{zone}/*"}) or None
+
+        await eventually(whole)
+        await eventually(lambda: filled(hand))
+        assert await redirects(service, zone)
+
+
+async def filled(hand):
+    tables = await hand.sql("select name from sqlite_master where name = 'config'")
+    return (tables and await hand.sql("select 1 from config where key = 'link:code'")) or None
+
+
+@pytest.mark.rule("A20")
+async def test_a_refusal_that_suggests_more_makes_the_look_due_at_once_and_not_again_and_again(place, zone):
+    place.timing["sync_retry_s"] = 0.05
+    async with place.running() as service:
+        await with_site_and_link(service, zone)
+        hand = Hand(service)
+        await hand.call("DELETE", f"{hand.account}/d1/database/{(await service.account()).database_id}")
+        await service.emulator.forget_requests()
+        link = {"account_id": (await service.account()).id, "url": "https://example.org/"}
+        for _ in range(3):
+            await service.call("POST", "/v1/links", link)
+
+        async def drifted():
+            shown = await service.shown()
+            return shown if shown["state"] == "resource_drift" else None
+
+        # Long before the hour, and though the sync only met a 404.
+        shown = await eventually(drifted)
+        assert "database" in shown["error"]["message"]
+        verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
+        assert len(verified) == 1
+
+
+@pytest.mark.rule("X6")
+async def test_many_who_ask_at_once_share_a_look_and_a_repeated_request_gets_its_answer_again(service, zone):
+    await with_site_and_link(service, zone)
+    hand = Hand(service)
+    await hand.delete_routes()
+    await service.emulator.forget_requests()
+    answers = []
+
+    async def ask():
+        answers.append(await check(service))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            nursery.start_soon(ask)
+    assert max(len(answer) for answer in answers) == 2
+    verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
+    assert len(verified) <= 3  # the first looks twice, as it mends; the second is for all that came meanwhile
+
+    path = f"/v1/accounts/{(await service.account()).id}/check"
+    headers = {**service.session, "Idempotency-Key": "again"}
+    await hand.delete_routes()
+    first = await service.world.call("POST", path, None, headers=headers)
+    assert len(json.loads(first.raw)["findings"]) == 2
+    again = await service.world.call("POST", path, None, headers=headers)
+    assert again.raw == first.raw
