@@ -175,10 +175,10 @@ async def test_a_site_that_is_rotated_before_it_has_a_route_gets_both(service, z
 @pytest.mark.rule("S6")
 async def test_a_route_that_the_platform_makes_late_is_found_and_removed(place, zone):
     """The answer is not waited for, and the site is deleted before the platform does what was asked."""
-    place.edge |= {"retries": 0, "timeout_s": 1}
+    place.edge |= {"retries": 0, "timeout_s": 3}
     async with place.running() as service:
         await service.ready()
-        await service.emulator.fault("slow", ROUTES, method="POST", delay_s=4)
+        await service.emulator.fault("slow", ROUTES, method="POST", delay_s=8)
         assert (await add_site(service, zone)).status == 202
         [site] = (await service.call("GET", "/v1/sites")).body["sites"]
 
