@@ -1,4 +1,4 @@
-"""The commands: serve, check, field-check, user add, user plan. Rooms are imported when a command needs them."""
+"""The commands: serve, check, field-check, import, user. Rooms are imported when a command needs them."""
 
 from __future__ import annotations
 
@@ -70,6 +70,25 @@ def _parser() -> argparse.ArgumentParser:
     field.add_argument("--through", metavar="URL", default="", help="an emulated edge, for the view")
     field.set_defaults(command=_field_check)
 
+    imports = commands.add_parser("import", help="bring in what another product has").add_subparsers(
+        required=True, metavar="WHAT"
+    )
+    of_links = imports.add_parser(
+        "links",
+        parents=[shared],
+        help="short links from a CSV export (docs/import.md)",
+        description="Only says what would be made, unless --apply is given. May be repeated: what is there is skipped.",
+    )
+    of_links.add_argument("file", metavar="FILE", type=Path)
+    of_links.add_argument(
+        "--account", metavar="ID", help="the account that gets them; needed where its user has several"
+    )
+    of_links.add_argument("--user", metavar="EMAIL", help="the account's user")
+    of_links.add_argument("--https", action="store_true", help="take http:// addresses as https://")
+    of_links.add_argument("--dry-run", action="store_true", help="only say what would be made; this is the default")
+    of_links.add_argument("--apply", action="store_true", help="make the links")
+    of_links.set_defaults(command=_import_links)
+
     user = commands.add_parser("user", help="manage users").add_subparsers(required=True, metavar="ACTION")
     add = user.add_parser("add", parents=[shared], help="add a user")
     add.add_argument("email")
@@ -132,6 +151,54 @@ def _field_check(config: Config, arguments: argparse.Namespace) -> int:
         return 0 if trio.run(field_check, config, plan, SecretStr(typed.strip()), tell) else 1
     except (OSError, ValueError) as error:
         sys.exit(f"svc: {error}")
+
+
+def _import_links(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.clock import system_clock
+    from svc.link_import.run import NoAccount, find_account, import_links
+    from svc.link_import.table import NotATable, read_table
+    from svc.store import open_store
+
+    if arguments.apply and arguments.dry_run:
+        sys.exit("svc: --apply and --dry-run exclude each other")
+
+    async def run() -> int:
+        table = read_table(arguments.file.read_bytes())
+        print(f"{len(table.rows)} rows; codes from `{table.code_column}`, addresses from `{table.url_column}`")
+        async with open_store(config.store) as store:
+            account = await find_account(store, arguments.account, arguments.user)
+            limit = config.limits.links
+            report = await import_links(
+                store,
+                account,
+                table.rows,
+                limit=limit,
+                now=system_clock(),
+                apply=arguments.apply,
+                https=arguments.https,
+            )
+        for line, code, reason in report.refused:
+            print(f"line {line}: {_printable(code)}: {reason}")
+        if report.stopped:
+            print(f"stopped at {report.stopped} {report.unreached} rows from there on were not tried.")
+        made = "were made" if arguments.apply else "would be made"
+        print(f"{report.made} links {made}, {report.there} are there already, {len(report.refused)} cannot be taken")
+        if not arguments.apply:
+            print("This was a dry run: nothing was made. --apply makes them.")
+        elif report.made:
+            print("A running service writes them to the edge within a minute; another does when it starts.")
+        return 1 if report.refused or report.stopped else 0
+
+    try:
+        return trio.run(run)
+    except* (NotATable, NoAccount, OSError) as group:
+        sys.exit(f"svc: {arguments.file}: {first_of(group)}")
+
+
+def _printable(text: str) -> str:
+    """What a file holds, for a terminal."""
+    shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text[:60])
+    return shown or "(no code)"
 
 
 def _user_add(config: Config, arguments: argparse.Namespace) -> int:

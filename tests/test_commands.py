@@ -128,6 +128,24 @@ def test_without_the_key_of_sealed_tokens_nothing_starts_and_no_key_is_made(tmp_
     assert svc(tmp_path, "check").returncode == 0
 
 
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize(
+    ("text", "arguments", "why"),
+    [
+        ("code,url\n", (), "name the account by --account, or its user by --user"),
+        ("code,url\n", ("--user", "nobody@example.com"), "there is no such account"),
+        ("code,url\n", ("--apply", "--dry-run"), "exclude each other"),
+        ("a,b\n", ("--user", "nobody@example.com"), "no columns for codes and addresses"),
+    ],
+)
+def test_an_import_that_cannot_be_says_why(tmp_path, text, arguments, why):
+    (tmp_path / "links.csv").write_text(text)
+    answer = svc(tmp_path, "import", "links", "links.csv", *arguments)
+    assert answer.returncode == 1
+    assert why in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
 def test_a_user_is_added_by_the_rules_of_the_api(tmp_path):
     for email, password in (
         ("@", "long enough"),

@@ -133,6 +133,19 @@ class Supervisor:
             with trio.move_on_at(self._due[0][0] if self._due else math.inf):
                 await self._earlier.wait()
 
+    async def watch_commands(self) -> None:
+        """Wake the accounts that a command beside the service (`svc import links`) changed, for ever."""
+        seen: dict[str, int] = {}
+        while True:
+            await trio.sleep(self._context.config.timing.commands_every_s)
+            try:
+                unsynced = await self._context.store.read(accounts.unsynced())
+            except StoreUnavailable:
+                continue
+            for edge_account_id in [name for name, version in unsynced.items() if seen.get(name) != version]:
+                self.wake(edge_account_id)
+            seen = unsynced
+
     def close(self) -> None:
         """Accept no new questions; what is queued is still answered."""
         self._closed = True
@@ -230,6 +243,7 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
             await supervisor.load()
             async with trio.open_nursery() as loop:
                 loop.start_soon(supervisor.run)
+                loop.start_soon(supervisor.watch_commands)
                 for chore in housekeeping.chores(context.config.timing):
                     loop.start_soon(housekeeping.keep_doing, context, chore)
                 with context.store.changes.told_to(supervisor.wake):

@@ -60,6 +60,15 @@ def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> T
     ]
 
 
+def unsynced() -> Tx[dict[str, int]]:
+    """The accounts whose worker lacks something: the version of their configuration, by their edge account ids."""
+    rows = yield sql(
+        "select edge_account_id, config_version from accounts"
+        " where synced_version < config_version and database_id is not null"
+    )
+    return {row["edge_account_id"]: row["config_version"] for row in rows}
+
+
 def due_times(timing: TimingConfig) -> Tx[list[tuple[str, int | None]]]:
     """Every edge account id, and when something of it is due (epoch ms; 0: now; None: nothing but its health check).
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from svc.errors import Conflict, Forbidden, Invalid, NotFound, ServiceError
 from svc.model import Link, Rule
 from svc.store.locks import lock_account, lock_user
-from svc.store.targets import used_codes
-from svc.store.tx import Row, Tx, from_json, many, note_from_json, sql, to_json
+from svc.store.targets import CODES_A_STATEMENT, used_codes
+from svc.store.tx import Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -147,6 +147,21 @@ def links_to(account_id: str, host: str) -> Tx[list[Link]]:
         f"%{host}%",  # no character of a host name is a wildcard; what is found is looked at again
     )
     return [link for link in map(link_of, rows) if link.targets_on(host)]
+
+
+def targets_of_codes(account_id: str, codes: Sequence[str]) -> Tx[dict[str, str]]:
+    """The addresses of those of `codes` (at most some thousand) that are links of the account, by their codes."""
+    found: dict[str, str] = {}
+    for first in range(0, len(codes), CODES_A_STATEMENT):
+        some = codes[first : first + CODES_A_STATEMENT]
+        rows = yield sql(
+            "select code, url from links where account_id = $1 and state = 'active'"  # noqa: S608  # placeholders only
+            f" and code in ({placeholders(len(some), first=2)})",
+            account_id,
+            *some,
+        )
+        found.update((row["code"], row["url"]) for row in rows)
+    return found
 
 
 def count_links(user_id: int) -> Tx[int]:

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 # An import brings thousands; a statement of another length is another statement to both engines.
-_CODES_A_STATEMENT = 500
+CODES_A_STATEMENT = 500
 
 
 def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
     """Those of `codes` that are links of the account, in their alphabetical order."""
     wanted = sorted(set(codes))
     used: list[str] = []
-    for first in range(0, len(wanted), _CODES_A_STATEMENT):
-        some = wanted[first : first + _CODES_A_STATEMENT]
+    for first in range(0, len(wanted), CODES_A_STATEMENT):
+        some = wanted[first : first + CODES_A_STATEMENT]
         rows = yield sql(
             "select code from links where account_id = $1 and state = 'active'"  # noqa: S608  # placeholders only
             f" and code in ({placeholders(len(some), first=2)})",

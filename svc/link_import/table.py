@@ -1,0 +1,132 @@
+"""Exports of short links as tables: their encoding, delimiter and columns are found out. Pure.
+
+Columns are known by their names, so one product's export needs no more than its names here (docs/import.md).
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import _csv
+    from collections.abc import Iterator, Sequence
+
+# In lower case, letters and digits only; of several columns that fit the first name here counts.
+_ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url")
+_CODES = ("code", "keyword", "shortcode", "slug", "backhalf", "custombackhalf", "key", "address", "alias")
+_SHORT_ADDRESSES = ("shorturl", "shortlink", "bitlink", "link", "short")
+_DELIMITERS = (",", ";", "\t", "|")
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_SEP = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+
+
+class NotATable(ValueError):
+    """The file cannot be read; the message says why."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the file; `line` is where it begins, from 1. A code or an address that is not there is ""."""
+
+    line: int
+    code: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows, and the names of the columns that they are from."""
+
+    code_column: str
+    url_column: str
+    rows: tuple[Row, ...]
+
+
+def read_table(raw: bytes) -> Table:
+    """The links of an export. Raises NotATable: no text, no CSV, or without the columns that are needed."""
+    text = _decoded(raw)
+    skipped = 0
+    delimiters: Sequence[str] = _DELIMITERS
+    sep = _SEP.match(text)
+    if sep is not None:  # how spreadsheets are told the delimiter
+        text, delimiters, skipped = text[sep.end() :], (sep[1],), 1
+    header: list[str] = []
+    for delimiter in delimiters:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        try:
+            names = next(reader, [])
+            columns = _columns(names)
+            if columns is not None:
+                rows = tuple(_rows(reader, columns, len(names), skipped))
+                by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
+                return Table(by[0], names[columns.url].strip(), rows)
+        except csv.Error as error:
+            raise NotATable(f"line {reader.line_num + skipped} is no CSV: {error}") from None
+        header = max(header, names, key=len)
+    named = ", ".join(name.strip()[:40] for name in header[:20]) or "none"
+    raise NotATable(
+        f"no columns for codes and addresses are known among those of its first line: {named}. A file of one's own"
+        " begins with the line `code,url`."
+    )
+
+
+class _Columns(NamedTuple):
+    """Where a row has its code, its short address (one of the two may not be there), and its address."""
+
+    code: int | None
+    short: int | None
+    url: int
+
+
+def _rows(reader: _csv.Reader, columns: _Columns, width: int, skipped: int) -> Iterator[Row]:
+    line = reader.line_num + skipped + 1
+    for fields in reader:
+        if any(fields):
+            padded = [field.strip() for field in fields] + [""] * width
+            code = "" if columns.code is None else padded[columns.code]
+            if code == "" and columns.short is not None:
+                code = _code_of(padded[columns.short])
+            yield Row(line, code, padded[columns.url])
+        line = reader.line_num + skipped + 1
+
+
+def _columns(names: Sequence[str]) -> _Columns | None:
+    plain = [_plain(name) for name in names]
+
+    def first(known: Sequence[str]) -> int | None:
+        return next((plain.index(name) for name in known if name in plain), None)
+
+    code, short, url = first(_CODES), first(_SHORT_ADDRESSES), first(_ADDRESSES)
+    return None if url is None or (code is None and short is None) else _Columns(code, short, url)
+
+
+def _plain(name: str) -> str:
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
+def _code_of(short_address: str) -> str:
+    """`abc` of `https://sho.rt/abc?x` and of `sho.rt/abc`; what is no address stays as it is."""
+    rest = short_address.partition("://")[2] or short_address
+    if "/" not in rest:
+        return rest
+    return re.split(r"[?#]", rest.partition("/")[2], maxsplit=1)[0]
+
+
+def _decoded(raw: bytes) -> str:
+    """The text by its byte order mark, else as UTF-8, else as spreadsheets of the West write it."""
+    encodings = [encoding for mark, encoding in _BOMS if raw.startswith(mark)]
+    if not encodings and b"\0" in raw[:200]:
+        encodings = ["utf-16-le" if raw[1:2] == b"\0" else "utf-16-be"]
+    for encoding in encodings or ["utf-8", "cp1252"]:
+        try:
+            text = raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text:
+            return text
+    raise NotATable("it is no text in UTF-8, UTF-16 or Windows-1252")

@@ -1,0 +1,116 @@
+"""The import on a real store: what is made, left out, and never made twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc.actors.bulk import WantedLink, add_wanted
+from svc.link_import.run import BATCH, NoAccount, Report, find_account, import_links
+from svc.link_import.table import Row
+from svc.store import accounts
+from svc.store.link_lists import LinkFilter, list_links
+from svc.store.tx import sql
+from tests.store.makers import a_user, an_account
+
+URL = "https://a.example/"
+
+
+@pytest.fixture
+async def account(store):
+    return accounts.present(await store.read(accounts.account_by_id(await store.run(an_account()))))
+
+
+def rows_of(*pairs: tuple[str, str]) -> list[Row]:
+    return [Row(line, code, url) for line, (code, url) in enumerate(pairs, 2)]
+
+
+async def codes_of(store, account) -> list[str]:
+    return sorted(link.code for link in await store.read(list_links(LinkFilter(account.user_id), limit=10_000)))
+
+
+@pytest.mark.rule("X2")
+async def test_a_dry_run_says_what_the_import_does_and_makes_nothing(store, account):
+    await store.run(add_wanted(account, [WantedLink(URL, "same"), WantedLink(URL, "other")], 100, 1))
+    before = await store.read(accounts.account_by_id(account.id))
+    rows = rows_of(
+        ("new", URL),
+        ("same", URL),
+        ("other", f"{URL}x"),
+        ("new", URL),
+        ("new", f"{URL}y"),
+        ("a/b", URL),
+        ("ab", URL),
+        ("x" * 33, URL),
+        ("", URL),
+        ("plain", "http://a.example/"),
+        ("loop", "https://go.example.com/x"),
+        ("none", ""),
+    )
+    changes: list[str] = []
+    with store.changes.told_to(changes.append):
+        tried = await import_links(store, account, rows, limit=100, now=2, apply=False)
+    assert changes == []
+    assert await codes_of(store, account) == ["other", "same"]
+    assert await store.read(accounts.account_by_id(account.id)) == before
+    assert (tried.made, tried.there) == (1, 2)
+    lines = {4: "other", 6: "new", 7: "a/b", 8: "ab", 9: "x" * 33, 10: "", 11: "plain", 12: "loop", 13: "none"}
+    assert [(line, code) for line, code, _ in tried.refused] == list(lines.items())
+    reasons = {code: reason for _, code, reason in tried.refused}
+    assert reasons["other"] == "the account has another link with this code"
+    assert reasons["new"] == "line 2 has the same code with another address"
+    assert reasons["loop"] == "url must not be on the link host"
+    assert reasons[""] == "code is missing"
+    assert "https" in reasons["plain"]
+
+    done = await import_links(store, account, rows, limit=100, now=2, apply=True)
+    assert done == tried
+    assert await codes_of(store, account) == ["new", "other", "same"]
+    again = await import_links(store, account, rows, limit=100, now=3, apply=True)
+    assert (again.made, again.there, again.refused) == (0, 3, tried.refused)
+
+
+@pytest.mark.rule("X2")
+async def test_addresses_of_http_may_be_taken_as_https(store, account):
+    report = await import_links(
+        store, account, rows_of(("abc", "HTTP://a.example/")), limit=9, now=1, apply=True, https=True
+    )
+    assert report == Report(made=1)
+    [link] = await store.read(list_links(LinkFilter(account.user_id)))
+    assert link.url == "https://a.example/"
+
+
+@pytest.mark.rule("X2")
+async def test_an_import_has_a_version_a_batch_and_stops_before_the_limit(store, account):
+    rows = rows_of(*((f"code-{n}", URL) for n in range(2 * BATCH + 10)))
+    for apply in (False, True):
+        report = await import_links(store, account, rows, limit=2 * BATCH + 5, now=1, apply=apply)
+        assert (report.made, report.unreached) == (2 * BATCH, 10)
+        assert report.stopped.startswith(f"line {2 * BATCH + 2}: ")
+    after = accounts.present(await store.read(accounts.account_by_id(account.id)))
+    assert after.config_version == account.config_version + 2
+    # With more room the repeat makes the rest, and nothing twice.
+    report = await import_links(store, account, rows, limit=5 * BATCH, now=2, apply=True)
+    assert (report.made, report.there, report.stopped) == (10, 2 * BATCH, "")
+    assert len(await codes_of(store, account)) == 2 * BATCH + 10
+
+
+@pytest.mark.rule("X2")
+async def test_the_account_is_the_one_named_or_the_only_one_of_its_user(store, account):
+    rows = await store.run(_emails(account.user_id))
+    email = rows[0]["email"]
+    assert await find_account(store, account.id, None) == account
+    assert await find_account(store, None, email.upper()) == account
+    assert await find_account(store, account.id, email) == account
+    stranger = await store.run(_emails(await store.run(a_user())))
+    for named in ((None, None), ("acc_none", None), (None, "nobody@example.com"), (account.id, stranger[0]["email"])):
+        with pytest.raises(NoAccount):
+            await find_account(store, *named)
+    second = await store.run(an_account(account.user_id, link_host=False))
+    with pytest.raises(NoAccount, match=second):
+        await find_account(store, None, email)
+    with pytest.raises(NoAccount, match="no link host"):
+        await find_account(store, second, None)
+
+
+def _emails(user_id):
+    return (yield sql("select email from users where id = $1", user_id))
