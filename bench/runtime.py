@@ -54,8 +54,9 @@ class Bare:
 
     async def configure(self, rows: Mapping[str, object]) -> None:
         """The schema, and configuration as the service writes it."""
-        for statement in json.loads((BUNDLE / "manifest.json").read_text())["schema_statements"]:
-            await self.sql(statement)
+        for migration in json.loads((BUNDLE / "manifest.json").read_text())["migrations"]:
+            for statement in migration:
+                await self.sql(statement)
         for key, row in rows.items():
             await self.sql("insert into config(key, version, body) values (?, 1, ?)", key, json.dumps(row))
         await self.sql("update meta set value = 1 where key = 'config_version'")

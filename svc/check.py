@@ -11,7 +11,7 @@ import trio
 from svc.config import ConfigError
 from svc.errors import ServiceError
 from svc.mail import check_mail
-from svc.store import open_store
+from svc.store import open_store, rollouts
 from svc.store.sealed_tokens import sealed_tokens
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from svc.config import Config
+    from svc.store.tx import Store
+
+
+_BY_HAND = "POST /v1/accounts/{id}/install installs this one"
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,18 @@ class Finding:
     text: str
 
 
+_NOT_KNOWN = Finding("workers", True, "whether they are of this version is not known")
+
+
 async def check(config: Config) -> list[Finding]:
     """Look at every part, also after one that fails. Makes what a first start would make, but no key."""
-    store, sealed = await _store(config)
+    store, sealed, workers = await _store(config)
     return [
         Finding("configuration", True, "every setting is known and in range"),
         _tried("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
         _tried("key file", lambda: _key_file(config, sealed)),
         store,
+        workers,
         await _mail(config),
         _address(config),
     ]
@@ -59,16 +67,41 @@ def _key_file(config: Config, sealed: dict[str, bytes]) -> str:
     return f"{path} is readable (mode {stat.S_IMODE(path.stat().st_mode):04o}), and opens {len(sealed)} tokens"
 
 
-async def _store(config: Config) -> tuple[Finding, dict[str, bytes]]:
-    """What was found, and what is sealed in it."""
+async def _store(config: Config) -> tuple[Finding, dict[str, bytes], Finding]:
+    """What was found, what is sealed in it, and how far the update of workers is that it tells of."""
     kind = config.store.url.get_secret_value().partition(":")[0]
     try:
         with trio.fail_after(config.edge.timeout_s):
             async with open_store(config.store) as store:
                 sealed = await store.read(sealed_tokens())
-                return Finding("store", True, f"{kind} answers, its schema is current"), sealed
+                workers = await _workers(config, store)
+                return Finding("store", True, f"{kind} answers, its schema is current"), sealed, workers
     except (ConfigError, ServiceError, OSError, trio.TooSlowError) as error:
-        return Finding("store", False, f"{kind}: {error}; check [store] url"), {}
+        return Finding("store", False, f"{kind}: {error}; check [store] url"), {}, _NOT_KNOWN
+
+
+async def _workers(config: Config, store: Store) -> Finding:
+    """Whether the installed workers are of this version, and go on to become it."""
+    try:
+        bundle = load_bundle().sha256
+    except ConfigError:
+        return _NOT_KNOWN
+    older = await store.read(rollouts.outdated(bundle))
+    rollout = await store.read(rollouts.current(bundle))
+    if rollout is not None and rollout.state == "halted":
+        text = (
+            f"their update is halted: {rollout.failed} failed, {rollout.updated} went well, {older} are of another"
+            f" version and go on to count; `operation.error` of those accounts says why; it goes on with a newer"
+            f" version of the service, or when the failed ones are mended: {_BY_HAND}"
+        )
+        return Finding("workers", False, text)
+    if not older:
+        return Finding("workers", True, "all that are installed are of this version")
+    if not config.worker.auto_update:
+        return Finding("workers", True, f"{older} are of another version; {_BY_HAND} ([worker] auto_update is off)")
+    if rollout is None:
+        return Finding("workers", True, f"{older} are of another version; the service updates them when it runs")
+    return Finding("workers", True, f"{rollout.updated} updated, {rollout.failed} failed, {older} of another version")
 
 
 async def _mail(config: Config) -> Finding:

@@ -120,6 +120,8 @@ class WorkerConfig(_Section):
 
     push_url: HttpUrl = ""
     allow_local_push: bool = False
+    auto_update: bool = True
+    updates_at_once: Number = 8
 
 
 class VaultConfig(_Section):
@@ -178,6 +180,7 @@ class TimingConfig(_Section):
     route_retry_s: Seconds = 300
     health_every_s: Seconds = 3600
     recheck_s: Seconds = 60
+    rollout_every_s: Seconds = 15
     retiring_days: Days = 30
     token_days: WholeDays = 365
     expiry_warning_days: Days = 14

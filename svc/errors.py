@@ -75,6 +75,7 @@ Code = Literal[
     "credentials_unreadable",
     "bootstrap_lost",
     "name_taken",
+    "schema_newer",
     "cron_limit",
     "subdomain_required",
     "self_check_timeout",
@@ -259,6 +260,11 @@ CATALOGUE: dict[Code, Meaning] = {
     "name_taken": _not_ready(
         "The account has a worker or a database of the service's name that the service did not make.",
         "Rename or delete the other one in the edge platform's dashboard, then install the worker again.",
+    ),
+    "schema_newer": _not_ready(
+        "The worker's database was made by a newer version of this service; nothing was changed.",
+        "Ask the operator to run a version of the service that knows the schema of details.schema; the worker that is"
+        " installed goes on to count.",
     ),
     "cron_limit": _not_ready(
         "The account has no cron trigger left.",

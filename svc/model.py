@@ -24,6 +24,7 @@ AccountState = Literal[
     "no_connection",
 ]
 OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
+RolloutState = Literal["running", "done", "halted"]
 OperationState = Literal["running", "done", "failed"]
 AccountWarning = Literal[
     "bootstrap_not_deleted",
@@ -105,6 +106,21 @@ class Operation:
     def token_name(self) -> str:
         """The name of the working token that the operation makes."""
         return f"svc-{self.id}"
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """A worker that is brought to the accounts that have an older one. Counts are of those there when it began.
+
+    `updated`: their new worker has reported itself. `failed`: an update that says something of the new worker.
+    """
+
+    id: int
+    bundle: str  # sha256
+    state: RolloutState
+    updated: int
+    failed: int
+    started_at: int
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,13 @@ from pydantic import SecretStr
 from svc.config import StoreConfig, VaultConfig
 from svc.model import User
 from svc.passwords import verify_password
-from svc.store import open_store, users
+from svc.store import open_store, rollouts, users
+from svc.store.rollouts import Progress
+from svc.store.tx import Tx, sql
 from svc.vault import open_vault
+from svc.worker.bundle import load_bundle
 from tests.http.stand_in import connected
+from tests.store.makers import an_account
 
 
 def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
@@ -83,6 +87,36 @@ def test_a_check_finds_all_well_and_makes_no_key(tmp_path):
     assert not (tmp_path / "var/vault.key").exists()
 
 
+@pytest.mark.rule("X7")
+def test_a_check_tells_how_far_the_update_of_workers_is_and_what_ends_a_halt(tmp_path):
+    assert "all that are installed are of this version" in svc(tmp_path, "check").stdout
+
+    async def halt(state: str) -> None:
+        async with open_store(store_of(tmp_path)) as store:
+            await store.run(with_rollout(state))
+
+    trio.run(halt, "running")
+    answer = svc(tmp_path, "check")
+    assert (answer.returncode, "3 updated, 4 failed, 1 of another version" in answer.stdout) == (0, True)
+    answer = svc(tmp_path, "check", SVC_WORKER_AUTO_UPDATE="false")
+    assert (answer.returncode, "auto_update is off" in answer.stdout) == (0, True)
+    trio.run(halt, "halted")
+    answer = svc(tmp_path, "check")
+    assert answer.returncode == 1
+    [failed] = [line for line in answer.stdout.splitlines() if line.startswith("FAIL")]
+    for text in ("their update is halted: 4 failed, 3 went well", "POST /v1/accounts/{id}/install", "newer version"):
+        assert text in failed
+
+
+def with_rollout(state: str) -> Tx[None]:
+    """An account with an older worker, and how far its update is."""
+    rollout = yield from rollouts.begin(load_bundle().sha256, 1)
+    yield from rollouts.note(rollout, "halted" if state == "halted" else "running", Progress(9, 3, 4, 0, 0), 2)
+    if state == "running":
+        account_id = yield from an_account()
+        yield sql("update accounts set edge_bundle = 'old' where id = $1", account_id)
+
+
 @pytest.mark.parametrize(
     ("settings", "part", "text"),
     [
@@ -108,7 +142,7 @@ def test_whatever_is_wrong_is_a_finding_and_the_other_parts_are_looked_at(tmp_pa
     assert len(failed) == 1
     assert failed[0].startswith(f"FAIL {part}: ")
     assert text in failed[0]
-    assert len(answer.stdout.splitlines()) == 6
+    assert len(answer.stdout.splitlines()) == 7
 
 
 def test_without_the_key_of_sealed_tokens_nothing_starts_and_no_key_is_made(tmp_path):

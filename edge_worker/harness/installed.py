@@ -147,7 +147,7 @@ class InstalledWorker:
         """Make database, schema, script, cron and routes, as the service makes them."""
         manifest = json.loads((bundle / "manifest.json").read_text())
         self.database = (await self.api("POST", "/d1/database", json={"name": SCRIPT}))["uuid"]
-        batch = [{"sql": text, "params": []} for text in manifest["schema_statements"]]
+        batch = [{"sql": text, "params": []} for texts in manifest["migrations"] for text in texts]
         await self.api("POST", f"/d1/database/{self.database}/query", json={"batch": batch})
         await self.upload(bundle, manifest, "install-1")
         await self.api("PUT", f"/workers/scripts/{SCRIPT}/schedules", json=[{"cron": manifest["cron"]}])

@@ -22,6 +22,7 @@ import { MOST_PARTS, PUSH_CHARS, afterPush, pushBody, pushDue, send } from "./pu
 import { dayStatements, hourStatements } from "./rows.js";
 import { addWritten, commit, failWhen, readState } from "./state.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./time.js";
+import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /** Below this size events wait for the end of their hour: a fold costs two rows a target, however few the events. */
 const FOLD_CHARS = 1_000_000;
@@ -45,6 +46,7 @@ const OVERDUE_MS = 10 * MINUTE_MS;
  * @property {number} now epoch ms
  * @property {string} text the state as stored
  * @property {State} state
+ * @property {number} schema of the database
  * @property {import("./event_pages.js").Waiting} waiting what is not sorted yet
  * @property {number} pages that are not folded yet
  */
@@ -65,6 +67,9 @@ export async function tick(db, env, now) {
   /** @type {string | null} */
   let failure = null;
   try {
+    // The tables are those of a worker before this one, as in a database that was set back: events go to the log, which
+    // every worker has written in the same way, and wait there until the service has brought the tables up to date.
+    if (run.schema < vocabulary.schema) throw new Error(`the database has schema ${run.schema}`);
     if ((await sort(run)) && (await fold(run)) && (await close(run))) await note(run);
   } catch (error) {
     // The push is sent nevertheless, and reports it.
@@ -90,16 +95,21 @@ export function isOverdue({ cronAt, firstAt }, tickedAt, now) {
 /** @param {D1Database} db @param {number} now @returns {Promise<Run>} */
 async function begin(db, now) {
   const [meta, waits, waitingPages] = await db.batch([
-    db.prepare("select value from meta where key = 'state'"),
+    db.prepare(
+      "select state.value, schema.value as schema from meta as state left join meta as schema " +
+        "on schema.key = 'schema' where state.key = 'state'",
+    ),
     waitingStatement(db, now, today(now), firstIdAt(hourToClose(now) * HOUR_MS + HOUR_GRACE_MS)),
     db.prepare("select count(*) as n from event_page"),
   ]);
-  const text = String(/** @type {{value: string} | undefined} */ (meta?.results[0])?.value ?? "{}");
+  const found = /** @type {{value: string, schema: number | null} | undefined} */ (meta?.results[0]);
+  const text = String(found?.value ?? "{}");
   const waiting = readWaiting(waits?.results[0]);
   const pages = Number(/** @type {{n: number} | undefined} */ (waitingPages?.results[0])?.n ?? 0);
   // A new database: events were perhaps written before the first cron, and received up to a minute before that.
   const first = Math.min(now, minuteOf(waiting.first) - MINUTE_MS);
-  return { db, now, text, state: readState(text, now, first), waiting, pages };
+  const schema = found?.schema ?? vocabulary.schema;
+  return { db, now, text, state: readState(text, now, first), schema, waiting, pages };
 }
 
 /**
@@ -316,7 +326,7 @@ async function push(run, env, failure) {
   const queue = Number(/** @type {{n: number} | undefined} */ (size?.results[0])?.n ?? 0);
   if (due === "if_queued" && queue === 0) return;
   const rows = /** @type {import("./push.js").OutboxRow[]} */ (page?.results ?? []);
-  const body = pushBody(env, state, rows, queue, failure ?? state.push.error, now);
+  const body = pushBody(env, run, rows, queue, failure ?? state.push.error);
   const outcome = await send(env, body);
   const { state: next, gone } = afterPush(state, env, rows, queue, outcome, now);
   if (failure !== null) next.push.error = failure;

@@ -1,7 +1,6 @@
 /** The push: what is sent to the service, and what its answer means for the outbox. Pure, but for `send`. */
 
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
-import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /** Limits of one push: the service takes more (1 MiB), a run has 10 ms of CPU. */
 export const MOST_PARTS = 20;
@@ -42,16 +41,16 @@ export function pushDue({ push }, install, now) {
 }
 
 /**
- * @param {PushEnv} env @param {State} state @param {OutboxRow[]} rows @param {number} queue
- * @param {string | null} error @param {number} now
+ * @param {PushEnv} env @param {{state: State, schema: number, now: number}} run schema: the database's
+ * @param {OutboxRow[]} rows @param {number} queue @param {string | null} error
  * @returns {string} the body, JSON
  */
-export function pushBody(env, state, rows, queue, error, now) {
+export function pushBody(env, { state, schema, now }, rows, queue, error) {
   const head = {
     v: 1,
     install: env.INSTALL,
     bundle: env.BUNDLE,
-    schema: vocabulary.schema,
+    schema,
     sent_at: now,
     queue,
     error: error === null ? null : error.slice(0, ERROR_CHARS),

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { buildSnippet, buildWorker, schemaStatements, writeBundle } from "../tools/build.js";
+import { buildSnippet, buildWorker, migrations, writeBundle } from "../tools/build.js";
 import { patterns } from "../tools/patterns.js";
 import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
@@ -44,7 +44,7 @@ test("the manifest names what is in the bundle", async () => {
 
 test("the manifest's statements make the database, with the schema's number, and may be run again", async () => {
   const database = new DatabaseSync(":memory:");
-  for (const statement of [...schemaStatements(), ...schemaStatements()]) {
+  for (const statement of [...migrations(), ...migrations()].flat()) {
     database.exec(statement);
     // One statement each: the platform's API takes one.
     assert.doesNotMatch(statement, /;/);
@@ -56,6 +56,43 @@ test("the manifest's statements make the database, with the schema's number, and
   );
   const row = database.prepare("select value from meta where key = 'schema'").get();
   assert.equal(row?.value, vocabulary.schema);
+});
+
+// rule X7
+test("a migration only adds, and its number is that of its file", async () => {
+  const source = mkdtempSync(join(tmpdir(), "source-"));
+  const folder = join(source, "schema");
+  const [start] = readdirSync(join(import.meta.dirname, "../src/schema"));
+  const write = (/** @type {string} */ name, /** @type {string} */ text) => writeFileSync(join(folder, name), text);
+  try {
+    cpSync(join(import.meta.dirname, "../src"), source, { recursive: true });
+    write("0002-more.sql", "alter table day add column note text;\ncreate index if not exists notes on day (note);\n");
+    const [first, second = []] = migrations(source);
+    assert.deepEqual(first, migrations()[0]);
+    assert.equal(second.length, 3);
+    assert.match(second[2] ?? "", /'schema', 2\)/);
+    await assert.rejects(
+      writeBundle(join(source, "out"), source),
+      /vocabulary.json names schema 1, the last file is 2/,
+    );
+    for (const statement of [
+      "drop table day",
+      "alter table day drop column totals",
+      "alter table day rename to days",
+      "create table note(id integer)",
+      "create unique index if not exists notes on day (note)",
+      "delete from hour",
+      "update day set totals = ''",
+    ]) {
+      write("0002-more.sql", `${statement};\n`);
+      assert.throws(() => migrations(source), /neither an addition nor repeatable/, statement);
+    }
+    renameSync(join(folder, "0002-more.sql"), join(folder, "0003-more.sql"));
+    assert.throws(() => migrations(source), /migration 2 is missing/);
+    assert.equal(start, "0001-start.sql");
+  } finally {
+    rmSync(source, { recursive: true });
+  }
 });
 
 test("the lock names no registry, and the versions that shape the code are exact", () => {

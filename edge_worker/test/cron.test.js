@@ -21,7 +21,7 @@ function lineOf(page, source) {
 
 /** The service's end of the push, on a port of its own. */
 async function listen() {
-  /** @type {{error: string | null}[]} */
+  /** @type {{error: string | null, schema: number}[]} */
   const pushes = [];
   const server = createServer(async (request, response) => {
     const push = await new Response(/** @type {any} */ (request)).json();
@@ -109,4 +109,30 @@ test("a flood of the longest events is folded in few runs, none of more lines th
   const longest = await pagesOf((n) => lineOf(`/${String(n).padStart(199, "x")}`, "日".repeat(50)));
   assert.ok(longest.length <= 13, `${longest.length} runs`);
   assert.ok(Math.max(...longest) <= Math.max(...usual), `${Math.max(...longest)} and ${Math.max(...usual)} lines`);
+});
+
+// rule X7
+test("with tables of an earlier schema nothing is folded and nothing lost; newer ones are no trouble", async (context) => {
+  const { pushes, url, server } = await listen();
+  context.after(() => void server.close());
+  const env = { ...ENV, PUSH_URL: url };
+  const database = new Database();
+  const setSchema = (/** @type {number} */ n) => database.run("update meta set value = ? where key = 'schema'", [n]);
+  await tick(database.d1, env, HOUR);
+  database.run("insert into event_log(id, lines, writes) values (?, ?, ?)", [
+    firstIdAt(HOUR),
+    lineOf("/", ""),
+    newWriteName(),
+  ]);
+  setSchema(0);
+  const closed = HOUR + HOUR_MS + 10 * MINUTE_MS;
+  for (let minute = 0; minute < 20; minute += 1) await tick(database.d1, env, closed + minute * MINUTE_MS);
+  assert.equal(database.run("select count(*) as n from event_log")[0].n, 1);
+  const reported = pushes.at(-1);
+  assert.match(reported?.error ?? "", /the database has schema 0/);
+  assert.equal(reported?.schema, 0);
+  setSchema(2);
+  for (let minute = 20; minute < 150; minute += 1) await tick(database.d1, env, closed + minute * MINUTE_MS);
+  assert.equal(database.run("select sum(views) as views from hour")[0].views, 1);
+  assert.deepEqual([pushes.at(-1)?.error, pushes.at(-1)?.schema], [null, 2]);
 });

@@ -47,7 +47,7 @@ test("the hourly push has its own minute, and waits a little for the hour to be 
 });
 
 test("the body is JSON with the parts as they are", () => {
-  const body = pushBody(ENV, stateWith(), ROWS, 2, "x".repeat(500), NOW);
+  const body = pushBody(ENV, { state: stateWith(), schema: 1, now: NOW }, ROWS, 2, "x".repeat(500));
   const read = JSON.parse(body);
   assert.deepEqual(
     read.parts.map((/** @type {any} */ part) => [part.id, part.day]),

@@ -1,36 +1,42 @@
 /**
- * Builds the worker: `node tools/build.js FOLDER` writes svc-edge.js, snippet.js, vocabulary.json, patterns.json
- * and manifest.json there. The same input gives the same bytes on every machine.
+ * Builds the worker: `node tools/build.js FOLDER [SOURCE]` writes svc-edge.js, snippet.js, vocabulary.json,
+ * patterns.json and manifest.json to FOLDER, made of the worker in SOURCE (default: src). The same input gives the same
+ * bytes on every machine.
  */
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { build, transform } from "esbuild";
 
 import { patterns } from "./patterns.js";
-import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const SOURCE = join(root, "src");
 const TARGET = "es2022";
 
-/** @returns {Promise<string>} the snippet's code, with __PATH__ for the site's path */
-export async function buildSnippet() {
-  const source = readFileSync(join(root, "src/page/snippet.js"), "utf8");
-  const { code } = await transform(source, { minify: true, target: "es2020", legalComments: "none" });
+/**
+ * @param {string} [source] folder of the worker's source
+ * @returns {Promise<string>} the snippet's code, with __PATH__ for the site's path
+ */
+export async function buildSnippet(source = SOURCE) {
+  const text = readFileSync(join(source, "page/snippet.js"), "utf8");
+  const { code } = await transform(text, { minify: true, target: "es2020", legalComments: "none" });
   return code.trim().replace(/;$/, "");
 }
 
 /**
  * @param {string} snippet
+ * @param {string} [source] folder of the worker's source
  * @returns {Promise<string>} the worker: one ES module
  */
-export async function buildWorker(snippet) {
+export async function buildWorker(snippet, source = SOURCE) {
   const { outputFiles } = await build({
-    entryPoints: [join(root, "src/worker.js")],
+    entryPoints: [join(source, "worker.js")],
     absWorkingDir: root,
+    nodePaths: [join(root, "node_modules")],
     bundle: true,
     write: false,
     format: "esm",
@@ -43,23 +49,59 @@ export async function buildWorker(snippet) {
   return outputFiles.map(({ text }) => text).join("");
 }
 
-/** @returns {string[]} the statements of src/schema.sql, in order; each ends there with ";" at the end of a line */
-export function schemaStatements() {
-  const text = readFileSync(join(root, "src/schema.sql"), "utf8").replace("__SCHEMA__", String(vocabulary.schema));
-  return text
-    .split(/;\s*(?:\n|$)/)
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== "");
+/**
+ * What a migration may say. The script before it goes on to work with the tables (it runs until the new one is
+ * uploaded, and again after a rollback), and each statement can be run again: nobody says that a batch over the
+ * platform's API is one transaction. A column cannot be added twice; the service leaves out one that is there.
+ */
+const ADDITIONS = [
+  /^create table if not exists \w+\s*\(/,
+  /^create index if not exists \w+ on /,
+  /^insert or ignore into \w+/,
+  /^alter table \w+ add column \w+/,
+];
+
+/**
+ * The database's schema: a migration for each file of its folder, 0001-….sql being number 1.
+ * @param {string} [source] folder of the worker's source
+ * @returns {string[][]} the statements of each, in order; in the files each ends with ";" at the end of a line
+ * @throws {Error} a number is missing, or a statement is of another form
+ */
+export function migrations(source = SOURCE) {
+  const folder = join(source, "schema");
+  const names = readdirSync(folder).sort();
+  return names.map((name, i) => {
+    const number = i + 1;
+    if (!new RegExp(`^${String(number).padStart(4, "0")}-[\\w-]+\\.sql$`).test(name)) {
+      throw new Error(`the schema's migration ${number} is missing: there is ${name}`);
+    }
+    const statements = readFileSync(join(folder, name), "utf8")
+      .split(/;\s*(?:\n|$)/)
+      .map((statement) => statement.trim())
+      .filter((statement) => statement !== "");
+    const wrong = statements.find((statement) => !ADDITIONS.some((form) => form.test(statement)));
+    if (wrong !== undefined) throw new Error(`${name}: neither an addition nor repeatable: ${wrong}`);
+    return [...statements, numberStatement(number)];
+  });
 }
 
-/** @param {string} folder */
-export async function writeBundle(folder) {
-  const snippet = await buildSnippet();
-  const worker = await buildWorker(snippet);
+/** The last statement of each migration. It never lowers the number. @param {number} number */
+const numberStatement = (number) =>
+  `insert into meta(key, value) values ('schema', ${number}) ` +
+  "on conflict(key) do update set value = excluded.value where meta.value < excluded.value";
+
+/** @param {string} folder @param {string} [source] folder of the worker's source */
+export async function writeBundle(folder, source = SOURCE) {
+  const words = readFileSync(join(source, "vocabulary.json"), "utf8");
+  const { schema } = JSON.parse(words);
+  const all = migrations(source);
+  if (schema !== all.length) throw new Error(`vocabulary.json names schema ${schema}, the last file is ${all.length}`);
+  const snippet = await buildSnippet(source);
+  const worker = await buildWorker(snippet, source);
   const manifest = {
     sha256: createHash("sha256").update(worker).digest("hex"),
-    schema: vocabulary.schema,
-    schema_statements: schemaStatements(),
+    schema,
+    migrations: all,
     main_module: "svc-edge.js",
     compatibility_date: "2026-04-01",
     compatibility_flags: [],
@@ -68,16 +110,16 @@ export async function writeBundle(folder) {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "svc-edge.js"), worker);
   writeFileSync(join(folder, "snippet.js"), snippet);
-  writeFileSync(join(folder, "vocabulary.json"), readFileSync(join(root, "src/vocabulary.json")));
+  writeFileSync(join(folder, "vocabulary.json"), words);
   writeFileSync(join(folder, "patterns.json"), `${JSON.stringify(patterns, null, 2)}\n`);
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [, , folder] = process.argv;
+  const [, , folder, source = SOURCE] = process.argv;
   if (folder === undefined) {
-    console.error("usage: node tools/build.js FOLDER");
+    console.error("usage: node tools/build.js FOLDER [SOURCE]");
     process.exit(2);
   }
-  await writeBundle(resolve(folder));
+  await writeBundle(resolve(folder), resolve(source));
 }

@@ -2,7 +2,7 @@
 
 import { DatabaseSync } from "node:sqlite";
 
-import { schemaStatements } from "./build.js";
+import { migrations } from "./build.js";
 
 /** @typedef {string | number | null} Value */
 
@@ -14,7 +14,7 @@ export class Database {
   d1;
 
   constructor() {
-    for (const sql of schemaStatements()) this.sqlite.exec(sql);
+    for (const sql of migrations().flat()) this.sqlite.exec(sql);
     this.d1 = /** @type {any} */ ({
       prepare: (/** @type {string} */ sql) => this.#prepare(sql, []),
       batch: async (/** @type {{call: () => unknown}[]} */ statements) => this.#batch(statements),

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 import trio
 
-from svc.actors import housekeeping
+from svc.actors import housekeeping, rollout
 from svc.actors.account import DUTIES, AccountActor
 from svc.actors.duty import Timers
 from svc.actors.live import LiveReads
@@ -244,6 +244,7 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
             async with trio.open_nursery() as loop:
                 loop.start_soon(supervisor.run)
                 loop.start_soon(supervisor.watch_commands)
+                loop.start_soon(rollout.keep_updating, context)
                 for chore in housekeeping.chores(context.config.timing):
                     loop.start_soon(housekeeping.keep_doing, context, chore)
                 with context.store.changes.told_to(supervisor.wake):

@@ -6,14 +6,13 @@ schema's statements, its configuration by a sync. What was counted in it and not
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import trio
 
-from svc.actors import findings, installation, recovery
+from svc.actors import findings, installation, recovery, schema
 from svc.actors.findings import Finding
 from svc.actors.script import is_unknown
 from svc.clock import DAY_MS, HOUR_MS, iso
@@ -22,7 +21,7 @@ from svc.errors import EdgeRefused
 from svc.store import accounts, links, sites, syncs
 from svc.store.versions import bump_version
 from svc.worker import config_rows
-from svc.worker.meta import WorkerMeta
+from svc.worker.meta import STATEMENT, WorkerMeta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,13 +45,11 @@ _LEAST_COUNTS_A_DAY = 1
 
 _TABLES = "select name from sqlite_master where type = 'table'"
 _META_KEYS = ("schema", "config_version", "state")
-_META = "select key, value from meta where key in ('schema', 'config_version', 'state')"
 _COUNT = (
     "select count(*) as n, coalesce(sum(version), 0) as versions from config"
     " where body is not null and hex(key) not in (select value from json_each(?1))"
 )
 _PAGE = "select key, version from config where body is not null and key > ?1 order by key limit 2000"
-_TABLE_OF = re.compile(r"create table if not exists (\w+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -83,11 +80,8 @@ async def look(
     if expected is not None:
         counts_a_day = max(_LEAST_COUNTS_A_DAY, _ROWS_COUNTED_A_DAY / (expected.rows + 1))
         timers.count_at = trio.current_time() + DAY_MS / 1000 / counts_a_day
-    missing = set(_TABLE_OF.findall(" ".join(context.bundle.schema_statements))) - told.tables
-    is_current = account.edge_schema == context.bundle.schema  # else an update makes what is missing
-    if not is_current:
-        missing &= {"meta", "config"}
-    if missing or not told.whole or (is_current and told.schema < context.bundle.schema):
+    missing = schema.tables(context.bundle, account.edge_schema or 0) - told.tables
+    if missing or not told.whole or told.schema < (account.edge_schema or 0):
         return [_emptied(context, access, account, missing)]
     if told.meta is None:
         raise EdgeRefused("resource_drift", "The worker's database was changed outside the service.")
@@ -101,7 +95,7 @@ async def look(
 
 async def _ask(access: Access, database_id: str, expected: Synced | None) -> _Told:
     """One call, and another one when a table is not there, for which the platform refuses all of the first."""
-    statements: list[tuple[str, Sequence[d1.Parameter]]] = [(_TABLES, []), (_META, [])]
+    statements: list[tuple[str, Sequence[d1.Parameter]]] = [(_TABLES, []), (STATEMENT, [])]
     if expected is not None:
         statements.append((_COUNT, [config_rows.hex_keys(expected.refused)]))
     try:
@@ -151,7 +145,7 @@ async def _make_tables(context: Context, access: Access, account: Account) -> No
     """Make what is missing; each statement can be repeated, and leaves what is there as it is."""
     if account.database_id is None:
         return
-    await d1.query(access, account.database_id, [(statement, []) for statement in context.bundle.schema_statements])
+    await schema.migrate(access, account.database_id, context.bundle)
     meta = await recovery.read_meta(access, account.database_id)
     # All of it where the table is new. Where it only was brought back: what is newer than its version.
     [found] = await d1.query(access, account.database_id, [("select exists (select 1 from config) as filled", [])])

@@ -1,12 +1,13 @@
-"""Transactions on the install of the worker: its operation and its account change together."""
+"""Transactions on the install and the update of the worker: the operation and its account change together."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, ServiceError
+from svc.model import SERVING
 from svc.store import accounts, operations, worker_keys
-from svc.store.tx import Tx, sql, to_json
+from svc.store.tx import Changed, Tx, sql, to_json
 
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
@@ -33,6 +34,19 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     yield from accounts.unwarn(account_id, "not_confirmed")  # the worker that it is about is replaced
     yield sql("update accounts set state = 'installing', error = null where id = $1", account_id)
     return accounts.present((yield from accounts.account_by_id(account_id)))
+
+
+def begin_update(account_id: str, operation_id: str, now: int) -> Tx[Account]:
+    """Begin an update; the account stays what it is.
+
+    Raises Conflict account_not_ready, operation_in_progress; NotFound.
+    """
+    account = accounts.present((yield from accounts.locked(account_id)))
+    if account.state not in SERVING or account.sealed_token is None or account.install_id is None:
+        raise Conflict("account_not_ready", f"The account is {account.state}; the worker cannot be updated now.")
+    yield from operations.add(operation_id, account_id, account.edge_account_id, "update", "database", now)
+    yield Changed(account.edge_account_id)
+    return account
 
 
 def installing(account_id: str) -> Tx[None]:
@@ -77,13 +91,33 @@ def uploaded(
 def installed(operation: Operation, now: int) -> Tx[None]:
     """Script, database and cron are in place: the account is ready and the worker has to confirm itself."""
     yield sql("update accounts set state = 'ready', heard_at = $2 where id = $1", operation.account_id, now)
-    yield from operations.set_step(operation.id, operations.SELFCHECK, now)
+    yield from _begin_selfcheck(operation, now)
+
+
+def updated(operation: Operation, now: int) -> Tx[None]:
+    """The new worker is in place, and has to confirm itself."""
+    yield from _begin_selfcheck(operation, now)
+
+
+def _begin_selfcheck(operation: Operation, now: int) -> Tx[None]:
+    # A cron that was there before runs the new worker at once: its first push may have come already, and the next
+    # comes after an hour.
+    account = accounts.present((yield from accounts.locked(operation.account_id)))
+    if account.push is not None and account.push.install == operation.id:
+        yield from operations.finish(operation.id, now)
+    else:
+        yield from operations.set_step(operation.id, operations.SELFCHECK, now)
 
 
 def fail_install(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
     """The install has failed: the account is connected, without a worker that is known to run (rule A12)."""
     yield from operations.fail(operation.id, error, now)
     yield sql("update accounts set state = 'connected', error = $2 where id = $1", operation.account_id, to_json(error))
+
+
+def fail_update(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
+    """The update has failed: the worker before it runs on, so the account is what it was."""
+    yield from operations.fail(operation.id, error, now)
 
 
 def end_selfcheck(operation: Operation, now: int) -> Tx[None]:

@@ -24,16 +24,17 @@ _FOLDER = Path(__file__).parents[1] / "bundle"
 
 @dataclass(frozen=True)
 class WorkerBundle:
-    """What an install uploads. `sha256` is of `module`; `schema_statements` are run in order and may be repeated.
+    """What an install uploads. `sha256` is of `module`.
 
-    `caps`: how many keys a breakdown may have, for a target and day. `explainer` reads clicks as this
-    worker does.
+    `migrations`: the statements that bring its database from schema 0, nothing, to 1, from 1 to 2 and so on, up to
+    `schema`; the last of each sets the number. Each statement adds, so that an older worker goes on to work, and may be
+    run again, except `alter table`. `caps`: how many keys a breakdown may have, for a target and day.
+    `explainer` reads clicks as this worker does.
     """
 
     module: bytes
     sha256: str
-    schema: int
-    schema_statements: tuple[str, ...]
+    migrations: tuple[tuple[str, ...], ...]
     snippet: str
     main_module: str
     compatibility_date: str
@@ -41,6 +42,16 @@ class WorkerBundle:
     cron: str
     caps: Mapping[Dimension, int]
     explainer: Explainer
+
+    @property
+    def schema(self) -> int:
+        """The number of the database's schema that the module works with."""
+        return len(self.migrations)
+
+    @property
+    def schema_statements(self) -> tuple[str, ...]:
+        """All that makes the tables of a new database."""
+        return tuple(statement for migration in self.migrations for statement in migration)
 
 
 def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
@@ -50,11 +61,13 @@ def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
         vocabulary = json.loads((folder / "vocabulary.json").read_text())
         if set(vocabulary["dimensions"]) != set(DIMENSIONS) or set(vocabulary["drop_reasons"]) != set(DROP_REASONS):
             raise ValueError("its breakdowns or reasons are not those that the service knows")
+        migrations = tuple(tuple(statements) for statements in manifest["migrations"])
+        if not migrations or manifest["schema"] != len(migrations):
+            raise ValueError(f"its schema is {manifest['schema']}, and it has {len(migrations)} migrations")
         return WorkerBundle(
             module=(folder / manifest["main_module"]).read_bytes(),
             sha256=manifest["sha256"],
-            schema=manifest["schema"],
-            schema_statements=tuple(manifest["schema_statements"]),
+            migrations=migrations,
             snippet=(folder / "snippet.js").read_text().strip(),
             main_module=manifest["main_module"],
             compatibility_date=manifest["compatibility_date"],

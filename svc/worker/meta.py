@@ -1,4 +1,5 @@
-"""What the worker's table `meta` says: how far its configuration is written, what its crons have done. Pure."""
+"""What the worker's table `meta` says: its schema, how far its configuration is written, what its crons have
+done. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-STATEMENT = "select key, value from meta where key in ('config_version', 'state')"
+STATEMENT = "select key, value from meta where key in ('schema', 'config_version', 'state')"
 
 
 class _Push(BaseModel):
@@ -30,11 +31,13 @@ class _State(BaseModel):
 class WorkerMeta:
     """Times are epoch ms.
 
-    `config_version`: of the account's configuration, what is written whole. `closed_day`: the last day that is closed;
-    `as_of`: the end of the latest closed hour. `tried`: the operation whose upload pushed last, with whatever outcome;
-    `next_push_at`: when it was to push again. Both are empty before the first cron.
+    `schema`: its number; 0: it has none. `config_version`: of the account's configuration, what is written whole.
+    `closed_day`: the last day that is closed; `as_of`: the end of the latest closed hour. `tried`: the operation whose
+    upload pushed last, with whatever outcome; `next_push_at`: when it was to push again. Both are empty before the
+    first cron.
     """
 
+    schema: int
     config_version: int
     closed_day: int
     as_of: int
@@ -46,5 +49,5 @@ class WorkerMeta:
         """The rows that STATEMENT finds. Raises ValueError on what the worker did not write."""
         values = {str(row["key"]): row["value"] for row in rows}
         state = _State.model_validate_json(str(values.get("state", "{}")))
-        version = int(str(values.get("config_version", 0)))
-        return cls(version, state.day, state.as_of, state.push.tried, state.push.next_at)
+        schema, version = (int(str(values.get(key, 0))) for key in ("schema", "config_version"))
+        return cls(schema, version, state.day, state.as_of, state.push.tried, state.push.next_at)

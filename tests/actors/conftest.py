@@ -20,7 +20,7 @@ from edge_worker.harness.service import eventually
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
-from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, TimingConfig, VaultConfig
+from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, TimingConfig, VaultConfig, WorkerConfig
 from svc.edge.client import open_edge
 from svc.http.app import create_app
 from svc.http.deps import Deps
@@ -67,6 +67,7 @@ class Service:
     user: User
     session: dict[str, str]
     supervisor: Supervisor
+    user_token: str = ""  # of the customer's own hand on the database
 
     async def call(self, method: str, path: str, json: Any = None) -> Answer:
         """A request of the user."""
@@ -150,6 +151,7 @@ class Place:
     folder: Path
     edge: dict[str, Any] = field(default_factory=dict)
     timing: dict[str, Any] = field(default_factory=dict)
+    worker: dict[str, Any] = field(default_factory=lambda: {"auto_update": False})
     push_url: str = "https://svc.example/edge/push"
     _owner: tuple[User, dict[str, str]] | None = None
 
@@ -171,6 +173,7 @@ class Place:
             http=HttpConfig(base_url="https://svc.example"),
             edge=edge_config,
             mail=MailConfig(folder=self.folder / "mail"),
+            worker=WorkerConfig(**self.worker),
             limits=LimitsConfig(sign_ins_per_minute=10_000),
             timing=TimingConfig(**{"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, **self.timing}),
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors.operations.bootstrap import probe
 from svc.actors.operations.run import Work
+from svc.actors.schema import migrate
 from svc.actors.script import ownership_tag, standing, upload_of
 from svc.edge import d1, workers
 from svc.edge.access import LATE_MS
@@ -44,16 +45,14 @@ async def _make_database(job: Job) -> None:
     context, account, access = job.context, job.account, _access(job)
     await context.store.run(installs.installing(account.id))
     await probe(access)  # a connect does not wait for a new token until it works everywhere
-    await _check_script(context, access, account)  # before anything is made that a foreign script would make useless
-    database_id = await _database(context, access, account)
-    # The worker's tables. Every statement can be repeated.
-    await d1.query(access, database_id, [(statement, []) for statement in context.bundle.schema_statements])
+    await check_script(context, access, account)  # before anything is made that a foreign script would make useless
+    await migrate(access, await _database(context, access, account), context.bundle)
 
 
 async def _register_subdomain(job: Job) -> None:
     """Give the account a name on workers.dev if it has none: nobody used Workers there before.
 
-    The worker itself is not reached by it (see `_set_cron`). The name is for good, so it tells nothing.
+    The worker itself is not reached by it (see `set_cron`). The name is for good, so it tells nothing.
     """
     access = _access(job)
     for _ in range(_SUBDOMAIN_TRIES):
@@ -70,13 +69,13 @@ async def _register_subdomain(job: Job) -> None:
         raise EdgeRefused("subdomain_required", CATALOGUE["subdomain_required"].message)
 
 
-async def _upload_script(job: Job) -> None:
+async def upload_script(job: Job) -> None:
     """Upload the worker with a new key of its own, unless an earlier try of this operation has."""
     context, account, operation, access = job.context, job.account, job.operation, _access(job)
     if account.database_id is None:
         raise AssertionError("a worker is to be uploaded before its database is made")
     context.check_push_url()
-    script = await _check_script(context, access, account)
+    script = await check_script(context, access, account)
     own = (account.install_id, account.edge_bundle) == (operation.id, context.bundle.sha256)
     if own and script is not None and script.etag == account.script_etag:
         return
@@ -109,7 +108,8 @@ async def _upload_script(job: Job) -> None:
     )
 
 
-async def _set_cron(job: Job) -> None:
+async def set_cron(job: Job) -> None:
+    """Let the worker run by its cron, and nowhere on workers.dev."""
     access = _access(job)
     await workers.set_schedules(access, SCRIPT_NAME, [job.context.bundle.cron])
     await workers.disable_subdomain(access, SCRIPT_NAME)
@@ -156,7 +156,7 @@ async def _create_database(access: Access, account: Account) -> Database:
         return found
 
 
-async def _check_script(context: Context, access: Access, account: Account) -> Script | None:
+async def check_script(context: Context, access: Access, account: Account) -> Script | None:
     """The worker that stands at the platform, which an upload may replace.
 
     Raises EdgeRefused: name_taken, another's script has our name; resource_drift, ours was changed outside.
@@ -185,8 +185,8 @@ WORK = Work(
     steps=(
         ("database", _make_database),
         ("subdomain", _register_subdomain),
-        ("script", _upload_script),
-        ("cron", _set_cron),
+        ("script", upload_script),
+        ("cron", set_cron),
     ),
     done=installs.installed,
     failed=installs.fail_install,

@@ -36,6 +36,8 @@ ATTEMPTS = 8
 _ATTEMPT_S = 120.0
 # A token that made 1,200 calls in five minutes is blocked for as long (platform docs: limits): waited out as asked.
 _LONGEST_BLOCK_S = 300.0
+# Among the details of a failure that says nothing of what was tried: the same may go well another time.
+_TRANSIENT = {"transient": True}
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,13 @@ async def resume(context: Context, work: Work, operation: Operation, timers: Tim
     except StoreUnavailable:
         raise  # no fault of the operation
     except DailyLimit as error:  # nothing is taken before midnight UTC: the user may want to know now
-        failure = ErrorNote("cloudflare_error", error.message, error.details)
+        failure = ErrorNote("cloudflare_error", error.message, {**(error.details or {}), **_TRANSIENT})
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if operation.attempts + 1 < ATTEMPTS:
             asked_s = error.retry_after_s if isinstance(error, EdgeUnavailable) else None
             return await _wait(context, operation, timers, asked_s or 0)
         reason = error.message if isinstance(error, ServiceError) else "It took too long."
-        failure = ErrorNote("cloudflare_error", f"The edge platform failed: {reason}")
+        failure = ErrorNote("cloudflare_error", f"The edge platform failed: {reason}", dict(_TRANSIENT))
     except ServiceError as error:
         failure = error.note()
     if failure is not None:

@@ -190,6 +190,18 @@ create unique index operations_running on operations (edge_account_id) where sta
 create index operations_account on operations (account_id);
 create index operations_age on operations (updated_at);
 
+-- Each worker that the service has brought to its accounts, the newest last. Counts are of the accounts that were there
+-- when it began: those whose new worker has reported itself, and those whose update failed.
+create table rollouts (
+    id IDENTITY,
+    bundle TEXT not null,
+    state TEXT not null,
+    updated INT not null default 0,
+    failed INT not null default 0,
+    started_at INT not null,
+    changed_at INT not null
+);
+
 -- Kept until valid_until; null: the key of the worker that runs.
 create table worker_keys (
     digest TEXT primary key,

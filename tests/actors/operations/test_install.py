@@ -77,7 +77,7 @@ async def test_an_upload_whose_answer_was_lost_is_no_drift_to_the_next_operation
     async with place.running() as service:
         await service.emulator.fault("drop_after", SCRIPT, method="PUT")
         # The second try of the operation is refused before it comes to the upload.
-        await service.emulator.fault("refuse", "*/d1/database/*/query", method="POST", after=1, status=400, code=7500)
+        await service.emulator.fault("refuse", "*/d1/database/*/query", method="POST", after=2, status=400, code=7500)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
         await install_again(service, "ready")
@@ -92,7 +92,7 @@ async def test_a_change_by_another_is_drift_though_an_upload_of_ours_never_arriv
     place.upgrade()
     async with place.running() as service:
         await service.emulator.fault("drop_before", SCRIPT, method="PUT")
-        await service.emulator.fault("refuse", "*/d1/database/*/query", method="POST", after=1, status=400, code=7500)
+        await service.emulator.fault("refuse", "*/d1/database/*/query", method="POST", after=2, status=400, code=7500)
         await install_again(service, "connected")
         await edited(service, before.install_id)
         shown = await install_again(service, "connected")

@@ -88,24 +88,25 @@ async def test_transient_failures_are_waited_for_and_counted_until_the_operation
         timers.operation_at = 0
     await run.resume(context, work_of(("one", first), ("two", fail)), operation, timers)
     ended = await store.read(operations.latest(operation.account_id))
-    assert (ended.state, ended.error) == ("failed", ErrorNote("cloudflare_error", "The edge platform failed: HTTP 500"))
+    message = "The edge platform failed: HTTP 500"
+    assert (ended.state, ended.error) == ("failed", ErrorNote("cloudflare_error", message, {"transient": True}))
     assert done == list(range(run.ATTEMPTS))  # every attempt begins with the first step
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
+    ("error", "code", "more"),
     [
-        (EdgeRefused("name_taken", "The account has a worker of this name.", remote_status=409), "name_taken"),
-        (DailyLimit("write", remote_status=400, remote_code=7429), "cloudflare_error"),
+        (EdgeRefused("name_taken", "The account has a worker of this name.", remote_status=409), "name_taken", {}),
+        (DailyLimit("write", remote_status=400, remote_code=7429), "cloudflare_error", {"transient": True}),
     ],
 )
-async def test_what_no_repeat_can_mend_ends_the_operation_at_once(store, context, operation, error, code):
+async def test_what_no_repeat_can_mend_ends_the_operation_at_once(store, context, operation, error, code, more):
     async def meet(job):
         raise error
 
     await run.resume(context, work_of(("one", meet)), operation, Timers(0))
     ended = await store.read(operations.latest(operation.account_id))
-    assert (ended.state, ended.error) == ("failed", ErrorNote(code, error.message, error.details))
+    assert (ended.state, ended.error) == ("failed", ErrorNote(code, error.message, {**error.details, **more}))
 
 
 @pytest.mark.parametrize(("asked_s", "wait_s"), [(None, 2), (1, 2), (170, 170), (300, 300), (86_000, 300)])
@@ -142,7 +143,7 @@ async def test_an_ending_may_remove_the_accounts_record_and_the_operation_is_sti
     assert (ended.id, ended.state, ended.step) == (operation.id, "done", "token")
 
 
-@pytest.mark.parametrize("kind", ["connect", "renew", "update"])
+@pytest.mark.parametrize("kind", ["connect", "renew"])
 async def test_a_kind_that_has_no_work_cannot_be_begun_and_its_row_is_left_alone(store, context, operation, kind):
     with pytest.raises(KeyError, match=kind):
         await recorded.begin(context, kind, operation.account_id, lambda effect: effect)

@@ -19,4 +19,4 @@ create table if not exists hour(
 ) without rowid;
 create table if not exists salt(day integer primary key, salt text not null);
 create table if not exists outbox(id integer primary key, made_at integer not null, part text not null);
-insert or ignore into meta(key, value) values ('schema', __SCHEMA__), ('config_version', 0), ('state', '{}');
+insert or ignore into meta(key, value) values ('config_version', 0), ('state', '{}');

@@ -1,0 +1,271 @@
+"""A newer service brings its worker to accounts that go on to serve; whatever fails leaves them as they were."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+import trio.testing
+
+from edge_worker.harness.service import eventually
+from svc.ids import digest
+from svc.model import DROP_REASONS, WorkerPush
+from svc.store import accounts, rollouts, worker_keys
+from svc.store.tx import sql
+from tests.actors.operations.test_install import edited
+
+SCRIPT = "*/workers/scripts/svc-edge"
+QUERY = "*/d1/database/*/query"
+UPDATES = {"auto_update": True}
+NOTE = ("select count(*) as n from pragma_table_info('outbox') where name = 'note'", "n")
+NUMBER = ("select value from meta where key = 'schema'", "value")
+
+
+@pytest.fixture
+async def installed(place):
+    """The place, with an installed and confirmed worker, and a service that updates from its next start on."""
+    async with place.running() as service:
+        await service.ready()
+        await service.confirmed()
+    place.clock.advance_s(1)  # the next operation is a later one
+    place.worker |= UPDATES
+    place.timing |= {"rollout_every_s": 0.05}
+    return place
+
+
+async def value(service, text, column):
+    """One value of the worker's database."""
+    database = (await service.account()).database_id
+    if not service.user_token:
+        _, service.user_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
+    path = f"/accounts/{service.customer.account_id}/d1/database/{database}/query"
+    answer = await service.as_platform("POST", path, service.user_token, json={"sql": text})
+    rows = answer.json()["result"][0]["results"]
+    return rows[0][column] if rows and column else None
+
+
+async def operation(service, *states):
+    """The account as its user sees it, once its update has come to one of these states or steps."""
+
+    async def look():
+        shown = await service.shown()
+        assert shown["state"] == "ready"  # all the time
+        found = shown["operation"]
+        return shown if found["kind"] == "update" and {found["state"], found["step"]} & set(states) else None
+
+    return await eventually(look)
+
+
+@pytest.mark.rule("A21", "X7", "W7")
+async def test_a_newer_service_updates_the_worker_and_its_tables_and_keeps_what_is_in_them(installed, next_bundle):
+    async with installed.running() as service:
+        old = await service.account()
+        await value(service, "insert into config(key, version, body) values ('link:mine', 1, 'x')", None)
+        old_key = await keys(service)
+    installed.bundle = next_bundle
+    async with installed.running() as service:
+        shown = await operation(service, "selfcheck")
+        edge = shown["edge"]
+        assert (edge["schema"], edge["bundle"], edge["up_to_date"]) == (2, next_bundle.sha256, True)
+        assert (await value(service, *NUMBER), await value(service, *NOTE)) == (2, 1)
+        assert await value(service, "select body from config where key = 'link:mine'", "body") == "x"
+        assert (await service.account()).database_id == old.database_id
+        [new_key] = {*await keys(service)} - {*old_key}
+        valid = await keys(service)
+        assert valid[new_key] is None  # the key of the worker that runs
+        [before] = [until for digest, until in valid.items() if digest != new_key]
+        assert before == (await service.account()).installed_at + 86_400_000
+        await service.confirmed()
+        assert (await operation(service, "done"))["error"] is None
+
+
+async def keys(service):
+    """The digests of the worker's keys, each with the end of its time."""
+
+    def read():
+        rows = yield sql("select digest, valid_until from worker_keys order by digest")
+        return {row["digest"]: row["valid_until"] for row in rows}
+
+    return await service.store.read(read())
+
+
+@pytest.mark.rule("W7", "X7")
+async def test_pushes_with_the_key_of_the_worker_before_are_accepted_for_a_day(installed, next_bundle):
+    installed.bundle = next_bundle
+    dropped = dict.fromkeys(DROP_REASONS, 0)
+    head = {"v": 1, "install": "op_before", "bundle": "b" * 64, "schema": 1, "sent_at": 0, "queue": 0, "error": None}
+    body = {**head, "dropped": dropped, "parts": []}
+    key = {"Authorization": "Bearer svcw_before"}
+    account = await installed.store.read(accounts.account_by_edge_id(installed.customer.account_id))
+    await installed.store.run(worker_keys.add_worker_key(account.id, digest("svcw_before")))
+    async with installed.running() as service:
+        await operation(service, "selfcheck")
+        push = partial(service.world.call, "POST", "/edge/push", body, headers=key)
+        assert (await push()).status == 200
+        assert (await service.shown())["operation"]["state"] == "running"  # the worker before confirms nothing
+        installed.clock.advance_s(86_399)
+        assert (await push()).status == 200
+        installed.clock.advance_s(2)
+        assert (await push()).status == 401
+
+
+@pytest.mark.rule("A21", "X7")
+@pytest.mark.parametrize("kind", ["drop_before", "drop_after"])
+@pytest.mark.parametrize(("method", "path", "after"), [("POST", QUERY, 2), ("POST", QUERY, 3), ("PUT", SCRIPT, 0)])
+async def test_an_update_goes_on_after_a_lost_answer(installed, next_bundle, method, path, after, kind):
+    installed.bundle = next_bundle
+    await installed.emulator.fault(kind, path, method=method, after=after)
+    async with installed.running() as service:
+        await operation(service, "selfcheck")
+        assert (await value(service, *NUMBER), await value(service, *NOTE)) == (2, 1)
+        assert not await service.emulator.faults(), "the fault was met"
+
+
+@pytest.mark.rule("A21", "X7")
+@pytest.mark.parametrize(("method", "path", "after"), [("POST", QUERY, 3), ("PUT", SCRIPT, 0)])
+async def test_a_killed_update_is_finished_by_the_next_start(installed, next_bundle, method, path, after):
+    installed.bundle = next_bundle
+    await installed.emulator.fault("drop_after", path, method=method, after=after, times=None)
+    async with installed.running() as service:
+
+        async def met():
+            return any(call["fault"] for call in await service.emulator.requests()) or None
+
+        await eventually(met)
+    await installed.emulator.clear_faults()
+    async with installed.running() as service:
+        await operation(service, "selfcheck")
+        assert (await value(service, *NUMBER), await value(service, *NOTE)) == (2, 1)
+
+
+@pytest.mark.rule("X7")
+async def test_a_migration_of_which_a_part_was_applied_is_applied_to_its_end(installed, next_bundle):
+    """As it would be if the platform did not make one transaction of a batch."""
+    async with installed.running() as service:
+        await value(service, "alter table outbox add column note text not null default ''", None)
+    installed.bundle = next_bundle
+    async with installed.running() as service:
+        await operation(service, "selfcheck")
+        assert await value(service, *NUMBER) == 2
+        assert await value(service, "select value from meta where key = 'noted'", "value") == 0
+
+
+@pytest.mark.rule("A21", "X7")
+async def test_an_update_that_the_platform_refuses_leaves_the_account_as_it_was(
+    installed, next_bundle, expected_errors
+):
+    expected_errors.allow("the update of workers is halted")
+    async with installed.running() as service:
+        before = await service.shown()
+    installed.bundle = next_bundle
+    installed.worker |= {"updates_at_once": 1}
+    await installed.emulator.fault("refuse", SCRIPT, method="PUT", status=400, code=10021, times=None)
+    async with installed.running() as service:
+        shown = await operation(service, "failed")
+        assert shown["operation"]["error"]["code"] == "cloudflare_error"
+        assert (shown["state"], shown["error"], shown["edge"]["bundle"], shown["edge"]["schema"]) == (
+            "ready",
+            None,
+            before["edge"]["bundle"],
+            before["edge"]["schema"],
+        )
+        assert not shown["edge"]["up_to_date"]
+
+        async def halted():  # of one account one has failed
+            found = await service.store.read(rollouts.current(next_bundle.sha256))
+            return found if found.state == "halted" else None
+
+        assert (await eventually(halted)).failed == 1
+
+
+@pytest.mark.rule("A13", "A21")
+@pytest.mark.parametrize("gone", ["changed", "deleted", "database"])
+async def test_an_update_touches_nothing_that_was_changed_or_deleted_outside(installed, next_bundle, gone):
+    async with installed.running() as service:
+        account = await service.account()
+        customer = service.customer.account_id
+        if gone == "changed":
+            await edited(service, account.install_id)
+        else:
+            rights = ["Workers Scripts Write", "D1 Write"]
+            _, token = await service.emulator.create_token(customer, rights=rights)
+            what = "workers/scripts/svc-edge" if gone == "deleted" else f"d1/database/{account.database_id}"
+            await service.as_platform("DELETE", f"/accounts/{customer}/{what}", token)
+        held = await service.held()
+    installed.bundle = next_bundle
+    async with installed.running() as service:
+        shown = await operation(service, "failed")
+        assert shown["operation"]["error"]["code"] == "resource_drift"
+        after = await service.held()
+        assert after["databases"].keys() == held["databases"].keys()
+        assert after["scripts"] == held["scripts"]
+
+
+@pytest.mark.rule("X7")
+async def test_the_first_push_may_come_before_the_update_is_at_its_end(installed, next_bundle):
+    installed.bundle = next_bundle
+    await installed.emulator.fault("slow", f"{SCRIPT}/schedules", method="GET", delay_s=2)
+    async with installed.running() as service:
+
+        async def uploaded():
+            account = await service.account()
+            return account if account.edge_bundle == next_bundle.sha256 else None
+
+        account = await eventually(uploaded)
+        push = WorkerPush(service.clock(), next_bundle.sha256, 2, install=account.install_id)
+        await service.store.run(accounts.record_push(account.id, push))
+        shown = await operation(service, "done")
+        assert shown["operation"]["step"] == "cron"  # no self-check: the worker pushes again in an hour
+
+
+@pytest.mark.rule("A21", "X7")
+async def test_an_older_service_leaves_an_account_with_newer_tables_alone(installed, next_bundle):
+    older, installed.bundle = installed.bundle, next_bundle
+    async with installed.running() as service:
+        await operation(service, "selfcheck")
+        await service.confirmed()
+        held = await service.held()
+    installed.bundle = older
+    async with installed.running() as service:
+        await trio.testing.wait_all_tasks_blocked()
+        shown = await service.shown()
+        assert (shown["state"], shown["edge"]["up_to_date"], shown["edge"]["schema"]) == ("ready", False, 2)
+        answer = await service.call("POST", f"/v1/accounts/{shown['id']}/install")
+        assert (answer.status, answer.body["error"]["code"]) == (409, "account_not_ready")
+        details = answer.body["error"]["details"]
+        assert (details["reason"], details["schema"], details["known"]) == ("schema_newer", 2, 1)
+        assert details["remedy"]
+        assert (await service.shown())["state"] == "ready"
+        assert (await service.held())["scripts"] == held["scripts"]
+
+
+@pytest.mark.rule("X7")
+async def test_newer_tables_that_the_store_does_not_know_of_are_not_touched(installed):
+    installed.worker |= {"auto_update": False}
+    async with installed.running() as service:
+        await value(service, "update meta set value = 7 where key = 'schema'", None)
+        held = await service.held()
+        answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
+        assert answer.status == 202
+        shown = await service.settled("connected")
+        assert (shown["error"]["code"], shown["error"]["details"]["schema"]) == ("schema_newer", 7)
+        assert (await service.held())["scripts"] == held["scripts"]
+        assert await value(service, *NUMBER) == 7
+
+
+@pytest.mark.rule("A20", "X7")
+async def test_tables_that_were_set_back_are_brought_up_to_date_by_the_health_check(installed, next_bundle):
+    installed.bundle = next_bundle
+    async with installed.running() as service:
+        await operation(service, "selfcheck")
+        await service.confirmed()
+        await value(service, "alter table outbox drop column note", None)
+        await value(service, "update meta set value = 1 where key = 'schema'", None)
+    installed.timing |= {"health_every_s": 0.2}
+    async with installed.running() as service:
+
+        async def mended():
+            return await value(service, *NOTE) or None
+
+        await eventually(mended)
+        assert await value(service, *NUMBER) == 2
