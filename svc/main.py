@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from svc.clock import Clock
     from svc.config import Config
+    from svc.worker.bundle import WorkerBundle
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +44,18 @@ log = logging.getLogger(__name__)
 _CLOSING_S = 5.0
 
 
-async def run(config: Config, announce: Callable[[str], None], clock: Clock = system_clock) -> None:
-    """Serve until SIGTERM or SIGINT. `announce` gets the service's own URL once it answers.
+async def run(
+    config: Config,
+    announce: Callable[[str], None],
+    clock: Clock = system_clock,
+    bundle: WorkerBundle | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT. `announce` gets the service's own URL once it answers; `bundle`: the worker to
+    install, by default the one in the package.
 
     Raises ConfigError: key file, bundle or store cannot be used, or another service has taken over the store.
     """
-    bundle = load_bundle()
+    bundle = bundle or load_bundle()
     host, _, port_text = config.http.bind.rpartition(":")
     # Bound before anything else: with port 0 only the socket knows where the workers are to push.
     listeners = await _listen(host.strip("[]"), int(port_text))

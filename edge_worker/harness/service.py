@@ -23,6 +23,24 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# `svc serve` with another worker than its package has.
+_SERVE_BUNDLE = """
+import json, os, sys
+from functools import partial
+from pathlib import Path
+import trio
+from svc.config import load
+from svc.logs import set_up_logging
+from svc.main import run
+from svc.worker.bundle import load_bundle
+
+def announce(url):
+    print(json.dumps({"ready": True, "url": url}), flush=True)
+
+set_up_logging()
+trio.run(partial(run, load(None, os.environ), announce, bundle=load_bundle(Path(sys.argv[1]))))
+"""
+
 # How often a state that settles by itself is looked at, and for how long at most.
 _POLL_S = 0.2
 _SETTLES_S = 60.0
@@ -124,16 +142,19 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def open_service(folder: Path, settings: Mapping[str, str]) -> AsyncIterator[Service]:
+async def open_service(folder: Path, settings: Mapping[str, str], bundle: Path | None = None) -> AsyncIterator[Service]:
     """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`; SIGTERM at the end.
+
+    `bundle`: the folder of the worker that it comes with; None: the package's.
 
     Raises AssertionError when it does not come up, or does not end with status 0.
     """
     folder.mkdir(parents=True, exist_ok=True)
     environ = environment(folder, settings)
     with (folder / "log").open("ab") as log:
+        serve = ["-m", "svc", "serve"] if bundle is None else ["-c", _SERVE_BUNDLE, str(bundle)]
         process = await trio.lowlevel.open_process(
-            [sys.executable, "-m", "svc", "serve"], env=environ, stdout=subprocess.PIPE, stderr=log
+            [sys.executable, *serve], env=environ, stdout=subprocess.PIPE, stderr=log
         )
     try:
         ready = await _first_line(process)

@@ -58,12 +58,27 @@ class Lives:
     process: subprocess.Popen[str]
 
     @asynccontextmanager
-    async def serve(self, folder: Path, settings: Mapping[str, str], kill_at: int = 0) -> AsyncIterator[Life]:
-        """As `open_service`; the service kills itself at the moment of this number, counted from 1 (0: never)."""
+    async def serve(
+        self,
+        folder: Path,
+        settings: Mapping[str, str],
+        kill_at: int = 0,
+        *,
+        bundle: Path | None = None,
+    ) -> AsyncIterator[Life]:
+        """As `open_service`; the service kills itself at the moment of this number, counted from 1 (0: never).
+
+        `bundle`: the folder of the worker that it comes with.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         pipe = folder / "stdout"
         pipe.unlink(missing_ok=True)
-        order = {"environ": environment(folder, settings), "folder": str(folder), "kill_at": kill_at}
+        order = {
+            "environ": environment(folder, settings),
+            "folder": str(folder),
+            "kill_at": kill_at,
+            "bundle": None if bundle is None else str(bundle),
+        }
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(order) + "\n")
@@ -146,7 +161,25 @@ def _live(order: dict[str, Any]) -> None:
 
     SqliteStore.run = run  # type: ignore[method-assign]
     httpx.AsyncHTTPTransport.handle_async_request = handle  # type: ignore[method-assign]
-    main(["serve"])
+    if order["bundle"] is None:
+        main(["serve"])
+    else:
+        _serve(Path(order["bundle"]))
+
+
+def _serve(bundle: Path) -> None:
+    """Be a service that comes with another worker."""
+    from functools import partial
+
+    from svc.config import load
+    from svc.main import run
+    from svc.worker.bundle import load_bundle
+
+    def announce(url: str) -> None:
+        print(json.dumps({"url": url}), flush=True)
+
+    trio.run(partial(run, load(None, os.environ), announce, bundle=load_bundle(bundle)))
+    os._exit(0)
 
 
 def _fork_for_ever() -> None:

@@ -1,0 +1,191 @@
+"""A newer service updates the worker and its tables in the middle of its traffic: nothing is lost, nothing doubled."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import socket
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import trio
+
+from edge_worker.harness.service import eventually, open_service
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from svc.store import open_store, totals
+from tests.databases import sqlite_config
+from tests.journeys.conftest import ZONE, connect, crons, settings_of
+from tests.journeys.lifecycle import connected
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edge_worker.emulator.client import Customer, Emulator
+    from edge_worker.harness.service import Service
+    from svc.config import StoreConfig
+    from tests.journeys.lifecycle import World
+
+HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
+# Of so many moments one is taken.
+STRIDE = 1 if "SVC_TEST_EVERY_MOMENT" in os.environ else 6
+AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
+
+
+async def updated(service: Service, account_id: str) -> Any:
+    """The account, once the new worker waits for its first push; it is ready all the time."""
+    account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+    assert account["state"] == "ready", account
+    operation = account["operation"]
+    return account if (operation["kind"], operation["step"]) == ("update", "selfcheck") else None
+
+
+class Traffic:
+    """Views of a site and clicks on a link, one after the other; `sent` counts those that were answered."""
+
+    def __init__(self, emulator: Emulator, path: str, code: str) -> None:
+        self.emulator, self.path, self.code = emulator, path, code
+        self.sent = 0
+        self.goes_on = True
+
+    async def visit(self) -> None:
+        """A view and a click, of a person each time."""
+        ip = f"192.0.2.{self.sent % 200}"
+        view = await self.emulator.visit(ZONE, self.path, method="POST", body="/\n", ip=ip, headers=AGENT)
+        click = await self.emulator.visit(f"go.{ZONE}", f"/{self.code}", ip=ip, headers=AGENT)
+        assert (view.status, click.status) == (204, 302)
+        self.sent += 1
+
+    async def run(self) -> None:
+        """Visits, until told."""
+        while self.goes_on:
+            await self.visit()
+
+
+@pytest.mark.rule("X7", "A21")
+@pytest.mark.timeout(300)
+async def test_an_update_in_the_middle_of_traffic_loses_and_doubles_nothing(
+    emulator: Emulator, customer: Customer, tmp_path: Path, next_bundle_folder: Path
+) -> None:
+    store = sqlite_config(tmp_path)
+    settings = {**settings_of(emulator, store), "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.3"}
+    real = await emulator.clock(0)
+    noon = (real // DAY_MS - 1) * DAY_MS + 12 * HOUR_MS
+    await emulator.clock((noon + 2 * MINUTE_MS - real) / 1000)
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        headers = service.headers
+        account_id = await connect(service, customer)
+        new = {"account_id": account_id, "host": ZONE}
+        site = (await service.call("POST", "/v1/sites", new, expect=202))["site"]
+        new = {"account_id": account_id, "url": "https://a.example/x"}
+        link = (await service.call("POST", "/v1/links", new, expect=201))["link"]
+        await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
+        # Confirmed, and some events folded by the worker before.
+        await crons(emulator, customer, real, noon + 3 * MINUTE_MS, 2)
+        traffic = Traffic(emulator, site["path"], link["code"])
+        for _ in range(20):
+            await traffic.visit()
+        await emulator.settled()
+        await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
+        before = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+
+    # Events lie in the log, in pages and in memory; the answers of the migration and of the upload take their time.
+    await emulator.fault("slow", "*/d1/database/*/query", method="POST", delay_s=1, times=4)
+    await emulator.fault("drop_after", "*/workers/scripts/svc-edge", method="PUT")
+    await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=2)
+    async with open_service(tmp_path / "svc", settings, next_bundle_folder) as service:
+        service.headers = headers
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(traffic.run)
+            account = await eventually(lambda: updated(service, account_id))
+            sent = traffic.sent
+            while traffic.sent < sent + 20:
+                await trio.lowlevel.checkpoint()
+            traffic.goes_on = False
+        await emulator.settled()
+        assert not await emulator.faults(), "all of them were met"
+        assert (account["edge"]["schema"], account["operation"]["step"]) == (2, "selfcheck")
+        assert account["edge"]["bundle"] != before["edge"]["bundle"]
+        await crons(emulator, customer, real, noon + 70 * MINUTE_MS, 2)
+        account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+        assert (account["operation"]["state"], account["push"]["schema"]) == ("done", 2)  # confirmed by its first push
+        # The hours and the day are closed by the new worker.
+        await crons(emulator, customer, real, noon + 3 * HOUR_MS, 60)
+        await crons(emulator, customer, real, noon + 12 * HOUR_MS + 20 * MINUTE_MS, 60)
+        account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
+        assert (account["push"]["queue"], sum(account["push"]["dropped"].values())) == (0, 0)
+    assert traffic.sent > 40
+    assert await stored(store, site["id"], noon) == (traffic.sent, min(traffic.sent, 200))
+    assert await stored(store, link["id"], noon) == (traffic.sent, min(traffic.sent, 200))
+
+
+@pytest.mark.rule("X7", "A21", "A13")
+@pytest.mark.timeout(1_200)
+async def test_an_update_that_is_killed_at_any_moment_is_finished_by_the_next_start(
+    world: World, next_bundle_folder: Path
+) -> None:
+    """As test_killed.py, of an operation that nobody asks for."""
+    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
+    chance = random.Random(seed)  # to make the same again, not to keep a secret
+    settings = {**world.settings, "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
+    moment, killed = 0, 0
+    while True:
+        moment += chance.randint(1, 2 * STRIDE - 1)
+        print(f"seed {seed}, moment {moment}")
+        world.customer = None
+        async with world.lives.serve(world.folder, settings) as life:
+            life.headers = world.headers
+            await connected(world, life)
+            await confirmed(world, life)
+        async with world.lives.serve(world.folder, settings, moment, bundle=next_bundle_folder) as life:
+            life.headers = world.headers
+            life.arm()
+            try:
+                await eventually(lambda life=life: in_place(world, life), every_s=0.05)  # type: ignore[misc]
+                break
+            except httpx.TransportError:
+                await life.over()
+        killed += 1
+        async with world.lives.serve(world.folder, settings, bundle=next_bundle_folder) as life:
+            life.headers = world.headers
+            account = await eventually(lambda life=life: in_place(world, life), every_s=0.05)  # type: ignore[misc]
+            await world.check_whole(account)
+            assert account["edge"]["schema"] == 2
+            await confirmed(world, life)
+        world.check_secrets()
+    assert killed > 1
+
+
+def free_port() -> str:
+    """An address for all lives of the service: workers go on to push to where they were installed."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+async def in_place(world: World, service: Service) -> Any:
+    """The account, once the new worker is in place; it is ready all the time."""
+    account = await world.account(service)
+    assert account is not None
+    assert account["state"] == "ready", account
+    ended = account["operation"]["state"] == "done" or account["operation"]["step"] == "selfcheck"
+    return account if account["edge"]["up_to_date"] and account["operation"]["kind"] == "update" and ended else None
+
+
+async def confirmed(world: World, service: Service) -> None:
+    """The worker's cron runs, and it reports itself."""
+    run = await world.emulator.cron(world.edge_account_id, "svc-edge")
+    assert run["outcome"] == "ok"
+    account = await world.account(service)
+    assert account is not None
+    assert account["operation"]["state"] == "done", account
+
+
+async def stored(config: StoreConfig, target: str, noon: int) -> tuple[int, int]:
+    """Views and visitors of the day."""
+    day = noon // DAY_MS
+    async with open_store(config) as store:
+        counts, _, final = (await store.read(totals.day_counts(target, day, day)))[day]
+    assert final
+    return counts.views, counts.visitors
