@@ -170,6 +170,20 @@ class AccountActor:
         """Add a site; see `actors.sites`. Runs in the caller's task; its route is made after the commit."""
         return await sites.add(self._context, account, host, excluded_paths, commit, respect_gpc=respect_gpc)
 
+    async def change_site(
+        self, site: Site, excluded_paths: Sequence[str] | None, respect_gpc: bool | None, commit: Commit[Site, R]
+    ) -> R:
+        """Change what is counted of a site; see `actors.sites`. Runs in the caller's task."""
+        return await sites.change(self._context, site, excluded_paths, respect_gpc, commit)
+
+    async def delete_site(self, site: Site, commit: Commit[Site, R]) -> R:
+        """Delete a site; see `actors.sites`. Runs in the caller's task."""
+        return await sites.delete(self._context, site, commit)
+
+    async def rotate_site(self, site: Site, commit: Commit[Site, R]) -> R:
+        """Give a site another path; see `actors.sites`. Runs in the caller's task."""
+        return await sites.rotate(self._context, site, commit)
+
     async def add_link(
         self, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
     ) -> R:

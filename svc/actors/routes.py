@@ -14,7 +14,7 @@ from svc.actors.zones import gone, zone_now
 from svc.edge import routes
 from svc.errors import CannotUnseal, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
 from svc.model import SERVING, link_pattern, site_pattern
-from svc.store import link_hosts, sites, unwanted_routes
+from svc.store import link_hosts, site_paths, sites, unwanted_routes
 from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
 async def end_old_paths(context: Context, account: Account, timers: Timers) -> float:
     """A site's old path is counted until its time; then the worker forgets it, and its route is removed."""
     del timers
-    until = await context.store.read(sites.next_path_end(account.id))
+    until = await context.store.read(site_paths.next_path_end(account.id))
     if until is not None and context.clock() >= until:
-        await context.store.run(sites.end_paths(account.id, context.clock()))
-        until = await context.store.read(sites.next_path_end(account.id))
+        await context.store.run(site_paths.end_paths(account.id, context.clock()))
+        until = await context.store.read(site_paths.next_path_end(account.id))
     return math.inf if until is None else trio.current_time() + max(0, until - context.clock()) / 1000
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from svc.actors import health
 from svc.actors.zones import proxied_host
+from svc.clock import DAY_MS
 from svc.ids import new_id, new_site_path, random_base32
 from svc.model import SERVING, Site
-from svc.store import sites
+from svc.store import site_paths, sites
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +39,35 @@ async def add(
     zone, _ = await proxied_host(context, account, host)
     site = new_site(account, host, zone.id, excluded_paths, context.clock(), respect_gpc=respect_gpc)
     return await context.store.run(commit(sites.add_site(site, context.config.limits.sites)))
+
+
+async def change(
+    context: Context,
+    site: Site,
+    excluded_paths: Sequence[str] | None,
+    respect_gpc: bool | None,
+    commit: Commit[Site, R],
+) -> R:
+    """Change what is counted; None leaves what is.
+
+    Raises NotFound, Conflict site_not_active (it is deleted).
+    """
+    return await context.store.run(commit(sites.change_site(site.account_id, site.id, excluded_paths, respect_gpc)))
+
+
+async def delete(context: Context, site: Site, commit: Commit[Site, R]) -> R:
+    """Delete a site; its routes are removed by the duty after this. Raises NotFound, Conflict site_not_active."""
+    return await context.store.run(commit(sites.delete_site(site.account_id, site.id)))
+
+
+async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
+    """Give a site another path, whose route is made by the duty after this; the old one is counted on for a while.
+
+    Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has too many old paths).
+    """
+    until = context.clock() + round(context.config.timing.retiring_days * DAY_MS)
+    path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
+    return await context.store.run(commit(site_paths.rotate_site(site.account_id, site.id, path, script_name, until)))
 
 
 def check_serving(account: Account) -> None:

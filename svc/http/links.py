@@ -14,7 +14,7 @@ from svc.http import qr
 from svc.http.credentials import require
 from svc.http.rankings import Rankings
 from svc.http.visible import readable_link, visible_account, visible_link
-from svc.store import accounts, link_lists, links
+from svc.store import accounts, disconnects, link_lists, links
 from svc.store.link_lists import PLACE_KINDS, LinkFilter, place_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from svc.http.deps import Deps
     from svc.http.rankings import Ranking
     from svc.http.serve import Read, Serve, Write
-    from svc.model import Account, Link
+    from svc.model import Account, FormerAccount, Link
     from svc.store.idempotency import StoredAnswer
     from svc.store.link_lists import PagedOrder
     from svc.store.tx import Tx
@@ -55,7 +55,7 @@ class Links:
             page, next_place = await self._page_by_clicks(which, query, today)
         else:
             page, next_place = await self._page(which, query, query.order)
-        own, clicks = await self._store.read(_around(caller, page, today))
+        own, clicks = await self._store.read(_around(caller, page, today, deleted=query.state == "deleted"))
         return api.LinkList(
             links=tuple(
                 api.Link.of(link, own[link.account_id], None if clicks is None else clicks.get(link.id, 0))
@@ -140,13 +140,21 @@ def _one(account: Account) -> Callable[[Link], api.OneLink]:
     return lambda link: api.OneLink(link=api.Link.of(link, account))
 
 
-def _around(caller: Caller, page: Sequence[Link], today: int) -> Tx[tuple[dict[str, Account], dict[str, int] | None]]:
-    """The caller's accounts by id, and, for who may read reports, the clicks of each link of the page."""
-    own = yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)
+def _around(
+    caller: Caller, page: Sequence[Link], today: int, *, deleted: bool
+) -> Tx[tuple[dict[str, Account | FormerAccount], dict[str, int] | None]]:
+    """The caller's accounts by id, the disconnected ones for deleted links; and, for who may read reports, the clicks
+    of each link of the page.
+    """
+    own: dict[str, Account | FormerAccount] = {}
+    for account in (yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)):
+        own[account.id] = account
+    for former in (yield from disconnects.list_former(caller.user.id, caller.edge_accounts)) if deleted else ():
+        own[former.id] = former
     clicks: dict[str, int] | None = None
     if caller.may("reports"):
         clicks = yield from link_lists.clicks_7d([link.id for link in page], today)
-    return {account.id: account for account in own}, clicks
+    return own, clicks
 
 
 def _depends_on(which: LinkFilter, today: int) -> Tx[Hashable]:

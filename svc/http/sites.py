@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from svc.actors.sites import new_script_name
 from svc.api import sites as api
-from svc.clock import DAY_MS, day_of
+from svc.clock import day_of
 from svc.http.visible import readable_site, visible_account
-from svc.ids import new_site_path
-from svc.store import accounts, sites
+from svc.store import accounts, site_lists
 
 if TYPE_CHECKING:
+    from svc.actors.account import AccountActor
+    from svc.actors.context import Commit
     from svc.api.shape import NoBody, NoQuery
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
     from svc.http.serve import Read, Serve, Write
-    from svc.model import Account, FormerAccount, Site
+    from svc.model import Site
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
@@ -29,7 +29,6 @@ class Sites:
         self._supervisor = deps.supervisor
         self._bundle = deps.bundle
         self._clock = deps.clock
-        self._retiring_days = deps.config.timing.retiring_days
         serve.read(api.LIST, self.list)
         serve.write(api.ADD, self.add)
         serve.read(api.SHOW, self.show)
@@ -61,29 +60,27 @@ class Sites:
 
     async def change(self, write: Write[api.SiteChange]) -> StoredAnswer:
         """The site as it is now; its worker learns of it right after."""
-        site, account = await readable_site(self._store, write.caller, write.id)
-        body = write.body
-        change = sites.change_site(site.account_id, site.id, body.excluded_paths, body.respect_gpc)
-        return await self._changed(write, account, change)
+        site, actor, commit = await self._to_change(write)
+        return await actor.change_site(site, write.body.excluded_paths, write.body.respect_gpc, commit)
 
     async def delete(self, write: Write[NoBody]) -> StoredAnswer:
         """The deleted site; its routes are removed by the account's actor."""
-        site, account = await readable_site(self._store, write.caller, write.id)
-        return await self._changed(write, account, sites.delete_site(site.account_id, site.id))
+        site, actor, commit = await self._to_change(write)
+        return await actor.delete_site(site, commit)
 
     async def rotate(self, write: Write[NoBody]) -> StoredAnswer:
         """The site with another path; the route of that is made by the account's actor."""
+        site, actor, commit = await self._to_change(write)
+        return await actor.rotate_site(site, commit)
+
+    async def _to_change(self, write: Write[Any]) -> tuple[Site, AccountActor, Commit[Site, StoredAnswer]]:
+        """The site that a request is about, its account's actor, and what keeps the answer."""
         site, account = await readable_site(self._store, write.caller, write.id)
-        until = self._clock() + round(self._retiring_days * DAY_MS)
-        path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
-        rotate = sites.rotate_site(site.account_id, site.id, path, script_name, until)
-        return await self._changed(write, account, rotate)
 
-    async def _changed(self, write: Write[Any], account: Account | FormerAccount, change: Tx[Site]) -> StoredAnswer:
-        def render(site: Site) -> api.OneSite:
-            return self._one(site, account.synced_version)
+        def render(changed: Site) -> api.OneSite:
+            return self._one(changed, account.synced_version)
 
-        return await self._store.run(write.commit(render)(change))
+        return site, self._supervisor.account(account.edge_account_id), write.commit(render)
 
     async def show(self, read: Read[NoQuery]) -> api.OneSite:
         """One site."""
@@ -103,7 +100,7 @@ def _page(
     """A page of the caller's sites and one more; for each account the version that its worker has; for each site its
     views of seven days, for who may read reports.
     """
-    found = yield from sites.list_sites(
+    found = yield from site_lists.list_sites(
         caller.user.id,
         page.account_id,
         caller.edge_accounts,
@@ -116,5 +113,5 @@ def _page(
     own = yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)
     views: dict[str, tuple[int, ...]] = {}
     if caller.may("reports"):
-        views = yield from sites.series_7d([site.id for site in found], today)
+        views = yield from site_lists.series_7d([site.id for site in found], today)
     return found, {account.id: account.synced_version for account in own}, views

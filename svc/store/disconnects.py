@@ -29,6 +29,12 @@ def former_account(user_id: int, account_id: str) -> Tx[FormerAccount | None]:
     return _former(rows[0]) if rows else None
 
 
+def list_former(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[list[FormerAccount]]:
+    """What is left of a user's accounts; only of those in `edge_accounts` when it is given."""
+    rows = yield sql("select * from former_accounts where user_id = $1 order by disconnected_at, id", user_id)
+    return [_former(row) for row in rows if edge_accounts is None or row["edge_account_id"] in edge_accounts]
+
+
 def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
     """What came of an earlier disconnect. Raises NotFound."""
     former = yield from former_account(user_id, account_id)

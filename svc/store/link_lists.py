@@ -36,7 +36,7 @@ _PLACES: Mapping[PagedOrder, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class LinkFilter:
-    """Which links of a user a list has; only of accounts that are still connected.
+    """Which links of a user a list has; the deleted ones also of accounts that were disconnected.
 
     `contains`: its code or its address contains one of these, whatever the capitals; (): any. None: of any account.
     """
@@ -55,9 +55,11 @@ class LinkFilter:
             return f"${len(parameters)}"
 
         user = add(self.user_id)
-        seen = f"select id from accounts where user_id = {user}"  # noqa: S608  # placeholders only
+        allowed = ""
         if self.edge_accounts is not None:
-            seen += f" and edge_account_id in ({', '.join(map(add, self.edge_accounts)) or 'null'})"
+            allowed = f" and edge_account_id in ({', '.join(map(add, self.edge_accounts)) or 'null'})"
+        tables = ("accounts", "former_accounts") if self.state == "deleted" else ("accounts",)
+        seen = " union all ".join(f"select id from {table} where user_id = {user}{allowed}" for table in tables)  # noqa: S608  # names of this line and placeholders
         conditions = [f"t.user_id = {user}", f"t.state = {add(self.state)}", f"t.account_id in ({seen})"]
         if self.account_id is not None:
             conditions.append(f"t.account_id = {add(self.account_id)}")

@@ -1,16 +1,14 @@
-"""Transactions on sites and their retiring paths."""
+"""Transactions on sites; their old paths are in `site_paths`, their lists in `site_lists`."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.clock import iso
 from svc.errors import Conflict, Forbidden, NotFound
 from svc.ids import new_site_path
-from svc.model import EndedPath, Retiring, RouteState, Site, SiteOrder
+from svc.model import EndedPath, Retiring, RouteState, Site
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account, lock_user
 from svc.store.tx import Row, Tx, from_json, note_from_json, placeholders, sql, to_json
@@ -20,12 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.errors import ErrorNote
-    from svc.store.tx import Parameter
-
-
-# Each is a route at the platform, whose zones have 1,000 of them.
-MOST_RETIRING = 10
-VIEW_DAYS = 7
 
 
 def add_site(site: Site, limit: int) -> Tx[Site]:
@@ -37,7 +29,7 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
     """
     yield from lock_user(site.user_id)
     version = yield from bump_version(site.account_id)
-    added = replace(site, version=version, path=(yield from _unused_path(site.account_id, site.host, site.path)))
+    added = replace(site, version=version, path=(yield from unused_path(site.account_id, site.host, site.path)))
     if (yield sql("select 1 from link_hosts where account_id = $1 and host = $2", site.account_id, site.host)):
         raise Conflict("site_on_link_host", details={"host": site.host})
     rows = yield sql(
@@ -75,7 +67,7 @@ def change_site(
     A note that a route of an old path was left at the platform ends here: its user has seen it.
     Raises NotFound, Conflict site_not_active.
     """
-    site = yield from _live(account_id, site_id)
+    site = yield from live_site(account_id, site_id)
     error = None if site.error is not None and site.error.code == "route_not_ours" else site.error
     changed = replace(
         site,
@@ -100,57 +92,12 @@ def change_site(
     return changed
 
 
-def rotate_site(account_id: str, site_id: str, path: str, script_name: str, until: int) -> Tx[Site]:
-    """Give the site another path and script name; the old path is counted until then (epoch ms).
-
-    It gets yet another path when the host has had this one. Its route is to be made; that of the old path stays.
-    Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has MOST_RETIRING old paths).
-    """
-    site = yield from _live(account_id, site_id)
-    if len(site.retiring) >= MOST_RETIRING:
-        raise Forbidden(
-            "limit_reached",
-            f"{MOST_RETIRING} old paths of the site are still counted, the first of them until"
-            f" {iso(site.retiring[0].until)}.",
-        )
-    version = yield from bump_version(account_id)
-    retiring = [*site.retiring, Retiring(site.path, site.route_id, until)]
-    rotated = replace(
-        site,
-        path=(yield from _unused_path(account_id, site.host, path)),
-        script_name=script_name,
-        state="route_pending",
-        route_id=None,
-        error=None,
-        config_error=None,
-        version=version,
-        retiring=tuple(sorted(retiring, key=lambda old: (old.until, old.path))),
-    )
-    yield sql(
-        "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = null,"
-        " config_error = null, version = $5 where id = $1",
-        site_id,
-        rotated.path,
-        script_name,
-        rotated.state,
-        version,
-    )
-    yield sql(
-        "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, $3, $4)",
-        site_id,
-        site.path,
-        site.route_id,
-        until,
-    )
-    return rotated
-
-
 def delete_site(account_id: str, site_id: str) -> Tx[Site]:
     """Delete the site: its record stays, its routes are unwanted from here on, its host is free.
 
     Raises NotFound, Conflict site_not_active (it is deleted already).
     """
-    site = yield from _live(account_id, site_id)
+    site = yield from live_site(account_id, site_id)
     version = yield from bump_version(account_id)
     yield sql(
         "update sites set state = 'deleted', route_id = null, error = null, config_error = null, version = $2"
@@ -176,48 +123,11 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
     )
 
 
-def next_path_end(account_id: str) -> Tx[int | None]:
-    """When the next old path of the account's sites counts no more (epoch ms)."""
-    rows = yield sql(
-        "select min(r.until) as until from retiring_paths r join sites s on s.id = r.site_id"
-        " where s.account_id = $1 and r.ended_version is null",
-        account_id,
-    )
-    return None if rows[0]["until"] is None else int(rows[0]["until"])
-
-
-def end_paths(account_id: str, now: int) -> Tx[None]:
-    """The old paths whose time is over leave the worker's configuration, and their routes are unwanted from here on."""
-    yield from lock_account(account_id)
-    rows = yield sql(
-        "select distinct r.site_id from retiring_paths r join sites s on s.id = r.site_id"
-        " where s.account_id = $1 and r.ended_version is null and r.until <= $2",
-        account_id,
-        now,
-    )
-    if not rows:
-        return
-    version = yield from bump_version(account_id)
-    for row in rows:
-        site = yield from _live(account_id, row["site_id"])
-        # The worker learns of an ended path together with its site.
-        yield sql("update sites set version = $2 where id = $1", site.id, version)
-        yield sql(
-            "update retiring_paths set ended_version = $2 where site_id = $1 and ended_version is null and until <= $3",
-            site.id,
-            version,
-            now,
-        )
-        yield from unwanted_routes.add(
-            [site.route(old.path, old.route_id) for old in site.retiring if old.until <= now]
-        )
-
-
-def _live(account_id: str, site_id: str) -> Tx[Site]:
+def live_site(account_id: str, site_id: str) -> Tx[Site]:
     """The account's site, for a transaction that changes it. Raises NotFound, Conflict site_not_active."""
     yield from lock_account(account_id)
     rows = yield sql("select * from sites where id = $1 and account_id = $2", site_id, account_id)
-    found = yield from _sites(rows)
+    found = yield from sites_of_rows(rows)
     if not found:
         raise NotFound
     if found[0].state == "deleted":
@@ -225,7 +135,7 @@ def _live(account_id: str, site_id: str) -> Tx[Site]:
     return found[0]
 
 
-def _unused_path(account_id: str, host: str, path: str) -> Tx[str]:
+def unused_path(account_id: str, host: str, path: str) -> Tx[str]:
     """This path, or another one where a site of this account has had it on this host."""
     while True:
         rows = yield sql(
@@ -250,85 +160,14 @@ def count_sites(user_id: int) -> Tx[int]:
 def get_site(user_id: int, site_id: str) -> Tx[Site | None]:
     """A user's own site, also a deleted one; another's is None, like one that does not exist."""
     rows = yield sql("select * from sites where id = $1 and user_id = $2", site_id, user_id)
-    found = yield from _sites(rows)
+    found = yield from sites_of_rows(rows)
     return found[0] if found else None
-
-
-def list_sites(
-    user_id: int,
-    account_id: str | None = None,
-    edge_accounts: Sequence[str] | None = None,
-    limit: int = 1_000,
-    cursor: str | None = None,
-    *,
-    search: str | None = None,
-    order: SiteOrder = "oldest",
-    deleted: bool = False,
-) -> Tx[list[Site]]:
-    """A page of a user's sites: those that are not deleted, or those that are, also of disconnected accounts.
-
-    `account_id`, `edge_accounts` and `search` (a part of the host, in any case) narrow it when given. `cursor` is the
-    last id of the page before: what it is compared by never changes, so no page repeats or skips a site that was there
-    all the time. One that is not the user's gives an empty page.
-    """
-    parameters: list[Parameter] = [user_id]
-
-    def parameter(value: Parameter) -> str:
-        parameters.append(value)
-        return f"${len(parameters)}"
-
-    allowed = ""
-    if edge_accounts is not None:
-        allowed = f" and edge_account_id in ({', '.join(map(parameter, edge_accounts)) or 'null'})"
-    tables = ("accounts", "former_accounts") if deleted else ("accounts",)
-    seen = " union all ".join(f"select id from {table} where user_id = $1{allowed}" for table in tables)  # noqa: S608  # names of this line
-    conditions = ["s.user_id = $1", f"s.state {'=' if deleted else '<>'} 'deleted'", f"s.account_id in ({seen})"]
-    if account_id is not None:
-        conditions.append(f"s.account_id = {parameter(account_id)}")
-    if search:
-        wanted = re.sub(r"([!%_])", r"!\1", search.lower())
-        conditions.append(f"s.host like {parameter(f'%{wanted}%')} escape '!'")
-    columns, after, direction = _ORDERS[order]
-    if cursor is not None:
-        last = f"select {columns} from sites where id = {parameter(cursor)} and user_id = $1"  # noqa: S608  # as below
-        conditions.append(f"({columns}) {after} ({last})")
-    ordered = ", ".join(f"{column} {direction}" for column in columns.split(", "))
-    rows = yield sql(
-        f"select * from sites s where {' and '.join(conditions)}"  # noqa: S608  # names of this file and placeholders
-        f" order by {ordered} limit {parameter(limit)}",
-        *parameters,
-    )
-    return (yield from _sites(rows))
-
-
-# For each order: the columns, what comes after a cursor, the direction.
-_ORDERS: dict[SiteOrder, tuple[str, str, str]] = {
-    "oldest": ("created_at, id", ">", "asc"),
-    "newest": ("created_at, id", "<", "desc"),
-    "host": ("host, id", ">", "asc"),
-}
-
-
-def series_7d(site_ids: Sequence[str], today: int) -> Tx[dict[str, tuple[int, ...]]]:
-    """The views of people on each site in each of the last 7 closed UTC days before `today`, oldest first."""
-    views = {site_id: [0] * VIEW_DAYS for site_id in site_ids}
-    if views:
-        rows = yield sql(
-            "select target, day, views from days"  # noqa: S608  # placeholders only
-            f" where day >= $1 and day < $2 and target in ({placeholders(len(site_ids), first=3)})",
-            today - VIEW_DAYS,
-            today,
-            *site_ids,
-        )
-        for row in rows:
-            views[row["target"]][row["day"] - today + VIEW_DAYS] = row["views"]
-    return {site_id: tuple(days) for site_id, days in views.items()}
 
 
 def sites_of(account_id: str) -> Tx[list[Site]]:
     """All sites of an account, deleted ones included."""
     rows = yield sql("select * from sites where account_id = $1 order by created_at, id", account_id)
-    return (yield from _sites(rows))
+    return (yield from sites_of_rows(rows))
 
 
 def changed_sites(account_id: str, after_version: int) -> Tx[list[Site]]:
@@ -336,7 +175,7 @@ def changed_sites(account_id: str, after_version: int) -> Tx[list[Site]]:
     rows = yield sql(
         "select * from sites where account_id = $1 and version > $2 order by version", account_id, after_version
     )
-    return (yield from _sites(rows))
+    return (yield from sites_of_rows(rows))
 
 
 def unrouted_sites(account_id: str) -> Tx[list[Site]]:
@@ -348,7 +187,7 @@ def unrouted_sites(account_id: str) -> Tx[list[Site]]:
         " order by created_at, id",
         account_id,
     )
-    return (yield from _sites(rows))
+    return (yield from sites_of_rows(rows))
 
 
 def set_site_route(
@@ -398,7 +237,8 @@ def saw_site_route(site: Site, state: RouteState, route_id: str | None, error: E
     )
 
 
-def _sites(rows: list[Row]) -> Tx[list[Site]]:
+def sites_of_rows(rows: list[Row]) -> Tx[list[Site]]:
+    """Rows of `sites`, each with its old paths."""
     if not rows:
         return []
     retiring: dict[str, list[Retiring]] = defaultdict(list)

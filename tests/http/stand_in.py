@@ -129,6 +129,17 @@ class StandInActor:
         site = sites.new_site(account, host, zone.id, excluded_paths, now, respect_gpc=respect_gpc)
         return await self._world.store.run(commit(add_site(site, self._world.config.limits.sites)))
 
+    async def change_site(
+        self, site: Site, excluded_paths: Sequence[str] | None, respect_gpc: bool | None, commit: Commit[Site, R]
+    ) -> R:
+        return await sites.change(self._context(), site, excluded_paths, respect_gpc, commit)
+
+    async def delete_site(self, site: Site, commit: Commit[Site, R]) -> R:
+        return await sites.delete(self._context(), site, commit)
+
+    async def rotate_site(self, site: Site, commit: Commit[Site, R]) -> R:
+        return await sites.rotate(self._context(), site, commit)
+
     async def add_link(
         self, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
     ) -> R:

@@ -261,3 +261,18 @@ def test_rankings_are_kept_within_their_bounds():
     assert len(large) == 500
     assert kept.current(which[14], 1) is large
     assert kept.current(which[11], 1) is None
+
+
+@pytest.mark.rule("L3", "A17")
+@pytest.mark.parametrize("order", ["oldest", "newest", "code", "clicks"])
+async def test_the_links_of_a_disconnected_account_are_among_the_deleted(world, order):
+    user, session, account = await world.ready()
+    await add(world, account, "old")
+    assert (await world.call("DELETE", f"/v1/accounts/{account.id}", headers=session)).status == 200
+    assert (await world.call("GET", f"/v1/links?order={order}", headers=session)).body["links"] == []
+    path = f"/v1/links?state=deleted&order={order}"
+    [shown] = (await world.call("GET", path, headers=session)).body["links"]
+    assert (shown["code"], shown["state"], shown["config"], shown["short_url"]) == ("old", "deleted", "synced", None)
+    for allowed, count in ((account.edge_account_id, 1), (OTHER_EDGE_ACCOUNT, 0)):
+        key = await world.key(user, "links", "reports", allow_accounts=(allowed,))
+        assert len((await world.call("GET", path, headers=key)).body["links"]) == count

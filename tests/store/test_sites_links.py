@@ -11,7 +11,7 @@ import trio
 from svc.clock import day_of
 from svc.errors import Conflict, ErrorNote, Forbidden, NotFound, ServiceError
 from svc.model import Link, Rule
-from svc.store import accounts, link_lists, links, sites, totals, unwanted_routes
+from svc.store import accounts, link_lists, links, site_lists, site_paths, sites, totals, unwanted_routes
 from svc.store.link_lists import LinkFilter
 from svc.store.tx import sql
 from svc.store.versions import bump_version
@@ -143,7 +143,7 @@ async def test_the_host_of_a_deleted_site_is_free_and_its_record_stays(store):
     old = await store.read(sites.get_site(user_id, old_id))
     assert old is not None
     assert old.state == "deleted"
-    assert [site.id for site in await store.read(sites.list_sites(user_id))] == [new_id]
+    assert [site.id for site in await store.read(site_lists.list_sites(user_id))] == [new_id]
     assert {site.id for site in await store.read(sites.sites_of(account_id))} == {old_id, new_id}
 
 
@@ -217,7 +217,7 @@ async def test_another_users_objects_are_like_none(store):
     stranger = await store.run(a_user())
     assert await store.read(sites.get_site(stranger, site_id)) is None
     assert await store.read(links.get_link(stranger, link_id)) is None
-    assert await store.read(sites.list_sites(stranger)) == []
+    assert await store.read(site_lists.list_sites(stranger)) == []
     assert await store.read(link_lists.list_links(LinkFilter(stranger, account_id))) == []
 
 
@@ -246,7 +246,7 @@ async def test_a_list_is_narrowed_to_accounts(store):
     in_first, in_second = await store.run(a_site(first)), await store.run(a_site(second))
 
     async def found(*narrow: Any) -> set[str]:
-        return {site.id for site in await store.read(sites.list_sites(user_id, *narrow))}
+        return {site.id for site in await store.read(site_lists.list_sites(user_id, *narrow))}
 
     assert await found() == {in_first, in_second}
     assert await found(first) == {in_first}
@@ -299,10 +299,10 @@ async def test_a_host_never_gets_one_of_its_paths_again(store):
     site = await store.run(sites.add_site(new_site(user_id, account_id), 9))
     paths = {site.path}
     for _ in range(2):
-        rotated = await store.run(sites.rotate_site(account_id, site.id, site.path, "abc", START_MS + 5))
+        rotated = await store.run(site_paths.rotate_site(account_id, site.id, site.path, "abc", START_MS + 5))
         assert rotated.path not in paths
         paths.add(rotated.path)
-    await store.run(sites.end_paths(account_id, START_MS + 5))
+    await store.run(site_paths.end_paths(account_id, START_MS + 5))
     await store.run(sites.delete_site(account_id, site.id))
     for path in paths:
         again = await store.run(sites.add_site(replace(new_site(user_id, account_id), path=path), 9))
@@ -317,11 +317,11 @@ async def test_the_old_paths_whose_time_is_over_end_together_under_one_version(s
     account_id = await store.run(an_account())
     first, second = await store.run(a_site(account_id)), await store.run(a_site(account_id, "b.example.com"))
     for n, site_id in enumerate((first, first, second, second)):
-        await store.run(sites.rotate_site(account_id, site_id, f"/new{n}", "abc", START_MS + n))
-    assert await store.read(sites.next_path_end(account_id)) == START_MS
-    await store.run(sites.end_paths(account_id, START_MS - 1))
+        await store.run(site_paths.rotate_site(account_id, site_id, f"/new{n}", "abc", START_MS + n))
+    assert await store.read(site_paths.next_path_end(account_id)) == START_MS
+    await store.run(site_paths.end_paths(account_id, START_MS - 1))
     before = accounts.present(await store.read(accounts.account_by_id(account_id)))
-    await store.run(sites.end_paths(account_id, START_MS + 2))
+    await store.run(site_paths.end_paths(account_id, START_MS + 2))
     after = accounts.present(await store.read(accounts.account_by_id(account_id)))
     assert after.config_version == before.config_version + 1
     changed = await store.read(sites.changed_sites(account_id, before.config_version))
@@ -333,7 +333,7 @@ async def test_the_old_paths_whose_time_is_over_end_together_under_one_version(s
     unwanted = await store.read(unwanted_routes.of_account(account_id))
     gone = {(site.id, f"{site.host}{ended.path}*") for site in changed for ended in site.ended_paths}
     assert {(route.site_id, route.pattern) for route in unwanted} == gone
-    assert await store.read(sites.next_path_end(account_id)) == START_MS + 3
+    assert await store.read(site_paths.next_path_end(account_id)) == START_MS + 3
 
 
 @pytest.mark.rule("S5", "S6")
@@ -342,7 +342,7 @@ async def test_a_route_that_was_made_for_a_path_that_is_old_meanwhile_is_the_old
     user_id = await store.read(owner_of(account_id))
     site_id = await store.run(a_site(account_id))
     first = await store.read(sites.get_site(user_id, site_id))
-    await store.run(sites.rotate_site(account_id, site_id, "/new", "abc", START_MS))
+    await store.run(site_paths.rotate_site(account_id, site_id, "/new", "abc", START_MS))
     await store.run(sites.set_site_route(site_id, first.path, "zone", "active", "r1", None))
     site = await store.read(sites.get_site(user_id, site_id))
     assert (site.state, site.route_id, site.retiring[0].route_id) == ("route_pending", None, "r1")

@@ -1,0 +1,103 @@
+"""Transactions on a site's old paths: those from before a rotation, counted for a while and then never used again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from svc.clock import iso
+from svc.errors import Forbidden
+from svc.model import Retiring
+from svc.store import unwanted_routes
+from svc.store.locks import lock_account
+from svc.store.sites import live_site, unused_path
+from svc.store.tx import Tx, sql
+from svc.store.versions import bump_version
+
+if TYPE_CHECKING:
+    from svc.model import Site
+
+# Each is a route at the platform, whose zones have 1,000 of them.
+MOST_RETIRING = 10
+
+
+def rotate_site(account_id: str, site_id: str, path: str, script_name: str, until: int) -> Tx[Site]:
+    """Give the site another path and script name; the old path is counted until then (epoch ms).
+
+    It gets yet another path when the host has had this one. Its route is to be made; that of the old path stays.
+    Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has MOST_RETIRING old paths).
+    """
+    site = yield from live_site(account_id, site_id)
+    if len(site.retiring) >= MOST_RETIRING:
+        raise Forbidden(
+            "limit_reached",
+            f"{MOST_RETIRING} old paths of the site are still counted, the first of them until"
+            f" {iso(site.retiring[0].until)}.",
+        )
+    version = yield from bump_version(account_id)
+    retiring = [*site.retiring, Retiring(site.path, site.route_id, until)]
+    rotated = replace(
+        site,
+        path=(yield from unused_path(account_id, site.host, path)),
+        script_name=script_name,
+        state="route_pending",
+        route_id=None,
+        error=None,
+        config_error=None,
+        version=version,
+        retiring=tuple(sorted(retiring, key=lambda old: (old.until, old.path))),
+    )
+    yield sql(
+        "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = null,"
+        " config_error = null, version = $5 where id = $1",
+        site_id,
+        rotated.path,
+        script_name,
+        rotated.state,
+        version,
+    )
+    yield sql(
+        "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, $3, $4)",
+        site_id,
+        site.path,
+        site.route_id,
+        until,
+    )
+    return rotated
+
+
+def next_path_end(account_id: str) -> Tx[int | None]:
+    """When the next old path of the account's sites counts no more (epoch ms)."""
+    rows = yield sql(
+        "select min(r.until) as until from retiring_paths r join sites s on s.id = r.site_id"
+        " where s.account_id = $1 and r.ended_version is null",
+        account_id,
+    )
+    return None if rows[0]["until"] is None else int(rows[0]["until"])
+
+
+def end_paths(account_id: str, now: int) -> Tx[None]:
+    """The old paths whose time is over leave the worker's configuration, and their routes are unwanted from here on."""
+    yield from lock_account(account_id)
+    rows = yield sql(
+        "select distinct r.site_id from retiring_paths r join sites s on s.id = r.site_id"
+        " where s.account_id = $1 and r.ended_version is null and r.until <= $2",
+        account_id,
+        now,
+    )
+    if not rows:
+        return
+    version = yield from bump_version(account_id)
+    for row in rows:
+        site = yield from live_site(account_id, row["site_id"])
+        # The worker learns of an ended path together with its site.
+        yield sql("update sites set version = $2 where id = $1", site.id, version)
+        yield sql(
+            "update retiring_paths set ended_version = $2 where site_id = $1 and ended_version is null and until <= $3",
+            site.id,
+            version,
+            now,
+        )
+        yield from unwanted_routes.add(
+            [site.route(old.path, old.route_id) for old in site.retiring if old.until <= now]
+        )
