@@ -32,9 +32,10 @@ bench: build ## the benchmarks of bench/, as ratios taken in one run
 	$(PY) -m bench
 
 FUZZ = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
-fuzz: build ## hostile connections for an hour, then every operation for half an hour (SECONDS=… of each, SEED=…)
+fuzz: build ## hostile connections for an hour, every request for half an hour (SECONDS=… of each, SEED=…), every kill
 	$(PY) -m tests.http.fuzz $(FUZZ)
 	$(PY) -m tests.http.fuzz_contract $(FUZZ)
+	SVC_TEST_EVERY_MOMENT=1 $(PY) -m pytest tests/journeys/test_killed.py tests/journeys/test_faulted.py
 
 rules: env ## the rules of docs/conformance.md that no test names
 	$(PY) -m tests.rules
