@@ -280,7 +280,8 @@ async def _other_rights(context: Context, access: Access, account: Account) -> l
             if error.code == "permission_error":  # of anything else it is not the token's fault
                 found.append(findings.refused(TOKEN, f"has the right {right}", error, right))
         except EdgeUnavailable as error:
-            log.info("a right is not known", extra={"account": account.id, "right": right, "why": error.message})
+            log.info("rights are not known", extra={"account": account.id, "from": right, "why": error.message})
+            break
     return found
 
 

@@ -131,6 +131,7 @@ async def test_a_database_whose_answer_was_lost_is_ours_to_the_next_operation(se
 async def test_an_install_in_a_block_of_the_platform_begins_again_when_the_block_is_over(service):
     await service.ready()
     await service.confirmed()
+    await service.idle()
     await service.emulator.set_rudeness(rate_limit=1, rate_window_s=8)  # longer than a call waits by itself
     await service.emulator.forget_requests()
     answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
