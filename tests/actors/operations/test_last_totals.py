@@ -200,7 +200,7 @@ async def test_where_the_write_budget_is_short_isolates_are_waited_for_longer(pl
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         await add_link(service, "sale")
         await Worker(service, (await service.account()).database_id).set_state(level=1)
-    place.edge["connect_s"] = 3  # the platform's time, not that of the wait
+    place.edge["connect_s"] = 5  # the platform's time, not that of the wait
     async with place.running() as service:
         await service.idle()
         began_at = trio.current_time()
