@@ -35,7 +35,7 @@ FUZZ = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 fuzz: build ## hostile connections for an hour, every request for half an hour (SECONDS=… of each, SEED=…), every kill
 	$(PY) -m tests.http.fuzz $(FUZZ)
 	$(PY) -m tests.http.fuzz_contract $(FUZZ)
-	SVC_TEST_EVERY_MOMENT=1 $(PY) -m pytest tests/journeys/test_killed.py tests/journeys/test_faulted.py
+	SVC_TEST_EVERY_MOMENT=1 $(PY) -m pytest tests/journeys/test_killed.py tests/journeys/test_faulted.py tests/journeys/test_update.py
 
 rules: env ## the rules of docs/conformance.md that no test names
 	$(PY) -m tests.rules

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from tests.journeys.mortal import Lives
 
 _LOOK_EVERY_S = 0.05
+# What the platform's clients meet: docs/cloudflare.md and the emulator's faults.
+FAULTS: dict[str, dict[str, Any]] = {
+    "drop_before": {"kind": "drop_before"},
+    "drop_after": {"kind": "drop_after"},
+    "slow": {"kind": "slow", "delay_s": 3},
+    "html": {"kind": "html", "status": 502},
+    "throttle": {"kind": "throttle"},
+    "401": {"kind": "refuse", "status": 401, "code": 10000},
+    "403": {"kind": "refuse", "status": 403, "code": 7403},
+    "500": {"kind": "refuse", "status": 500, "code": 10001},
+}
 _SETTLED = ("ready", "no_connection", "connected", "bootstrap_lost", "revoked", "permission_error", "resource_drift")
 
 

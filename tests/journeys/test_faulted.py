@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import random
 import secrets
-from typing import Any
 
 import pytest
 import trio
 
 from edge_worker.harness.service import Service, eventually
-from tests.journeys.lifecycle import OPERATIONS, Operation, World
+from tests.journeys.lifecycle import FAULTS, OPERATIONS, Operation, World
 
 pytestmark = pytest.mark.timeout(1_800)
 
@@ -25,17 +24,6 @@ _EVERY = "SVC_TEST_EVERY_MOMENT" in os.environ
 # Of so many calls one is taken, in so many of the ways to fail.
 _STRIDE = 1 if _EVERY else 8
 _WAYS = 8 if _EVERY else 2
-# What the platform's clients meet: docs/cloudflare.md and the emulator's faults.
-FAULTS: dict[str, dict[str, Any]] = {
-    "drop_before": {"kind": "drop_before"},
-    "drop_after": {"kind": "drop_after"},
-    "slow": {"kind": "slow", "delay_s": 3},
-    "html": {"kind": "html", "status": 502},
-    "throttle": {"kind": "throttle"},
-    "401": {"kind": "refuse", "status": 401, "code": 10000},
-    "403": {"kind": "refuse", "status": 403, "code": 7403},
-    "500": {"kind": "refuse", "status": 500, "code": 10001},
-}
 
 
 @pytest.mark.rule("A7", "A12", "A20")

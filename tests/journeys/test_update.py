@@ -17,7 +17,7 @@ from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.store import open_store, totals
 from tests.databases import sqlite_config
 from tests.journeys.conftest import ZONE, connect, crons, settings_of
-from tests.journeys.lifecycle import connected
+from tests.journeys.lifecycle import FAULTS, connected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +158,50 @@ async def test_an_update_that_is_killed_at_any_moment_is_finished_by_the_next_st
     assert killed > 1
 
 
+@pytest.mark.rule("X7", "A21", "A12")
+@pytest.mark.timeout(1_800)
+async def test_an_update_that_meets_a_failure_at_any_call_leaves_the_account_as_it_was(
+    world: World, next_bundle_folder: Path
+) -> None:
+    """As test_faulted.py. The rollout tries a failed one again after hours; its user may install at once."""
+    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
+    chance = random.Random(seed)  # to make the same again, not to keep a secret
+    settings = {**world.settings, "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
+    settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}
+    met = 0
+    for name in sorted(FAULTS) if STRIDE == 1 else chance.sample(sorted(FAULTS), 2):
+        call = 0 if STRIDE == 1 else chance.randint(0, 4)
+        while True:
+            print(f"seed {seed}, {name} at call {call}")
+            world.customer = None
+            async with world.lives.serve(world.folder, settings) as life:
+                life.headers = world.headers
+                await connected(world, life)
+                await confirmed(world, life)
+            await world.emulator.fault(**FAULTS[name], after=call)
+            async with world.lives.serve(world.folder, settings, bundle=next_bundle_folder) as life:
+                life.headers = world.headers
+                account = await eventually(lambda life=life: ended(world, life), every_s=0.05)  # type: ignore[misc]
+                waiting = await world.emulator.faults()
+                await world.emulator.clear_faults()
+                if account["operation"]["state"] == "failed":
+                    assert not account["edge"]["up_to_date"]
+                    await eventually(lambda life=life: is_ready(world, life), every_s=0.05)  # type: ignore[misc]
+                    await life.call("POST", f"/v1/accounts/{world.account_id}/install", expect=202)
+                    account = await world.settled(life)
+                    assert account is not None
+                assert (account["state"], account["edge"]["schema"]) == ("ready", 2)
+                assert account["edge"]["up_to_date"]
+                await world.check_whole(account)
+                await confirmed(world, life)
+            if waiting:
+                break  # it makes fewer calls
+            met += 1
+            call += chance.randint(1, 2 * STRIDE - 1)
+    assert met
+    world.check_secrets()
+
+
 def free_port() -> str:
     """An address for all lives of the service: workers go on to push to where they were installed."""
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -171,6 +215,22 @@ async def in_place(world: World, service: Service) -> Any:
     assert account["state"] == "ready", account
     ended = account["operation"]["state"] == "done" or account["operation"]["step"] == "selfcheck"
     return account if account["edge"]["up_to_date"] and account["operation"]["kind"] == "update" and ended else None
+
+
+async def ended(world: World, service: Service) -> Any:
+    """The account, once its update has come to an end, or only waits for the worker's first push."""
+    account = await world.account(service)
+    assert account is not None
+    operation = account["operation"]
+    over = operation["state"] != "running" or operation["step"] == "selfcheck"
+    return account if operation["kind"] == "update" and over else None
+
+
+async def is_ready(world: World, service: Service) -> bool | None:
+    """Whether the account is ready; a refusal may have made another state of it until it is looked at again."""
+    account = await world.account(service)
+    assert account is not None
+    return account["state"] == "ready" or None
 
 
 async def confirmed(world: World, service: Service) -> None:
