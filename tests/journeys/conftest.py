@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -24,6 +25,12 @@ def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> d
         "SVC_STORE_URL": store_config.url.get_secret_value(),
         **more,
     }
+
+
+def free_port() -> str:
+    """An address for all lives of the service: workers go on to push to where they were installed."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 @pytest.fixture
@@ -81,6 +88,7 @@ async def world(lives: Lives, emulator: Emulator, tmp_path: Path) -> World:
     await emulator.set_rudeness(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
     folder = tmp_path / "svc"
     settings = {
+        "SVC_HTTP_BIND": free_port(),
         "SVC_EDGE_API_BASE_URL": emulator.api,
         "SVC_STORE_URL": f"sqlite:///{folder / 'svc.db'}",
         "SVC_LIMITS_ACCOUNTS": "1000",

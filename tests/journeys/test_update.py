@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import secrets
-import socket
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -16,7 +15,7 @@ from edge_worker.harness.service import eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.store import open_store, totals
 from tests.databases import sqlite_config
-from tests.journeys.conftest import ZONE, connect, crons, settings_of
+from tests.journeys.conftest import ZONE, connect, crons, free_port, settings_of
 from tests.journeys.lifecycle import FAULTS, connected
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ async def test_an_update_that_is_killed_at_any_moment_is_finished_by_the_next_st
     """As test_killed.py, of an operation that nobody asks for."""
     seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
     chance = random.Random(seed)  # to make the same again, not to keep a secret
-    settings = {**world.settings, "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
+    settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     moment, killed = 0, 0
     while True:
         moment += chance.randint(1, 2 * STRIDE - 1)
@@ -166,7 +165,7 @@ async def test_an_update_that_meets_a_failure_at_any_call_leaves_the_account_as_
     """As test_faulted.py. The rollout tries a failed one again after hours; its user may install at once."""
     seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
     chance = random.Random(seed)  # to make the same again, not to keep a secret
-    settings = {**world.settings, "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
+    settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}
     met = 0
     for name in sorted(FAULTS) if STRIDE == 1 else chance.sample(sorted(FAULTS), 2):
@@ -200,12 +199,6 @@ async def test_an_update_that_meets_a_failure_at_any_call_leaves_the_account_as_
             call += chance.randint(1, 2 * STRIDE - 1)
     assert met
     world.check_secrets()
-
-
-def free_port() -> str:
-    """An address for all lives of the service: workers go on to push to where they were installed."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 async def in_place(world: World, service: Service) -> Any:
