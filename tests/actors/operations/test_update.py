@@ -182,6 +182,7 @@ async def test_an_update_that_the_platform_refuses_leaves_the_account_as_it_was(
 @pytest.mark.parametrize("gone", ["changed", "deleted", "database"])
 async def test_an_update_touches_nothing_that_was_changed_or_deleted_outside(installed, next_bundle, gone):
     async with installed.running() as service:
+        await service.idle()  # the look at its health is over
         account = await service.account()
         customer = service.customer.account_id
         if gone == "changed":
