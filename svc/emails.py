@@ -29,7 +29,7 @@ _TROUBLES = {
     "revoked": ("The edge platform's token that the service works with is gone, disabled or expired.", "revoked"),
     "permission_error": ("The token that the service works with lacks a right.", "permission_error"),
     "resource_drift": ("What the service installed was changed or deleted outside the service.", "resource_drift"),
-    "no_connection": ("The account's worker has not reported for a day.", "self_check_timeout"),
+    "no_connection": ("The account's worker has not reported for a day.", "worker_silent"),
     "token_expires_soon": ("The token that the service works with ends soon.", "revoked"),
     "over": ("The account has reached a limit of its plan at the edge platform.", None),
 }

@@ -34,6 +34,7 @@ STATE_AFTER: dict[str, AccountState] = {
 # What else may be wrong where one thing is refused so; and where something is not there (404).
 _SUGGESTS_MORE = ("permission_error", "token_refused", "resource_drift", "cloudflare_error")
 _NOT_FOUND = 404
+_SILENT = ServiceError("worker_silent")
 
 
 async def note_refusal(context: Context, account: Account, error: ServiceError) -> None:
@@ -89,6 +90,6 @@ async def note_silence(context: Context, account: Account, timers: Timers) -> fl
     silent_at = account.heard_at + int(context.config.timing.silent_after_s * 1000)
     now = context.clock()
     if now >= silent_at:
-        await context.store.run(accounts.move(account.id, ("ready",), "no_connection", None))
+        await context.store.run(accounts.move(account.id, ("ready",), "no_connection", _SILENT.note()))
         return math.inf
     return trio.current_time() + (silent_at - now) / 1000

@@ -230,6 +230,7 @@ def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
     """The worker's report of itself; it ends a silence, and the self-check of the upload that it comes from."""
     rows = yield sql(
         "update accounts set push = $2, heard_at = $3,"
+        " error = case when state = 'no_connection' then null else error end,"
         " state = case when state = 'no_connection' then 'ready' else state end where id = $1"
         " returning install_id, warnings",
         account_id,

@@ -111,7 +111,9 @@ async def test_a_silence_that_began_before_a_restart_is_noticed_at_its_time(plac
     async with place.running() as service:
         assert (await service.shown())["state"] == "ready"
         place.clock.advance_s(1.5)
-        await in_state(service, "no_connection")
+        assert (await in_state(service, "no_connection"))["error"]["code"] == "worker_silent"
+        await service.confirmed()
+        assert (await in_state(service, "ready"))["error"] is None
 
 
 @pytest.mark.rule("A11")

@@ -101,7 +101,7 @@ async def test_a_silent_worker_is_told_when_two_more_pushes_were_missed(told):
     told.clock.advance_s(7_200)
     await looked(told)
     [(_, text)] = await sent(told)
-    assert CATALOGUE["self_check_timeout"].remedy in text
+    assert CATALOGUE["worker_silent"].remedy in text
 
 
 @pytest.mark.rule("X13", "A25")
