@@ -45,5 +45,5 @@ async def fresh(running: Running) -> AsyncIterator[Emulator]:
         await emulator.clear_faults()
         await emulator.set_rudeness(**POLITE)
         await emulator.forget_requests()
-        await emulator.set_rudeness(firewall_also="")
+        await emulator.set_rudeness(firewall_also="", renamed_right="")
         yield emulator

@@ -16,8 +16,10 @@ Rude by default, as far as that harms no right client:
     a new or rolled token is refused until it has spread       200 ms   --token-delay-ms, `token_delay_ms`
     … and then by fewer and fewer of its calls                 2 s      --token-spread-ms, `token_spread_ms`
     a token with more calls in five minutes is blocked (429)   1,200    --rate-limit, `rate_limit`, `rate_window_s`
+    a right is listed under another name                       none     `renamed_right`
     a call on a zone that is not in the account is refused     403      `zone_gone` (refused, invalid, unroutable)
-    a token gives another any right, on a single zone only …   its own  --minting, `minting` (all_zones, held, silent)
+    a token gives another any right, on a single zone only …   its own  --minting, `minting` (all_zones, held, silent,
+                                                                         surplus)
     one answer of the API in so many is slow                   1 in 50  --slow-one-in, `slow_one_in` (0: none)
     … by how much                                              150 ms   --slow-ms, `slow_ms`
     one call in so many is refused, though its token is good   1 in 200 --refuse-one-in, `refuse_one_in` (0: none)

@@ -344,6 +344,7 @@ class RudenessCall(Body):
     (0: none); the rest see platform.Platform.
 
     `firewall`: whether bodies that look like an attack are refused; `firewall_also`: one more pattern ("": none).
+    `renamed_right`: the name of a right that the platform lists under another name ("": none).
     `ignores_fail_open`: routes neither keep nor show `request_limit_fail_open`.
     """
 
@@ -358,6 +359,7 @@ class RudenessCall(Body):
     rate_window_s: float | None = None
     firewall: bool | None = None
     firewall_also: str | None = None
+    renamed_right: str | None = None
     ignores_fail_open: bool | None = None
     cron_delay_s: float | None = None
     cron_missed_one_in: int | None = None

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 KEPT_LOG = 20_000
 # all_zones: any, but on a single zone only those that it holds itself; held: only those; silent: the others are left
-# out of the new token, and nothing is said.
-Minting = Literal["all_zones", "held", "silent"]
+# out of the new token, and nothing is said; surplus: as all_zones, and the new token gets one more, unasked.
+Minting = Literal["all_zones", "held", "silent", "surplus"]
 
 
 # By product 403/10000 or 403/9109; 400/1003; 404/7003. All are known in the field, none is documented.
@@ -51,6 +51,7 @@ class Platform:
     refuse_one_in: int  # one call in this number is refused as if its token were no good; 0: none
     firewall: bool  # whether it looks at bodies at all
     firewall_also: str = ""  # one more pattern that it refuses
+    renamed_right: str = ""  # the right of this name is listed under another one
     ignores_fail_open: bool = False  # what a route is to do past the day's requests is neither kept nor shown
     cron_delay_s: float = 900  # a new cron begins to fire somewhen in this time (platform docs: cron-triggers)
     cron_missed_one_in: int = 200  # one run of a cron in this number is left out; 0: none

@@ -151,6 +151,7 @@ class Place:
     folder: Path
     edge: dict[str, Any] = field(default_factory=dict)
     timing: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
     worker: dict[str, Any] = field(default_factory=lambda: {"auto_update": False})
     push_url: str = "https://svc.example/edge/push"
     _owner: tuple[User, dict[str, str]] | None = None
@@ -174,7 +175,7 @@ class Place:
             edge=edge_config,
             mail=MailConfig(folder=self.folder / "mail"),
             worker=WorkerConfig(**self.worker),
-            limits=LimitsConfig(sign_ins_per_minute=10_000),
+            limits=LimitsConfig(**{"sign_ins_per_minute": 10_000, **self.limits}),
             timing=TimingConfig(**{"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, **self.timing}),
         )
         async with open_edge(edge_config, first_wait_s=0.02) as edge, open_mailer(config.mail) as mailer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import eventually
 
 SERVER = {"name": "blog", "proxied": True}  # its content is an address of the internet
@@ -85,41 +84,6 @@ async def test_a_site_whose_visitors_pass_the_platform_by_is_refused(service, zo
     assert "orange cloud" in refused.body["error"]["message"]
     assert "proxied" in refused.body["error"]["details"]["remedy"]
     assert (await service.call("GET", "/v1/sites")).body["sites"] == []
-
-
-@pytest.mark.rule("S1", "A19")
-async def test_a_host_that_turns_grey_says_so_until_it_is_orange_again(place, zone):
-    place.timing["health_every_s"] = 0.3
-    async with place.running() as service:
-        await service.ready()
-        await put_link_host(service, f"go.{zone}")
-        await add_site(service, zone)
-        await link_host_once(service, "active")
-        await site_once(service, "active")
-        account_id = service.customer.account_id
-        await service.emulator.set_zone(account_id, zone, dns=[{"name": "@"}, {"name": "*"}])
-        site = await site_once(service, "active", "zone_not_found")
-        assert "orange cloud" in site["error"]["message"]
-        await link_host_once(service, "active", "zone_not_found")
-        assert (await service.shown())["state"] == "ready"
-        await service.emulator.set_zone(account_id, **proxied_zone(zone))
-        await site_once(service, "active")
-        await link_host_once(service, "active")
-
-
-@pytest.mark.rule("S1")
-async def test_a_site_whose_zone_has_left_waits_for_it_and_gets_its_route_back(place, zone):
-    place.timing["health_every_s"] = 0.3
-    async with place.running() as service:
-        await service.ready()
-        await add_site(service, zone)
-        site = await site_once(service, "active")
-        await service.emulator.delete_zone(service.customer.account_id, zone)
-        await site_once(service, "route_pending", "zone_not_found")
-        await service.emulator.set_zone(service.customer.account_id, **proxied_zone(zone))
-        await site_once(service, "active")
-        assert await fails_open(service) == {f"{zone}{site['path']}*": True}
-        assert (await service.shown())["state"] == "ready"
 
 
 @pytest.mark.rule("A19")

@@ -194,35 +194,6 @@ async def test_a_route_that_the_platform_makes_late_is_found_and_removed(place, 
         await nothing_unwanted(service)
 
 
-@pytest.mark.rule("S8")
-async def test_a_deleted_sites_route_that_was_changed_outside_is_left(service, zone):
-    await service.ready()
-    site = await active_site(service, zone)
-    await give_to_nobody(service, zone, site)
-    await act(service, "DELETE", site)
-    await nothing_unwanted(service)
-    assert await patterns(service) == [route_of(site)]
-    shown = (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]
-    assert (shown["state"], shown["error"]["code"]) == ("deleted", "route_not_ours")
-    assert route_of(site) in shown["error"]["message"]
-
-
-@pytest.mark.rule("S8", "S5")
-async def test_an_old_paths_route_that_was_changed_outside_is_left_and_its_site_says_so_once(place, zone):
-    place.timing["retiring_days"] = A_SECOND
-    async with place.running() as service:
-        await service.ready()
-        site = await active_site(service, zone)
-        rotated = await act(service, "POST", site, "/rotate")
-        await site_once(service, "active")
-        await give_to_nobody(service, zone, site)
-        place.clock.advance_s(1.5)
-        await site_once(service, "active", "route_not_ours")
-        assert await patterns(service) == sorted([route_of(site), route_of(rotated)])
-        await act(service, "PATCH", site, body={})
-        await site_once(service, "active")
-
-
 @pytest.mark.rule("S8", "S3")
 async def test_a_route_that_another_worker_holds_is_a_conflict_and_stays_when_the_site_goes(service, zone):
     await service.ready()

@@ -90,20 +90,6 @@ async def test_a_freed_code_does_not_lead_to_the_old_address_when_the_firewall_r
     assert await written(service) == {"abc": None}
 
 
-@pytest.mark.rule("S7")
-async def test_a_site_whose_paths_the_firewall_refuses_says_so(service, account_id, zone):
-    await service.emulator.set_rudeness(firewall_also=b"/evil".hex())
-    body = {"account_id": account_id, "host": zone, "excluded_paths": ["/evil"]}
-    site = (await service.call("POST", "/v1/sites", body)).body["site"]
-
-    async def refused():
-        shown = (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]
-        return shown if shown["error"] else None
-
-    shown = await eventually(refused)
-    assert (shown["config"], shown["error"]["code"]) == ("pending", "edge_firewall")
-
-
 @pytest.mark.rule("A12")
 async def test_an_upload_that_the_firewall_refuses_is_not_repeated(service):
     await service.emulator.set_rudeness(firewall_also="main_module")

@@ -176,7 +176,7 @@ async def asked_for(api: Api, resources: dict[str, Any]) -> Any:
     return sorted(g["name"] for policy in answer.json()["result"]["policies"] for g in policy["permission_groups"])
 
 
-async def test_what_a_token_can_give_to_another_has_three_moods(emulator: Emulator, api: Api) -> None:
+async def test_what_a_token_can_give_to_another_has_four_moods(emulator: Emulator, api: Api) -> None:
     creator = await api_with(emulator, api, "Account API Tokens Write", "Zone Read")
     all_zones = {next(iter(whole(api))): {"com.cloudflare.api.account.zone.*": "*"}}
     single = {f"com.cloudflare.api.account.zone.{api.customer.zones['shop.example']}": "*"}
@@ -185,11 +185,21 @@ async def test_what_a_token_can_give_to_another_has_three_moods(emulator: Emulat
     await emulator.set_rudeness(minting="held")
     assert await asked_for(creator, all_zones) == (400, 1001)
     assert await asked_for(creator, single) == (400, 1001)
+    await emulator.set_rudeness(minting="surplus")
+    assert await asked_for(creator, all_zones) == ["Account API Tokens Read", "DNS Read", "Zone Read"]
     await emulator.set_rudeness(minting="silent")
     assert await asked_for(creator, all_zones) == ["Zone Read"]
     nothing = await api_with(emulator, api, "Account API Tokens Write")
     made = await mint(nothing, ["D1 Write"], whole(api))
     assert made["policies"] == []
+
+
+async def test_a_right_may_be_listed_under_another_name(emulator: Emulator, bootstrap: Api) -> None:
+    await emulator.set_rudeness(renamed_right="D1 Write")
+    groups = (await bootstrap.call("GET", f"{bootstrap.account}/tokens/permission_groups")).json()["result"]
+    names = {group["name"] for group in groups}
+    assert "D1 Write" not in names
+    assert "D1 Write (new)" in names
 
 
 async def test_a_new_token_takes_a_moment(emulator: Emulator, bootstrap: Api) -> None:

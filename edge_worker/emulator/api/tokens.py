@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import secrets
 import string
@@ -11,7 +12,7 @@ from typing import Any
 from quart import Blueprint, Response, request
 
 from edge_worker.emulator.api.access import bearer, find_token, for_account, status_of, usable
-from edge_worker.emulator.api.rights import ACCOUNT, BY_ID, GROUPS, ZONE, allows, zone_ids
+from edge_worker.emulator.api.rights import ACCOUNT, BY_ID, GROUPS, ZONE, allows, group_named, zone_ids
 from edge_worker.emulator.api.wire import ApiError, body_object, envelope, invalid, page, shuffled
 from edge_worker.emulator.platform import platform
 from edge_worker.emulator.state import Account, Token, epoch_ms, iso, new_hex
@@ -98,6 +99,9 @@ def _granted(creator: Token, account: Account, policies: list[dict[str, Any]]) -
         kept = held if minting == "silent" else groups
         if kept:
             granted.append({**policy, "permission_groups": kept})
+    if minting == "surplus":
+        extra = {"id": group_named("Account API Tokens Read").id}
+        granted.append({**granted[0], "id": new_hex(), "permission_groups": [extra]})
     return granted
 
 
@@ -234,7 +238,9 @@ async def permission_groups(account: Account) -> Response:
     """List the permission groups, all at once. Whether one is selectable is a hint: the creation decides."""
     creator = _creator()
     name, scope = request.args.get("name"), request.args.get("scope")
-    found = [g for g in GROUPS if name in (None, g.name) and scope in (None, g.scope)]
+    renamed = platform().renamed_right
+    known = [dataclasses.replace(g, name=f"{g.name} (new)") if g.name == renamed else g for g in GROUPS]
+    found = [g for g in known if name in (None, g.name) and scope in (None, g.scope)]
     return envelope(
         [
             group.shown(is_selectable=_holds(creator, account, group.id, {}))

@@ -75,15 +75,6 @@ async def test_a_token_that_does_not_work_and_cannot_be_deleted_is_named(service
     await connected_with_one_token(service)
 
 
-@pytest.mark.rule("A4")
-async def test_a_token_that_does_not_work_is_deleted_and_no_record_stays(service):
-    await service.emulator.fault("refuse", "*/workers/scripts", method="GET", times=None, status=400, code=1)
-    answer = await service.connect()
-    assert answer.code == "token_check_failed"
-    assert await service.token_names() == []
-    assert (await service.call("GET", "/v1/accounts")).body["accounts"] == []
-
-
 @pytest.mark.rule("A3", "A4")
 @pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 2500)])
 async def test_tokens_that_are_new_at_both_ends_are_waited_for(place, delay_ms, spread_ms):
@@ -100,16 +91,6 @@ async def test_tokens_that_are_new_at_both_ends_are_waited_for(place, delay_ms, 
         shown = await service.settled("ready")
         assert await service.token_names() == [shown["token"]["name"]]
         assert token_id not in (await service.held())["tokens"]
-
-
-@pytest.mark.rule("A3")
-async def test_a_bootstrap_token_that_may_not_write_tokens_is_told_so(service):
-    rights = ["Account Settings Read", "Account API Tokens Read"]
-    _, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
-    answer = await service.connect(token)
-    assert (answer.status, answer.code) == (422, "bootstrap_permission_error")
-    assert answer.body["error"]["details"]["missing"] == ["Account API Tokens Write"]
-    assert (await service.call("GET", "/v1/accounts")).body["accounts"] == []
 
 
 @pytest.mark.rule("A3", "A4")

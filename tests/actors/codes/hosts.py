@@ -1,0 +1,283 @@
+"""Rows: codes of sites, links and the link host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from edge_worker.emulator.client import proxied_zone
+from tests.actors.codes.case import INSTALLED, row
+from tests.actors.codes.tokens import QUICK, REFUSED
+
+if TYPE_CHECKING:
+    from tests.actors.codes.case import Case
+
+ROUTES = "/zones/*/workers/routes"
+A_SECOND = 1 / 86_400  # in days
+BLOCKED = ("status", "ray_id")
+ONE_ROUTE, TWO_ROUTES = INSTALLED._replace(routes=1), INSTALLED._replace(routes=2)
+
+
+async def with_link_host(case: Case) -> str:
+    """An account that is installed, with a link host."""
+    await case.installed()
+    assert (await case.put_link_host(f"go.{case.zone}")).status == 202
+    await case.well()
+    return f"go.{case.zone}"
+
+
+async def act(case: Case, method: str, of: str = "", body: Any = None) -> Any:
+    """Do something to the only site."""
+    [site] = await case.sites()
+    return await case.service.call(method, f"/v1/sites/{site['id']}{of}", body)
+
+
+async def give_route_to_nobody(case: Case, pattern: str) -> None:
+    """The customer takes the worker off the route."""
+    path, there = await case.hand.routes()
+    await case.hand.call("PUT", f"{path}/{there[pattern]['id']}", json={"pattern": pattern})
+
+
+# --------------------------------------------------------------------------------------------------- zone_not_found
+
+
+@row("zone_not_found", "answer", details=("host",))
+async def a_host_in_no_zone(case: Case) -> None:
+    await case.installed()
+    other = f"other-{case.zone}"
+    await case.met(await case.add_site(other))
+    await case.met(await case.put_link_host(f"go.{other}"))
+    await case.emulator.set_zone(case.customer.account_id, **proxied_zone(other))
+    assert (await case.add_site(other)).status == 202
+    assert (await case.put_link_host(f"go.{other}")).status == 202
+
+
+@row("zone_not_found", "answer", details=("host",))
+async def a_host_without_a_proxied_record(case: Case) -> None:
+    await case.installed()
+    await case.emulator.set_zone(case.customer.account_id, case.zone, dns=[{"name": "@"}])
+    await case.met(await case.add_site(case.zone))
+    await case.met(await case.put_link_host(f"go.{case.zone}"))
+    await case.emulator.set_zone(case.customer.account_id, **proxied_zone(case.zone))
+    assert (await case.add_site(case.zone)).status == 202
+    assert (await case.put_link_host(f"go.{case.zone}")).status == 202
+
+
+@row(
+    "zone_not_found", "site.error", "link_host.error", details=("host",), state="active", holds=TWO_ROUTES, timing=QUICK
+)
+async def hosts_that_turn_grey(case: Case) -> None:
+    await with_link_host(case)
+    await case.active_site()
+    await case.emulator.set_zone(case.customer.account_id, case.zone, dns=[{"name": "@"}, {"name": "*"}])
+    await case.met()
+    await case.post("/check")
+    await case.met()
+    await case.emulator.set_zone(case.customer.account_id, **proxied_zone(case.zone))
+
+
+@row("zone_not_found", "site.error", "link_host.error", details=("host",), state="route_pending", timing=QUICK)
+async def hosts_whose_zone_leaves(case: Case) -> None:
+    await with_link_host(case)
+    await case.active_site()
+    await case.emulator.delete_zone(case.customer.account_id, case.zone)
+    await case.met()
+    await case.post("/check")
+    await case.met()
+    await case.emulator.set_zone(case.customer.account_id, **proxied_zone(case.zone))
+
+
+# ---------------------------------------------------------------------------------------------------------- routes
+
+
+@row("route_conflict", "link_host.error", state="route_conflict")
+async def a_link_host_whose_route_is_held(case: Case) -> None:
+    await case.installed()
+    pattern = f"go.{case.zone}/*"
+    path, _ = await case.hand.routes()
+    route = await case.hand.call("POST", path, json={"pattern": pattern})
+    assert (await case.put_link_host(f"go.{case.zone}")).status == 202
+    await case.met()
+    assert (await case.put_link_host(f"go.{case.zone}")).status == 202
+    await case.met()
+    await case.hand.call("DELETE", f"{path}/{route['id']}")
+
+
+@row("route_conflict", "site.error", state="route_conflict", timing=QUICK)
+async def a_site_whose_route_is_taken_over(case: Case) -> None:
+    await case.installed()
+    site = await case.active_site()
+    pattern = f"{site['host']}{site['path']}*"
+    await give_route_to_nobody(case, pattern)
+    await case.met()
+    await case.post("/check")
+    await case.met()
+    path, there = await case.hand.routes()
+    await case.hand.call("DELETE", f"{path}/{there[pattern]['id']}")
+
+
+@row("route_not_ours", "site.error", details=("pattern",), state="deleted")
+async def a_deleted_site_whose_route_was_changed(case: Case) -> None:
+    await case.installed()
+    site = await case.active_site()
+    pattern = f"{site['host']}{site['path']}*"
+    await give_route_to_nobody(case, pattern)
+    assert (await act(case, "DELETE")).status == 200
+    await case.met()
+    await case.service.idle()
+    await case.met()
+    path, there = await case.hand.routes()
+    await case.hand.call("DELETE", f"{path}/{there[pattern]['id']}")
+    assert (await case.add_site(case.zone)).status == 202
+
+
+@row(
+    "route_not_ours",
+    "site.error",
+    details=("pattern",),
+    state="active",
+    holds=ONE_ROUTE,
+    timing={"retiring_days": A_SECOND},
+)
+async def an_old_path_whose_route_was_changed(case: Case) -> None:
+    await case.installed()
+    site = await case.active_site()
+    pattern = f"{site['host']}{site['path']}*"
+    assert (await act(case, "POST", "/rotate")).status == 200
+    await give_route_to_nobody(case, pattern)
+    case.place.clock.advance_s(1.5)
+    await case.met()
+    await case.service.idle()
+    await case.met()
+    path, there = await case.hand.routes()
+    await case.hand.call("DELETE", f"{path}/{there[pattern]['id']}")
+    assert (await act(case, "PATCH", body={})).status == 200  # which takes note of it
+
+
+@row("cloudflare_error", "site.error", "link_host.error", details=REFUSED, state="route_pending")
+async def routes_that_a_zone_refuses(case: Case) -> None:
+    await case.installed()
+    await case.refuse(ROUTES, "POST", code=10073)
+    assert (await case.put_link_host(f"go.{case.zone}")).status == 202
+    assert (await case.add_site(case.zone)).status == 202
+    await case.met()
+    await case.service.idle()
+    await case.met()
+    await case.emulator.clear_faults()
+
+
+# ------------------------------------------------------------------------------------------------------ the firewall
+
+
+@row("edge_firewall", "link.error", details=BLOCKED, state="active", holds=ONE_ROUTE)
+async def a_link_that_looks_like_an_attack(case: Case) -> None:
+    await with_link_host(case)
+    await case.emulator.set_rudeness(firewall_also=b"/evil".hex())
+    link = (await case.add_link(url="https://example.org/evil")).body["link"]
+    await case.met()
+    path = f"/v1/links/{link['id']}"
+    assert (await case.service.call("PATCH", path, {"url": "https://example.org/evil/2"})).status == 200
+    await case.met()
+    assert (await case.service.call("PATCH", path, {"url": "https://example.org/good"})).status == 200
+
+
+@row("edge_firewall", "site.error", details=BLOCKED, state="active", holds=ONE_ROUTE)
+async def a_site_that_looks_like_an_attack(case: Case) -> None:
+    await case.installed()
+    await case.emulator.set_rudeness(firewall_also=b"/evil".hex())
+    assert (await case.add_site(case.zone, excluded_paths=["/evil"])).status == 202
+    await case.met()
+    assert (await case.sites())[0]["config"] == "pending"
+    assert (await act(case, "PATCH", body={"excluded_paths": ["/evil/2"]})).status == 200
+    await case.met()
+    assert (await act(case, "PATCH", body={"excluded_paths": ["/good"]})).status == 200
+
+
+# ------------------------------------------------------------------------------------------- requests that are refused
+
+
+@row("site_exists", "answer", holds=ONE_ROUTE)
+async def a_second_site_with_the_host(case: Case) -> None:
+    await case.installed()
+    await case.active_site()
+    await case.met(await case.add_site(case.zone))
+    await case.met(await case.add_site(case.zone.upper()))
+
+
+@row("site_not_active", "answer")
+async def a_change_of_a_deleted_site(case: Case) -> None:
+    await case.installed()
+    site = (await case.add_site(case.zone)).body["site"]
+    assert (await act(case, "DELETE")).status == 200
+    await case.no_routes()
+    path = f"/v1/sites/{site['id']}"
+    await case.met(await case.service.call("PATCH", path, {"excluded_paths": []}))
+    await case.met(await case.service.call("POST", f"{path}/rotate"))
+    await case.met(await case.service.call("DELETE", path))
+
+
+@row("site_on_link_host", "answer", details=("host",), holds=ONE_ROUTE)
+async def a_site_on_the_link_host(case: Case) -> None:
+    host = await with_link_host(case)
+    await case.met(await case.add_site(host))
+    await case.met(await case.add_site(host))
+    assert (await case.put_link_host(f"links.{case.zone}")).status == 202
+    assert (await case.add_site(host)).status == 202
+
+
+@row("limit_reached", "answer", holds=ONE_ROUTE, limits={"sites": 1})
+async def too_many_sites(case: Case) -> None:
+    await case.installed()
+    await case.active_site()
+    await case.met(await case.add_site(f"www.{case.zone}"))
+    await case.met(await case.add_site(f"www.{case.zone}"))
+    assert (await act(case, "DELETE")).status == 200
+    assert (await case.add_site(f"www.{case.zone}")).status == 202
+
+
+@row("limit_reached", "answer", holds=ONE_ROUTE, limits={"links": 1})
+async def too_many_links(case: Case) -> None:
+    await with_link_host(case)
+    link = (await case.add_link(code="one")).body["link"]
+    await case.met(await case.add_link(code="two"))
+    await case.met(await case.add_link(code="two"))
+    assert (await case.service.call("DELETE", f"/v1/links/{link['id']}")).status == 200
+    assert (await case.add_link(code="two")).status == 201
+
+
+@row("link_exists", "answer", holds=ONE_ROUTE)
+async def a_second_link_with_the_code(case: Case) -> None:
+    await with_link_host(case)
+    assert (await case.add_link(code="sale")).status == 201
+    await case.met(await case.add_link(code="sale"))
+    await case.met(await case.add_link(code="sale"))
+    assert (await case.add_link(code="sale2")).status == 201
+
+
+@row("link_host_required", "answer")
+async def a_link_without_a_host(case: Case) -> None:
+    await case.installed()
+    await case.met(await case.add_link())
+    await case.met(await case.add_link())
+    assert (await case.put_link_host(f"go.{case.zone}")).status == 202
+    assert (await case.add_link()).status == 201
+
+
+@row("link_host_is_website", "answer", details=("host", "why"))
+async def a_link_host_with_a_server_behind_it(case: Case) -> None:
+    await case.installed()
+    blog = f"blog.{case.zone}"
+    dns = [*proxied_zone(case.zone)["dns"], {"name": "blog", "proxied": True}]
+    await case.emulator.set_zone(case.customer.account_id, case.zone, dns=dns)
+    await case.met(await case.put_link_host(case.zone, replace_website=True))
+    await case.met(await case.put_link_host(blog))
+    assert (await case.put_link_host(blog, replace_website=True)).status == 202
+    assert (await case.put_link_host(f"go.{case.zone}")).status == 202
+
+
+@row("link_host_without_certificate", "answer", details=("host", "zone"))
+async def a_link_host_far_below_its_zone(case: Case) -> None:
+    await case.installed()
+    await case.met(await case.put_link_host(f"go.eu.{case.zone}"))
+    await case.met(await case.put_link_host(f"go.eu.{case.zone}"))
+    assert (await case.put_link_host(f"go.eu.{case.zone}", has_certificate=True)).status == 202
+    assert (await case.put_link_host(f"go.{case.zone}")).status == 202

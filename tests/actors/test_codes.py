@@ -1,0 +1,79 @@
+"""Every code that an account, an operation, a site, a link or a link host can show: a table, walked row by row."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from svc.api.contract import ENDPOINTS
+from svc.errors import CATALOGUE
+from svc.model import AccountWarning
+from tests.actors.codes import hosts, tokens, worker
+from tests.actors.codes.case import ROWS, Case
+from tests.clock import FrozenClock
+from tests.databases import sqlite_config
+
+_ANY_REQUEST = "a matter of the request or its credential, whatever it asks for: tests/http"
+# What none of them can show.
+ELSEWHERE = {
+    "invalid_request": _ANY_REQUEST,
+    "unauthorized": _ANY_REQUEST,
+    "scope_required": _ANY_REQUEST,
+    "session_required": _ANY_REQUEST,
+    "not_found": _ANY_REQUEST,
+    "method_not_allowed": _ANY_REQUEST,
+    "payload_too_large": _ANY_REQUEST,
+    "rate_limited": _ANY_REQUEST,
+    "invalid_password": "of DELETE /v1/me",
+    "key_already_issued": "of POST /v1/keys",
+    "busy": "the service's own store or end, whatever is asked: tests/journeys/test_store_away.py",
+    "internal": "a bug, which no customer can bring about: tests/actors/test_supervisor.py",
+    "credentials_missing": "nothing takes an account's token away; before it has one, it is pending or bootstrap_lost",
+}
+
+
+class TickingClock(FrozenClock):
+    """One that never tells the same time twice: of two operations the later one is known."""
+
+    def __call__(self) -> int:
+        self.now_ms += 1
+        return self.now_ms
+
+
+@pytest.fixture
+def store_config(tmp_path):
+    """On one engine: the rows are about the platform, and tests/store holds the engines equal."""
+    return sqlite_config(tmp_path)
+
+
+@pytest.mark.rule("A2", "A4", "A8", "A11", "A12", "A13", "A16", "A20", "A25", "G8", "S1", "S8", "X6")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+async def test_a_trouble_is_shown_until_its_remedy_is_done(row, place, zone, request):
+    place.clock = TickingClock(place.clock())
+    place.timing |= row.timing
+    place.limits |= row.limits
+    case = Case(row, place, zone, lambda: request.getfixturevalue("next_bundle"))
+    try:
+        await case.start()
+        await row.play(case)
+        await case.over()
+    finally:
+        await case.stop()
+
+
+@pytest.mark.rule("G8")
+def test_every_code_is_in_the_table_or_has_a_reason_not_to_be():
+    assert all((tokens, worker, hosts)), "which fill the table"
+    told = {row.code for row in ROWS}
+    assert told | ELSEWHERE.keys() == CATALOGUE.keys() | set(get_args(AccountWarning))
+    assert not told & ELSEWHERE.keys()
+
+
+@pytest.mark.rule("G8")
+def test_every_code_that_an_endpoint_is_declared_with_was_met_as_an_answer():
+    answered = {row.code for row in ROWS if "answer" in row.shows}
+    answered |= {meaning.shown_as for code, meaning in CATALOGUE.items() if meaning.shown_as and code in answered}
+    for endpoint in ENDPOINTS:
+        if endpoint.tag in ("accounts", "sites", "links"):
+            assert set(endpoint.all_codes) <= answered | ELSEWHERE.keys(), endpoint.operation_id
