@@ -268,7 +268,7 @@ async def _other_rights(context: Context, access: Access, account: Account) -> l
     today = day_of(context.clock())
     database_id = account.database_id or ""
     uses: tuple[tuple[str, Callable[[], Awaitable[object]]], ...] = (
-        ("Zone: Read", partial(zones.list_zones, access, limit=1)),
+        ("Zone: Read", partial(hosts.check_zones_are_seen, context, access, account)),
         ("Account Settings: Read", partial(zones.account_name, access)),
         ("Account Analytics: Read", partial(analytics.usage, access, database_id, today, today)),
     )

@@ -72,6 +72,30 @@ async def look(context: Context, access: Access, account: Account) -> list[Findi
     return found
 
 
+async def check_zones_are_seen(context: Context, access: Access, account: Account) -> None:
+    """Whether the token may read the zones of the account's hosts, as far as they are in the account.
+
+    The platform leaves a zone that a token may not read out of its list without a word. Raises EdgeRefused
+    permission_error, EdgeUnavailable.
+    """
+    listed, cut = await zones.list_zones(access)
+    seen = {zone.id for zone in listed}
+    _, made, _ = await _wanted(context, access, account)
+    unseen = {one.zone_id: one.host for one in made if one.zone_id not in seen}
+    for zone_id, host in unseen.items():
+        if not cut and await _has_routes(access, zone_id):
+            raise EdgeRefused("permission_error", f"The zone of {host} is not among those that the token may read.")
+
+
+async def _has_routes(access: Access, zone_id: str) -> bool:
+    """Whether the zone's routes can be listed: not those of one that has left the account."""
+    try:
+        await edge_routes.list_routes(access, zone_id)
+    except EdgeError:
+        return False
+    return True
+
+
 async def _wanted(
     context: Context, access: Access, account: Account
 ) -> tuple[list[Finding], list[_Routed], list[_Retiring]]:

@@ -418,6 +418,21 @@ async def a_lost_right_and_a_renewal(case: Case) -> None:
     await case.install("ready")
 
 
+@row("permission_error", "account.error", state="permission_error", holds=INSTALLED._replace(routes=1), timing=QUICK)
+async def a_zone_that_the_token_sees_no_more(case: Case) -> None:
+    """The platform refuses nothing then: it lists fewer zones."""
+    await case.installed()
+    await case.active_site()
+    policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]
+    await take_right(case, "Zone Read")
+    await case.start()  # whose first look is a thorough one
+    await case.met()
+    refused = await case.put_link_host(f"go.{case.zone}")
+    assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "permission_error")
+    await case.met()
+    await case.set_token(policies=policies)
+
+
 @row("permission_error", "answer", "account.error", details=REFUSED, state="permission_error", timing=QUICK)
 async def a_request_that_needs_a_lost_right(case: Case) -> None:
     await case.installed()
