@@ -287,7 +287,13 @@ CATALOGUE: dict[Code, Meaning] = {
         " operator `details.ray_id`, by which the edge platform's support finds the refusal.",
         "cloudflare_unavailable",
     ),
-    "cloudflare_error": Meaning(503, "The edge platform refused the call.", _TRY_AGAIN, "cloudflare_unavailable"),
+    "cloudflare_error": Meaning(
+        503,
+        "The edge platform refused the call.",
+        "Try again in a minute, after a failed install by installing the worker again; where the message names a limit"
+        " of today, after midnight UTC. A write that carries its Idempotency-Key is never done twice.",
+        "cloudflare_unavailable",
+    ),
 }
 
 

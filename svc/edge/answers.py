@@ -73,7 +73,7 @@ class DailyLimit(EdgeUnavailable):
 
     def __init__(self, rows: Literal["read", "write"], *, remote_status: int, remote_code: int) -> None:
         super().__init__(
-            f"The account has used up its free D1 row {rows}s of today.",
+            f"The account has used up its free D1 row {rows}s of today, which ends at midnight UTC.",
             remote_status=remote_status,
             remote_code=remote_code,
         )

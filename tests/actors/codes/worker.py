@@ -208,6 +208,7 @@ async def no_rows_are_left_today(case: Case) -> None:
     await case.emulator.set_usage(case.customer.account_id, rows_written=100_000)
     await case.connected()
     await case.met()
+    assert "midnight" in (await case.service.shown())["error"]["details"]["remedy"]
     await again(case)
     await case.emulator.set_usage(case.customer.account_id, rows_written=0)  # as it is after midnight
     await case.install("ready")
