@@ -149,7 +149,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "account_not_ready": Meaning(
         409,
         "The account is not in a state that allows this.",
-        "Wait until its state is `ready`; its `error` says what is wrong.",
+        "Wait until its state is `ready`; its `error` says what is wrong. One that stays `pending` waits for the same"
+        " connect once more.",
     ),
     "site_exists": Meaning(409, "The account has a site with this host."),
     "site_on_link_host": Meaning(

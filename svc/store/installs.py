@@ -23,9 +23,7 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     Raises Conflict account_not_ready, operation_in_progress; NotFound.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
-    busy = yield from operations.running(account_id)
-    if busy is not None and busy.step != operations.SELFCHECK:
-        raise Conflict("operation_in_progress")
+    busy = yield from operations.at_rest(account)
     if account.state not in _INSTALLABLE or account.sealed_token is None:
         raise Conflict("account_not_ready", f"The account is {account.state}; the worker cannot be installed now.")
     if busy is not None:

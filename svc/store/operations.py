@@ -10,7 +10,7 @@ from svc.store.tx import Row, Tx, from_json_as, note_from_json, sql, to_json
 
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
-    from svc.model import OperationKind
+    from svc.model import Account, OperationKind
 
 # The step in which an operation only waits for the worker's first push.
 SELFCHECK = "selfcheck"
@@ -37,6 +37,17 @@ def latest(account_id: str) -> Tx[Operation | None]:
 def exists(operation_id: str) -> Tx[bool]:
     """Whether there is an operation of this id, on whichever account."""
     return bool((yield sql("select 1 from operations where id = $1", operation_id)))
+
+
+def at_rest(account: Account) -> Tx[Operation | None]:
+    """The account's running operation, which only waits: for its worker, or, a connect, for its user's next try.
+
+    Raises Conflict operation_in_progress: it does its work.
+    """
+    busy = yield from running(account.id)
+    if busy is None or busy.step == SELFCHECK or (busy.kind, account.state) == ("connect", "pending"):
+        return busy
+    raise Conflict("operation_in_progress")
 
 
 def with_open_token(account_id: str) -> Tx[list[Operation]]:

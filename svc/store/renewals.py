@@ -28,9 +28,7 @@ _RENEWABLE: tuple[AccountState, ...] = (
 def may_renew(account_id: str) -> Tx[Account]:
     """The account, if its token can be renewed now. Raises Conflict operation_in_progress, account_not_ready."""
     account = accounts.present((yield from accounts.locked(account_id)))
-    busy = yield from operations.running(account_id)
-    if busy is not None and busy.step != operations.SELFCHECK:
-        raise Conflict("operation_in_progress")
+    yield from operations.at_rest(account)
     if account.state not in _RENEWABLE:
         raise Conflict("account_not_ready", f"The account is {account.state}; it has no token to renew.")
     return account

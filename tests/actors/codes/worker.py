@@ -310,6 +310,8 @@ async def requests_before_the_connect_is_done(case: Case) -> None:
     zones = f"/v1/accounts/{(await case.service.account()).id}/zones"
     await case.met(await case.service.call("GET", zones))
     await case.met(await case.add_site(case.zone))
+    await case.met(await case.renew())
+    await case.met(await case.post("/install"))
     await case.emulator.clear_faults()
     assert (await case.service.connect()).status == 202
 
