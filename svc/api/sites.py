@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from svc.api.accounts import config_state
+from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Cursor, ExcludedPaths, Host, Id, Moment, Search
@@ -38,22 +39,27 @@ class SiteChange(Body):
     respect_gpc: bool | None = None
 
 
-class ListQuery(Query):
-    """One account's objects, or all; at most 1,000 at once."""
+class SiteQuery(Query):
+    """Which sites are listed, and in which order; at most 1,000 at once."""
 
     account_id: Id | None = may_be_absent("Only those of this account.")
-    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="How many at the most.")
-    cursor: Cursor | None = may_be_absent("`next_cursor` of the page before.")
-
-
-class SiteQuery(ListQuery):
-    """Which sites are listed, and in which order."""
-
-    q: Search | None = may_be_absent("Only those whose host contains this, in capitals or not.")
+    q: Search = Field("", description="Only those whose host contains this, in capitals or not.")
     order: SiteOrder = Field("oldest", description="By when they were added, or by `host`.")
     state: Literal["active", "deleted"] = Field(
         "active", description="`active`: all that are not deleted, whatever became of their routes."
     )
+    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="How many at the most.")
+    cursor: Cursor | None = may_be_absent("`next_cursor` of the page before, whose other parameters were the same.")
+
+    @property
+    def listing(self) -> tuple[str | None, ...]:
+        """What a cursor of this list is of."""
+        return ("sites", self.order, self.account_id, self.q, self.state)
+
+    @property
+    def contains(self) -> tuple[str, ...]:
+        """The forms in which `q` is looked for."""
+        return search_forms(self.q)
 
 
 class Snippet(Answer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from svc.api import sites as api
+from svc.api.cursors import cursor_of, place_in
 from svc.clock import day_of
 from svc.http.visible import readable_site, visible_account
 from svc.store import accounts, site_lists
@@ -38,13 +39,14 @@ class Sites:
 
     async def list(self, read: Read[api.SiteQuery]) -> api.SiteList:
         """The user's sites, of one account or of all; with the views of a week for who may read reports."""
-        limit = read.query.limit
-        found, synced, views = await self._store.read(_page(read.caller, read.query, day_of(self._clock())))
+        query = read.query
+        after = None if query.cursor is None else str(place_in(query.cursor, query.listing, (str,))[0])
+        found, synced, views = await self._store.read(_page(read.caller, query, after, day_of(self._clock())))
+        page = found[: query.limit]
         # No worker lacks anything of a disconnected account.
-        shown = [
-            self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in found[:limit]
-        ]
-        return api.SiteList(sites=tuple(shown), next_cursor=shown[-1].id if len(found) > limit else None)
+        shown = [self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in page]
+        last = cursor_of(query.listing, (page[-1].id,)) if len(found) > len(page) else None
+        return api.SiteList(sites=tuple(shown), next_cursor=last)
 
     async def add(self, write: Write[api.NewSite]) -> StoredAnswer:
         """A new site; its snippet is there at once, its route is made by the account's actor."""
@@ -95,20 +97,20 @@ class Sites:
 
 
 def _page(
-    caller: Caller, page: api.SiteQuery, today: int
+    caller: Caller, query: api.SiteQuery, after: str | None, today: int
 ) -> Tx[tuple[list[Site], dict[str, int], dict[str, tuple[int, ...]]]]:
-    """A page of the caller's sites and one more; for each account the version that its worker has; for each site its
-    views of seven days, for who may read reports.
+    """A page of the caller's sites behind the one of id `after`, and one more; for each account the version that its
+    worker has; for each site its views of seven days, for who may read reports.
     """
     found = yield from site_lists.list_sites(
         caller.user.id,
-        page.account_id,
+        query.account_id,
         caller.edge_accounts,
-        page.limit + 1,
-        page.cursor,
-        search=page.q,
-        order=page.order,
-        deleted=page.state == "deleted",
+        query.limit + 1,
+        after,
+        contains=query.contains,
+        order=query.order,
+        deleted=query.state == "deleted",
     )
     own = yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)
     views: dict[str, tuple[int, ...]] = {}

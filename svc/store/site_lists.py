@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Parameter
 
 VIEW_DAYS = 7
-# For each order: the columns, what comes after a cursor, the direction.
+# For each order: the columns, what comes after a place in it, the direction.
 _ORDERS: dict[SiteOrder, tuple[str, str, str]] = {
     "oldest": ("created_at, id", ">", "asc"),
     "newest": ("created_at, id", "<", "desc"),
@@ -28,17 +28,17 @@ def list_sites(
     account_id: str | None = None,
     edge_accounts: Sequence[str] | None = None,
     limit: int = 1_000,
-    cursor: str | None = None,
+    after: str | None = None,
     *,
-    search: str | None = None,
+    contains: Sequence[str] = (),
     order: SiteOrder = "oldest",
     deleted: bool = False,
 ) -> Tx[list[Site]]:
     """A page of a user's sites: those that are not deleted, or those that are, also of disconnected accounts.
 
-    `account_id`, `edge_accounts` and `search` (a part of the host, in any case) narrow it when given. `cursor` is the
-    last id of the page before: what it is compared by never changes, so no page repeats or skips a site that was there
-    all the time. One that is not the user's gives an empty page.
+    `account_id`, `edge_accounts` and `contains` (the host contains one of these, in any case) narrow it when given.
+    `after` is the last id of the page before: what it is compared by never changes, so no page repeats or skips a site
+    that was there all the time. One that is not the user's gives an empty page.
     """
     parameters: list[Parameter] = [user_id]
 
@@ -54,13 +54,13 @@ def list_sites(
     conditions = ["s.user_id = $1", f"s.state {'=' if deleted else '<>'} 'deleted'", f"s.account_id in ({seen})"]
     if account_id is not None:
         conditions.append(f"s.account_id = {parameter(account_id)}")
-    if search:
-        wanted = re.sub(r"([!%_])", r"!\1", search.lower())
-        conditions.append(f"s.host like {parameter(f'%{wanted}%')} escape '!'")
-    columns, after, direction = _ORDERS[order]
-    if cursor is not None:
-        last = f"select {columns} from sites where id = {parameter(cursor)} and user_id = $1"  # noqa: S608  # as below
-        conditions.append(f"({columns}) {after} ({last})")
+    if contains:
+        patterns = [parameter("%" + re.sub(r"([!%_])", r"!\1", text.lower()) + "%") for text in contains]
+        conditions.append("(" + " or ".join(f"s.host like {each} escape '!'" for each in patterns) + ")")
+    columns, beyond, direction = _ORDERS[order]
+    if after is not None:
+        last = f"select {columns} from sites where id = {parameter(after)} and user_id = $1"  # noqa: S608  # as below
+        conditions.append(f"({columns}) {beyond} ({last})")
     ordered = ", ".join(f"{column} {direction}" for column in columns.split(", "))
     rows = yield sql(
         f"select * from sites s where {' and '.join(conditions)}"  # noqa: S608  # names of this file and placeholders

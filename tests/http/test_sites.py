@@ -8,6 +8,7 @@ import re
 import pytest
 import trio
 
+from svc.api.cursors import cursor_of
 from svc.clock import day_of
 from svc.store import accounts, syncs, totals
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
@@ -450,6 +451,37 @@ async def test_a_list_that_changes_while_it_is_read_shows_each_site_that_stays_o
     assert stayed == sorted(
         {"0.example.com", "1.example.com", "2.example.com"} - {shown["host"]}, reverse=order == "newest"
     )
+
+
+@pytest.mark.rule("X15")
+async def test_sites_are_found_by_their_host_as_people_type_it(world):
+    _, session, account = await world.ready()
+    for host in ("münchen.example.com", "a.example.com"):
+        await added(world, session, account, host)
+    client = world.app.test_client(use_cookies=False)
+    for q in ("münchen", "MÜNCHEN.example", "münchen.example.com", "\uff4dünchen"):
+        answer = await client.get("/v1/sites", query_string={"q": q}, headers=session)
+        assert [site["host"] for site in (await answer.get_json())["sites"]] == ["xn--mnchen-3ya.example.com"], q
+    answer = await client.get("/v1/sites", query_string={"q": "köln"}, headers=session)
+    assert (await answer.get_json())["sites"] == []
+
+
+@pytest.mark.rule("X15", "G8")
+async def test_a_cursor_that_is_not_of_this_list_is_refused(world):
+    _, session, account = await world.ready()
+    for host in ("a.example.com", "b.example.com"):
+        await added(world, session, account, host)
+    cursor = (await world.call("GET", "/v1/sites?limit=1", headers=session)).body["next_cursor"]
+    of_links = cursor_of(("oldest", None, "", "active"), (1, "x"))
+    others = [
+        *(f"{query}&cursor={cursor}" for query in ("order=newest", "q=a", "state=deleted", f"account_id={account.id}")),
+        *(f"cursor={wrong}" for wrong in ("", "x", cursor[:-3], of_links, "sit_" + "a" * 20, "%C3%A4", "W10")),
+    ]
+    for query in others:
+        refused = await world.call("GET", f"/v1/sites?{query}", headers=session)
+        assert (refused.status, refused.code) == (400, "invalid_request"), query
+        assert refused.body["error"]["details"]["issues"][0]["path"] == "cursor"
+    assert len((await world.call("GET", f"/v1/sites?limit=5&cursor={cursor}", headers=session)).body["sites"]) == 1
 
 
 @pytest.mark.parametrize("query", ["order=clicks", "order=", "state=all", "q=%00", "q=" + "x" * 201, "q=a&q=b"])
