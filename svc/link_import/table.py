@@ -60,13 +60,13 @@ def read_table(raw: bytes) -> Table:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         try:
             names = next(reader, [])
-            columns = _columns(names)
-            if columns is not None:
-                rows = tuple(_rows(reader, columns, len(names), skipped))
-                by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
-                return Table(by[0], names[columns.url].strip(), rows)
         except csv.Error as error:
-            raise NotATable(f"line {reader.line_num + skipped} is no CSV: {error}") from None
+            raise _no_csv(1 + skipped, error) from None
+        columns = _columns(names)
+        if columns is not None:
+            rows = tuple(_rows(reader, columns, len(names), skipped))
+            by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
+            return Table(by[0], names[columns.url].strip(), rows)
         header = max(header, names, key=len)
     named = ", ".join(name.strip()[:40] for name in header[:20]) or "none"
     raise NotATable(
@@ -84,15 +84,25 @@ class _Columns(NamedTuple):
 
 
 def _rows(reader: _csv.Reader, columns: _Columns, width: int, skipped: int) -> Iterator[Row]:
-    line = reader.line_num + skipped + 1
-    for fields in reader:
+    while True:
+        line = reader.line_num + skipped + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise _no_csv(line, error) from None
         if any(fields):
             padded = [field.strip() for field in fields] + [""] * width
             code = "" if columns.code is None else padded[columns.code]
             if code == "" and columns.short is not None:
                 code = _code_of(padded[columns.short])
             yield Row(line, code, padded[columns.url])
-        line = reader.line_num + skipped + 1
+
+
+def _no_csv(line: int, error: csv.Error) -> NotATable:
+    """`line` is where the row begins: a quote that is not closed is there, and is noticed many lines later."""
+    return NotATable(f"the row that begins in line {line} is no CSV: {error}")
 
 
 def _columns(names: Sequence[str]) -> _Columns | None:
@@ -120,8 +130,8 @@ def _code_of(short_address: str) -> str:
 def _decoded(raw: bytes) -> str:
     """The text by its byte order mark, else as UTF-8, else as spreadsheets of the West write it."""
     encodings = [encoding for mark, encoding in _BOMS if raw.startswith(mark)]
-    if not encodings and b"\0" in raw[:200]:
-        encodings = ["utf-16-le" if raw[1:2] == b"\0" else "utf-16-be"]
+    if not encodings and raw[:2].count(0) == 1:  # the first letter of a column's name
+        encodings = ["utf-16-le" if raw[1] == 0 else "utf-16-be"]
     for encoding in encodings or ["utf-8", "cp1252"]:
         try:
             text = raw.decode(encoding)
@@ -129,4 +139,7 @@ def _decoded(raw: bytes) -> str:
             continue
         if "\0" not in text:
             return text
+        if encoding == "utf-8":
+            line = len(text[: text.index("\0") + 1].splitlines())
+            raise NotATable(f"line {line} holds a NUL character: the file is damaged, or no text")
     raise NotATable("it is no text in UTF-8, UTF-16 or Windows-1252")

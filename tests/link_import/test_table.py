@@ -33,12 +33,13 @@ EXPORTS = {
         lambda text: text.encode("utf-16"),
         lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"),
         lambda text: text.encode("utf-16-le"),
+        lambda text: text.encode("utf-16-be"),
         lambda text: text.encode("cp1252"),
         lambda text: text.replace("\n", "\r\n").encode(),
         lambda text: text.replace("\n", "\r").encode(),
         lambda text: text.replace("\n", "\n\n").encode(),
     ],
-    ids=["utf-8", "utf-8 bom", "utf-16", "utf-16 be", "no bom", "1252", "crlf", "cr", "blank lines"],
+    ids=["utf-8", "utf-8 bom", "utf-16", "utf-16 be", "no bom", "no bom be", "1252", "crlf", "cr", "blank lines"],
 )
 def test_codes_and_addresses_are_found(text, written):
     rows = read_table(written(text)).rows
@@ -83,6 +84,11 @@ def test_a_code_is_what_stands_behind_the_host(address, code):
         (b"a,b\n1,2\n", "first line: a, b"),
         (b"url,title\n", "code,url"),
         (b'code,url\na,"b', "line 2"),
+        (b'code,url\na,b\nc,"d\ne,f\ng,h\n', "begins in line 3 is no CSV"),
+        (b'code,url\na,b\nc,"d\ne,f\ng,"h"\n', "begins in line 3 is no CSV"),
+        (b'sep=,\ncode,"url\na,b\n', "begins in line 2 is no CSV"),
+        (b"code,url\na,b\nc,d\x00\n", "line 3 holds a NUL"),
+        (b"code,url\na,b\n\x00c,d\n", "line 3 holds a NUL"),
         (b"\x00\x01\x02", "no text"),
         (b"PK\x03\x04\x00\x00\x81", "no text"),
         (b"code,url\na," + b"x" * 200_000, "line 2"),
