@@ -12,6 +12,12 @@ from edge_worker.harness.service import eventually
 SCRIPT = "/workers/scripts/svc-edge"
 
 
+@pytest.fixture(autouse=True)
+def quick_retries(place):
+    """A sync that failed is tried again soon."""
+    place.timing["sync_retry_s"] = 0.1
+
+
 @pytest.fixture
 async def account_id(service, zone):
     """Of an account with a link host, installed and confirmed."""
@@ -118,3 +124,22 @@ async def test_a_thousand_links_one_by_one_are_a_few_calls_and_the_first_is_sync
     assert len(calls) <= 2 * syncs + 4  # 330 rows a call
     addresses = {f"https://example.org/{number}" for number in ("first", "last", *range(1000))}
     assert set((await written(service)).values()) == addresses
+
+
+async def rows_written(service):
+    return sum(day["rows_written"] for day in (await service.held())["usage"].values())
+
+
+@pytest.mark.rule("S7", "X2")
+async def test_a_sync_that_was_cut_short_writes_what_is_there_no_second_time(service, account_id):
+    await service.idle()
+    before = await rows_written(service)
+    for _ in range(2):  # the last of three calls fails, with all of its tries
+        await service.emulator.fault("refuse", "*/d1/database/*/query", after=3, times=2, status=500, code=7500)
+    rows = [{"code": f"l{n:03}", "url": f"https://example.org/{n}"} for n in range(900)]
+    answer = await service.call("POST", "/v1/links/bulk", {"account_id": account_id, "links": rows})
+    assert answer.status == 200, answer.raw
+    await add_links(service, account_id, last="https://example.org/last")
+    assert not await service.emulator.faults()
+    assert len(await written(service)) == 901
+    assert await rows_written(service) - before <= 901 + 10
