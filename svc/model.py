@@ -33,6 +33,7 @@ AccountWarning = Literal[
     "token_expires_soon",
     "not_confirmed",
     "crons_stopped",
+    "daily_limit",
 ]
 RouteState = Literal["route_pending", "active", "route_conflict"]
 SiteState = Literal[RouteState, "deleted"]

@@ -21,7 +21,7 @@ from svc.edge import d1
 from svc.edge.answers import Blocked, DailyLimit
 from svc.errors import CATALOGUE, CannotUnseal, EdgeRefused, EdgeUnavailable
 from svc.model import SERVING
-from svc.store import links, sites, syncs
+from svc.store import accounts, links, sites, syncs
 from svc.worker import config_rows
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
     if account.state not in SERVING or account.database_id is None:
         return math.inf
     if account.synced_version >= account.config_version:
+        await _no_limit(context, account)  # also after a crash between the end of a sync and this
         return math.inf
     if trio.current_time() < timers.sync_at:
         return timers.sync_at
@@ -61,6 +62,8 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
         # Nothing is taken before midnight UTC; a minute for the platform to notice.
         wait_s = (DAY_MS - context.clock() % DAY_MS) / 1000 + _AFTER_MIDNIGHT_S
         log.info("sync waits for midnight", extra={"account": account.id, "why": error.message})
+        if "daily_limit" not in account.warnings:
+            await context.store.run(accounts.warn(account.id, "daily_limit"))
         timers.sync_at = trio.current_time() + wait_s
         return timers.sync_at
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
@@ -77,7 +80,14 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
         return timers.sync_at
     timers.sync_failures = 0
     timers.sync_at = 0
+    await _no_limit(context, account)
     return math.inf
+
+
+async def _no_limit(context: Context, account: Account) -> None:
+    """The worker has all that it should: no daily limit is in the way."""
+    if "daily_limit" in account.warnings:
+        await context.store.run(accounts.unwarn(account.id, "daily_limit"))
 
 
 async def _sync(context: Context, account: Account, database_id: str) -> None:

@@ -143,3 +143,27 @@ async def test_a_sync_that_was_cut_short_writes_what_is_there_no_second_time(ser
     assert not await service.emulator.faults()
     assert len(await written(service)) == 901
     assert await rows_written(service) - before <= 901 + 10
+
+
+@pytest.mark.rule("S7")
+async def test_an_account_whose_rows_of_the_day_are_used_up_says_why_its_links_are_pending(service, account_id):
+    await service.idle()
+    customer = service.customer.account_id
+    await service.emulator.set_limits(customer, rows_written=0)
+    body = {"account_id": account_id, "code": "late", "url": "https://example.org/"}
+    assert (await service.call("POST", "/v1/links", body)).status == 201
+
+    async def warned():
+        shown = await service.shown()
+        return shown if "daily_limit" in (shown["error"] or {}).get("warnings", ()) else None
+
+    shown = await eventually(warned)
+    assert shown["state"] == "ready"
+    [link] = (await service.call("GET", "/v1/links")).body["links"]
+    assert (link["config"], link["error"]) == ("pending", None)
+    await service.emulator.set_limits(customer, rows_written=None)  # a paid plan
+    assert (await service.call("POST", f"/v1/accounts/{account_id}/check")).status == 200
+    await service.idle()
+    [link] = (await service.call("GET", "/v1/links")).body["links"]
+    assert link["config"] == "synced"
+    assert (await service.shown())["error"] is None
