@@ -115,15 +115,17 @@ class AccountActor:
         self, user_id: int, bootstrap_token: SecretStr, location: Location | None, commit: Commit[Account, R]
     ) -> R:
         """Connect this edge account for a user; see `operations.connect`."""
+        checked = await connect.check(self._context, self.edge_account_id, user_id, bootstrap_token)
         return await self.ask(
-            lambda: connect.connect(self._context, self.edge_account_id, user_id, bootstrap_token, location, commit)
+            lambda: connect.connect(self._context, self.edge_account_id, user_id, checked, location, commit)
         )
 
     async def renew(self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
         """Replace the account's working token, see `operations.renew`; its health is looked at right after."""
+        checked = await renew.check(self._context, account_id, bootstrap_token)
 
         async def work() -> R:
-            answer = await renew.renew(self._context, account_id, bootstrap_token, commit)
+            answer = await renew.renew(self._context, account_id, checked, commit)
             self.timers.health_at = 0
             return answer
 

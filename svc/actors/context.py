@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from svc.errors import ServiceError
@@ -26,10 +27,12 @@ R = TypeVar("R")
 # It is called again for each try of an effect, e.g. with another random code.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
+_DELETED_BOOTSTRAPS = 1000
+
 
 @dataclass(frozen=True)
 class Context:
-    """Shared by all actors; nothing in it changes."""
+    """Shared by all actors; but for `deleted_bootstraps` nothing in it changes."""
 
     store: Store
     edge: Edge
@@ -38,6 +41,8 @@ class Context:
     clock: Clock
     bundle: WorkerBundle
     push_url: str
+    # The platform's ids of the last bootstrap tokens that were deleted: for the requests with them that wait meanwhile.
+    deleted_bootstraps: deque[str] = field(default_factory=lambda: deque(maxlen=_DELETED_BOOTSTRAPS), init=False)
 
     def check_push_url(self) -> None:
         """Whether a worker that is installed could reach the service. Raises ServiceError not_configured."""

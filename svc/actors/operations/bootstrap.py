@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import trio
@@ -25,6 +26,8 @@ from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pydantic import SecretStr
+
     from svc.actors.context import Context
     from svc.actors.duty import Timers
     from svc.edge.access import Access
@@ -40,13 +43,48 @@ _TOKENS_WRITE = "Account API Tokens Write"
 _NOT_SETTLED = ("token_refused", "permission_error")
 
 
-async def check(context: Context, bootstrap: Access) -> tuple[TokenStatus, str]:
-    """The bootstrap token's status at the platform, and the account's name. It may have been made a moment ago.
+@dataclass(frozen=True)
+class Bootstrap:
+    """A bootstrap token that the platform has accepted, with what it told of the token and of its account.
+
+    `left_s`: how much of the time for its use is left, in seconds.
+    """
+
+    access: Access
+    own: TokenStatus
+    account_name: str
+    left_s: float
+
+
+async def check(context: Context, edge_account_id: str, user_id: int, token: SecretStr) -> Bootstrap:
+    """Ask the platform what the bootstrap token is. It may have been made a moment ago.
+
+    It only looks, and takes seconds where the token is no good: it runs in the task of the request, so that nobody
+    waits behind a token that anybody can make up for an account whose id is known.
 
     Raises ServiceError invalid_bootstrap (unknown, expired, of another account), bootstrap_permission_error;
     EdgeUnavailable.
     """
-    bootstrap = bootstrap.settling(context.config.edge.settling_in_connect_s)
+    access = context.edge.access(edge_account_id, token.get_secret_value(), user_id)
+    began_at = trio.current_time()
+    try:
+        with trio.fail_after(context.config.edge.connect_s):
+            own, name = await _looked_at(access.settling(context.config.edge.settling_in_connect_s))
+    except trio.TooSlowError:
+        raise EdgeUnavailable("The edge platform took too long; repeat the request.") from None
+    return Bootstrap(access, own, name, context.config.edge.connect_s - (trio.current_time() - began_at))
+
+
+def check_unused(context: Context, bootstrap: Bootstrap) -> None:
+    """Raises ServiceError invalid_bootstrap: a request before has used the token, and deleted it.
+
+    (The platform would say so as well, but a refusal is believed only after several tries.)
+    """
+    if bootstrap.own.id in context.deleted_bootstraps:
+        raise _invalid("The bootstrap token was used by another request, and is deleted.")
+
+
+async def _looked_at(bootstrap: Access) -> tuple[TokenStatus, str]:
     try:
         own = await tokens.verify(bootstrap)
     except EdgeRefused as error:
@@ -168,25 +206,26 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
         raise ServiceError("orphan_not_deleted", details=error.details) from None
 
 
-async def delete(context: Context, bootstrap: Access, bootstrap_id: str, account: Account) -> None:
+async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
     """Make the last calls with the bootstrap token: it deletes the token that was replaced and what came late of lost
     tries, then itself.
 
     After that nothing can come any more. What fails stays as a warning, which was written with the working token.
     """
     try:
-        await delete_lost(context, bootstrap, account)
+        await delete_lost(context, bootstrap.access, account)
         looked = True
     except ServiceError as error:
         log.warning("lost tokens not deleted", extra={"account": account.id, "code": error.code})
         looked = False
     await context.store.run(working_tokens.note_others(account.id, looked=looked))
     try:
-        await tokens.delete(bootstrap, bootstrap_id)
+        await tokens.delete(bootstrap.access, bootstrap.own.id)
     except (EdgeRefused, EdgeUnavailable) as error:
         if error.code != "token_refused":  # what is said of a token that is gone: an earlier try's answer was lost
             log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
             return
+    context.deleted_bootstraps.append(bootstrap.own.id)
     await context.store.run(working_tokens.bootstrap_gone(account.id))
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Timers
+    from svc.actors.operations.bootstrap import Bootstrap
     from svc.edge.access import Access
     from svc.edge.tokens import NewToken, TokenStatus
     from svc.model import Account, Location, Operation
@@ -44,49 +45,58 @@ log = logging.getLogger(__name__)
 WAITING = "waiting"
 
 
+async def check(context: Context, edge_account_id: str, user_id: int, bootstrap_token: SecretStr) -> Bootstrap:
+    """Look whether the user may connect `edge_account_id`, and with that token. Runs in the caller's task.
+
+    Raises Conflict account_taken, already_connected; Forbidden limit_reached; ServiceError not_configured,
+    service_full, invalid_bootstrap, bootstrap_permission_error; EdgeUnavailable.
+    """
+    context.check_push_url()
+    await context.store.read(connects.may_connect(user_id, edge_account_id, context.config.limits))
+    return await bootstrap.check(context, edge_account_id, user_id, bootstrap_token)
+
+
 async def connect(
     context: Context,
     edge_account_id: str,
     user_id: int,
-    bootstrap_token: SecretStr,
+    checked: Bootstrap,
     location: Location | None,
     commit: Commit[Account, R],
 ) -> R:
     """Connect `edge_account_id` for a user and begin the install. `location`: where the database is to be made.
 
     Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
-    not_configured, service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog,
-    token_rights_mismatch, token_check_failed, orphan_not_deleted; EdgeUnavailable (the account stays `pending`: ask
-    again). A refusal that leaves tokens which may be alive names them in `details.revoke_tokens`.
+    service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
+    token_check_failed, orphan_not_deleted; EdgeUnavailable (the account stays `pending`: ask again). A refusal that
+    leaves tokens which may be alive names them in `details.revoke_tokens`.
     """
-    context.check_push_url()
     await context.store.read(connects.may_connect(user_id, edge_account_id, context.config.limits))
-    access = context.edge.access(edge_account_id, bootstrap_token.get_secret_value(), user_id)
+    bootstrap.check_unused(context, checked)
     try:
-        with trio.fail_after(context.config.edge.connect_s):
-            own, name = await bootstrap.check(context, access)
+        with trio.fail_after(checked.left_s):
             account, operation = await context.store.run(
                 connects.begin_connect(
                     account_id=new_id("acc"),
                     operation_id=new_id("op"),
                     user_id=user_id,
                     edge_account_id=edge_account_id,
-                    name=name,
+                    name=checked.account_name,
                     location=location,
                     limits=context.config.limits,
                     now=context.clock(),
                 )
             )
-            operation, token = await _working_token(context, access, account, operation)
+            operation, token = await _working_token(context, checked.access, account, operation)
     except (EdgeUnavailable, trio.TooSlowError) as error:
         await context.store.run(connects.leave_pending(edge_account_id, WAITING, context.clock()))
         if isinstance(error, EdgeUnavailable):
             raise
         raise EdgeUnavailable("The edge platform took too long; repeat the request to go on.") from None
-    connected = await _finish(context, account, operation, token, own, commit)
+    connected = await _finish(context, account, operation, token, checked.own, commit)
     # What it does not come to stays as a warning: the account is connected, and its answer is stored.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
-        await bootstrap.delete(context, access, own.id, account)
+        await bootstrap.delete(context, checked, account)
     return connected
 
 

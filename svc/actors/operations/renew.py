@@ -24,7 +24,7 @@ from svc.actors import checkup
 from svc.actors.operations import bootstrap
 from svc.errors import EdgeUnavailable, ServiceError, StoreUnavailable
 from svc.ids import new_id
-from svc.store import operations, renewals
+from svc.store import accounts, operations, renewals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Timers
+    from svc.actors.operations.bootstrap import Bootstrap
     from svc.edge.access import Access
     from svc.model import Account, Operation
 
@@ -44,7 +45,20 @@ log = logging.getLogger(__name__)
 _CLEAN_UP_S = 4.0
 
 
-async def renew(context: Context, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
+async def check(context: Context, account_id: str, bootstrap_token: SecretStr) -> Bootstrap:
+    """Look whether the account's token can be renewed, and with that bootstrap token. Runs in the caller's task.
+
+    Raises NotFound; Conflict account_not_ready, operation_in_progress; ServiceError invalid_bootstrap,
+    bootstrap_permission_error; EdgeUnavailable.
+    """
+    account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
+    operation = await context.store.read(operations.running(account_id))
+    if operation is None or operation.kind != "renew":  # behind another renewal this one waits
+        await context.store.run(renewals.may_renew(account_id))
+    return await bootstrap.check(context, account.edge_account_id, account.user_id, bootstrap_token)
+
+
+async def renew(context: Context, account_id: str, checked: Bootstrap, commit: Commit[Account, R]) -> R:
     """Replace the account's working token.
 
     Raises NotFound; Conflict account_not_ready, operation_in_progress; ServiceError invalid_bootstrap,
@@ -54,10 +68,10 @@ async def renew(context: Context, account_id: str, bootstrap_token: SecretStr, c
     """
     await _end_cut_short(context, account_id)  # nothing else renews now: this runs in the account's own task
     account = await context.store.run(renewals.may_renew(account_id))
-    access = context.edge.access(account.edge_account_id, bootstrap_token.get_secret_value(), account.user_id)
+    bootstrap.check_unused(context, checked)
+    access = checked.access
     try:
-        with trio.fail_after(context.config.edge.connect_s):
-            own, _ = await bootstrap.check(context, access)
+        with trio.fail_after(checked.left_s):
             account, operation = await context.store.run(
                 renewals.begin_renew(account_id, new_id("op"), context.clock())
             )
@@ -69,7 +83,7 @@ async def renew(context: Context, account_id: str, bootstrap_token: SecretStr, c
         raise await _give_up(context, access, account, slow) from None
     except ServiceError as refusal:
         raise await _give_up(context, access, account, refusal) from None
-    made = bootstrap.sealed(context, account, token, own)
+    made = bootstrap.sealed(context, account, token, checked.own)
     renewed = replace(
         account,
         token_id=made.id,
@@ -84,7 +98,7 @@ async def renew(context: Context, account_id: str, bootstrap_token: SecretStr, c
     answer = await context.store.run(commit(renewals.finish_renew(account, operation.id, made, found, context.clock())))
     # What it does not come to stays as a warning: the token is renewed, and the answer is stored.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
-        await bootstrap.delete(context, access, own.id, account)
+        await bootstrap.delete(context, checked, account)
     return answer
 
 

@@ -75,6 +75,29 @@ async def test_a_token_that_does_not_work_and_cannot_be_deleted_is_named(service
     await connected_with_one_token(service)
 
 
+@pytest.mark.rule("A3", "A9")
+async def test_nobody_waits_behind_a_token_that_a_stranger_has_made_up(service):
+    stranger = await service.world.session(await service.world.user())
+    body = {"edge_account_id": service.customer.account_id, "bootstrap_token": "0" * 40}
+    answers = []
+
+    async def one_of_the_strangers():
+        answers.append(await service.world.call("POST", "/v1/accounts", body, headers=stranger))
+
+    # A refusal is believed only after several tries: some seconds.
+    await service.emulator.fault("slow", f"{TOKENS}/verify", times=2, delay_s=60)
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(one_of_the_strangers)
+        while len([call for call in await service.emulator.requests() if call["fault"]]) < 2:
+            pass
+        answer = await service.connect()
+        assert answer.status == 202, answer.raw
+        assert answers == []
+        nursery.cancel_scope.cancel()
+    await service.settled("ready")
+
+
 @pytest.mark.rule("A3", "A4")
 @pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 2500)])
 async def test_tokens_that_are_new_at_both_ends_are_waited_for(place, delay_ms, spread_ms):
