@@ -86,7 +86,7 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
         if depth == "thorough":
             timers.thorough_at = trio.current_time() + _THOROUGH_ONE_IN * context.config.timing.health_every_s
         found = await _look(context, context.access(account), account, timers, depth)
-        await _mend(account, found)
+        await _mend(context, account, found)
         if any(one.mends_itself for one in found):  # the duties of routes and configuration do the rest, at once
             timers.routes_at = timers.sync_at = 0
             next_at = trio.current_time()
@@ -114,12 +114,13 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
         with trio.fail_after(context.config.edge.connect_s):
             access = context.access(account).awaited()
             before = await _look(context, access, account, timers, "asked")
+            refusals = await _mend(context, account, before)
             if not any(one.mends_itself for one in before):
                 return [Checked(one, mended=False) for one in before]
-            refusals = await _mend(account, before)
             await _follow(context, account, timers)
             account = accounts.present(await context.store.read(accounts.account_by_id(account.id)))
             after = await _look(context, access, account, timers, "asked")
+            await _settle(context, account, [refusals.get(one.thing, one) for one in after])
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if before is not None:
             return [Checked(one, mended=False) for one in before]
@@ -192,11 +193,10 @@ async def _without_platform(context: Context, account: Account) -> list[Finding]
 
 
 async def _look(context: Context, access: Access, account: Account, timers: Timers, depth: Depth) -> list[Finding]:
-    """All that is wrong, the account shows it from then on. Raises EdgeUnavailable, EdgeRefused."""
+    """All that is wrong. Raises EdgeUnavailable, EdgeRefused."""
     found = await _token(context, access, account)
     if not found:
         found = await _all_but_token(context, access, account, timers, depth)
-    await _settle(context, account, found)
     return found
 
 
@@ -332,23 +332,27 @@ async def _believed(context: Context, account: Account, note: ErrorNote) -> Erro
     return ErrorNote("revoked", "The edge platform has refused the working token for more than an hour.")
 
 
-async def _mend(account: Account, found: Sequence[Finding]) -> dict[str, Finding]:
-    """Mend what mends itself; what only a person can mend after all, by thing.
+async def _mend(context: Context, account: Account, found: Sequence[Finding]) -> dict[str, Finding]:
+    """Mend what mends itself; what only a person can mend after all, by thing. The account shows that, and all else
+    that was found.
 
     Raises EdgeUnavailable: the next look tries again.
     """
     refusals: dict[str, Finding] = {}
-    for one in found:
-        if one.mend is None:
-            continue
-        try:
-            await one.mend()
-        except EdgeRefused as error:
-            log.warning("cannot be mended", extra={"account": account.id, "thing": one.thing, "code": error.code})
-            text = f"{one.found}; mending it was refused: {error.message.removesuffix('.')}"
-            refusals[one.thing] = replace(one, code=error.code, found=text, mend=None)
-        else:
-            log.info("mended", extra={"account": account.id, "thing": one.thing, "found": one.found})
+    try:
+        for one in found:
+            if one.mend is None:
+                continue
+            try:
+                await one.mend()
+            except EdgeRefused as error:
+                log.warning("cannot be mended", extra={"account": account.id, "thing": one.thing, "code": error.code})
+                text = f"{one.found}; mending it was refused: {error.message.removesuffix('.')}"
+                refusals[one.thing] = replace(one, code=error.code, found=text, mend=None)
+            else:
+                log.info("mended", extra={"account": account.id, "thing": one.thing, "found": one.found})
+    finally:
+        await _settle(context, account, [refusals.get(one.thing, one) for one in found])
     return refusals
 
 

@@ -172,6 +172,23 @@ async def test_a_database_that_was_emptied_or_brought_back_is_filled_again(servi
     assert run["outcome"] == "ok"
 
 
+@pytest.mark.rule("X6", "A20")
+async def test_what_cannot_be_mended_after_all_the_account_shows_until_it_is_well(service, zone):
+    await with_site_and_link(service, zone)
+    hand = Hand(service)
+    await hand.sql("update meta set value = 'x' || value where key = 'schema'")
+    for _ in range(2):  # a second look does not take it for well
+        [finding] = await check(service)
+        assert not finding["mended"]
+        assert "mending it was refused" in finding["found"]
+        shown = await service.shown()
+        assert (shown["state"], shown["error"]["code"]) == ("resource_drift", "resource_drift")
+        assert finding["found"] in shown["error"]["message"]
+    await hand.sql("update meta set value = substr(value, 2) where key = 'schema'")
+    assert await check(service) == []
+    assert (await service.shown())["state"] == "ready"
+
+
 @pytest.mark.rule("X6", "A13")
 async def test_what_was_changed_outside_is_left_alone_and_told(service, zone):
     pattern = await with_site_and_link(service, zone)
