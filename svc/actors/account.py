@@ -63,6 +63,7 @@ DUTIES: tuple[Duty, ...] = (
     sync.sync_when_due,
     health.note_silence,
     checkup.check_when_due,
+    checkup.repeat_install_when_due,
     notices.tell_when_due,
 )
 

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Literal
 
 import trio
 
-from svc.actors import findings, hosts, installation, routes, sync, worker_watch
+from svc.actors import findings, hosts, installation, operations, routes, sync, worker_watch
 from svc.actors.findings import TOKEN, Finding
 from svc.actors.health import STATE_AFTER
 from svc.clock import day_of, iso
 from svc.edge import analytics, tokens, zones
-from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ErrorNote
+from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ErrorNote, ServiceError, StoreUnavailable
 from svc.model import SERVING
-from svc.store import accounts, operations
+from svc.store import accounts
+from svc.store import operations as operation_rows
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -77,7 +78,7 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
         due_at = min(due_at, timers.looked_at + recheck_s)
     if trio.current_time() < due_at:
         return due_at
-    if _works(await context.store.read(operations.running(account.id))):
+    if _works(await context.store.read(operation_rows.running(account.id))):
         return trio.current_time() + recheck_s
     timers.looked_at = trio.current_time()
     next_at = math.inf
@@ -99,6 +100,32 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
         await _settle(context, account, [findings.refused(TOKEN, "works", error)])
     timers.health_at = trio.current_time() + every_s
     return min(next_at, timers.health_at)
+
+
+async def repeat_install_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """Begin an install again that failed because the platform refused the working token, once the token is accepted.
+
+    One that is refused for long enough is `revoked`: then only a person goes on.
+    """
+    if account.state != "connected" or account.error is None or account.error.code != "token_refused":
+        return math.inf
+    if trio.current_time() < timers.repeat_at:
+        return timers.repeat_at
+    timers.repeat_at = trio.current_time() + min(context.config.timing.health_every_s, _REFUSED_CHECK_S)
+    try:
+        found = await _token(context, context.access(account), account)
+        if not found:
+            await operations.begin(context, "install", account.id, lambda effect: effect)
+            return trio.current_time()
+    except StoreUnavailable:
+        raise
+    except ServiceError as error:
+        log.info("install not repeated", extra={"account": account.id, "code": error.code})
+        return timers.repeat_at
+    note = await _believed(context, account, found[0].note())
+    if note.code != "token_refused":
+        await context.store.run(accounts.move(account.id, (account.state,), account.state, note))
+    return timers.repeat_at
 
 
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
@@ -173,12 +200,12 @@ async def found_with_new_token(context: Context, account: Account) -> tuple[Acco
 
 def _works(operation: Operation | None) -> bool:
     """Whether an operation changes things at the platform now; in its self-check it only waits."""
-    return operation is not None and operation.step != operations.SELFCHECK
+    return operation is not None and operation.step != operation_rows.SELFCHECK
 
 
 async def _without_platform(context: Context, account: Account) -> list[Finding]:
     """What is wrong before the platform is asked anything, and makes every question to it useless."""
-    running = await context.store.read(operations.running(account.id))
+    running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _works(running):
         found = f"is at the step {running.step}"
         return [Finding(f"the operation {running.kind}", "has ended", found, "operation_in_progress")]

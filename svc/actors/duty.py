@@ -25,6 +25,7 @@ class Timers:
     thorough_at: float = 0  # when to look also at what hardly ever changes
     count_at: float = 0  # when to count the rows of the worker's configuration
     operation_at: float = 0
+    repeat_at: float = 0  # when to ask whether a token that an install was refused for is accepted
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from edge_worker.harness.service import eventually
 from svc.edge.tokens import WORKING_RIGHTS
 
 SCRIPT = "*/workers/scripts/svc-edge"
@@ -40,6 +41,43 @@ async def test_an_account_that_never_used_workers_is_given_a_name_there(service)
     assert held["subdomain"]
     script = held["scripts"]["svc-edge"]
     assert (script["subdomain_enabled"], script["previews_enabled"]) == (False, False)
+
+
+@pytest.mark.rule("A12")
+async def test_an_install_that_was_refused_for_its_token_goes_on_by_itself_once_the_token_is_accepted(place):
+    place.timing["health_every_s"] = 0.2
+    async with place.running() as service:
+        await service.ready()
+        await service.emulator.fault("refuse", "*", status=401, code=1000, times=None)
+        shown = await install_again(service, "connected")
+        assert shown["error"]["code"] == "token_refused"
+        assert "goes on by itself" in shown["error"]["details"]["remedy"]
+    async with place.running() as service:  # whatever restarts
+        await service.emulator.clear_faults()
+
+        async def well():
+            return (await service.shown())["state"] == "ready" or None
+
+        await eventually(well)
+        assert (await service.shown())["error"] is None
+
+
+@pytest.mark.rule("A12", "A25")
+async def test_an_install_that_was_refused_for_its_token_for_an_hour_asks_for_a_renewal(place):
+    place.timing["health_every_s"] = 0.2
+    async with place.running() as service:
+        await service.ready()
+        await service.emulator.fault("refuse", "*", status=401, code=1000, times=None)
+        await install_again(service, "connected")
+        await eventually(lambda: refused_for_good(service))
+        shown = await service.shown()
+        assert (shown["state"], shown["error"]["code"]) == ("connected", "revoked")
+        assert "Renew" in shown["error"]["details"]["remedy"]
+
+
+async def refused_for_good(service):
+    service.clock.advance_s(1800)
+    return (await service.shown())["error"]["code"] == "revoked" or None
 
 
 @pytest.mark.rule("A14")
