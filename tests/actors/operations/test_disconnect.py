@@ -14,6 +14,8 @@ from svc.ids import new_id
 from svc.store import disconnects, operations
 from svc.store.tx import sql
 
+# What the platform does makes no difference to the store.
+ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 SCRIPT = "*/workers/scripts/svc-edge"
 DATABASE = "*/d1/database/*"
 ROUTE = "*/workers/routes/*"
@@ -278,6 +280,7 @@ async def test_a_token_that_is_gone_for_more_than_an_hour_is_not_told(service):
 
 @pytest.mark.rule("A17")
 @pytest.mark.parametrize("fault", ["drop_before", "slow"])
+@ON_SQLITE
 async def test_a_dead_or_slow_platform_is_told_within_the_time(place, fault):
     place.edge["connect_s"] = 20
     async with place.running() as service:
@@ -402,6 +405,7 @@ CALLS = [
 
 @pytest.mark.rule("A17")
 @pytest.mark.parametrize(("method", "path"), CALLS)
+@ON_SQLITE
 async def test_cut_short_at_any_call_it_is_finished_by_the_next_start(place, zone, method, path):
     async with place.running() as service:
         account_id, site, _ = await furnished(service, zone)

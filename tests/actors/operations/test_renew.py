@@ -13,6 +13,8 @@ from svc.store import operations, renewals
 from svc.store.tx import sql
 from svc.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 
+# What the platform does makes no difference to the store.
+ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 TOKENS = "/accounts/*/tokens"
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
 
@@ -237,6 +239,7 @@ async def test_a_creation_whose_outcome_cannot_be_found_out_is_a_lost_renewal(se
 @pytest.mark.parametrize("times", [1, None])
 @pytest.mark.parametrize("kind", ["drop_before", "drop_after"])
 @pytest.mark.parametrize(("method", "path"), CALLS)
+@ON_SQLITE
 async def test_an_answer_that_is_lost_anywhere_leaves_no_token_without_a_name(service, method, path, kind, times):
     before = await installed(service)
     _, token = await bootstrap_token(service)
@@ -264,6 +267,7 @@ async def test_an_answer_that_is_lost_anywhere_leaves_no_token_without_a_name(se
 
 @pytest.mark.rule("A16")
 @pytest.mark.parametrize(("method", "path"), CALLS)
+@ON_SQLITE
 async def test_a_renewal_that_is_killed_anywhere_can_be_left_and_names_what_it_made(place, method, path):
     async with place.running() as service:
         before = await installed(service)
