@@ -6,6 +6,7 @@ It holds nothing that the store does not: a fresh actor continues from the store
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 import outcome
@@ -66,6 +67,8 @@ DUTIES: tuple[Duty, ...] = (
     checkup.repeat_install_when_due,
     notices.tell_when_due,
 )
+# Those that only look, and mend what they find: broken off for who asks, they begin anew.
+_BROKEN_OFF: tuple[Duty, ...] = (checkup.check_when_due,)
 
 
 def _given(value: T) -> Tx[T]:
@@ -100,15 +103,18 @@ class AccountActor:
         self._duties = duties
         self._start = start
         self._woken = False
+        self._look = trio.CancelScope()  # around the look that goes on, if one does
         self._checked: tuple[float, Sequence[Checked]] | None = None  # when the newest look that was asked for began
 
     async def ask(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do `work` in the actor's task, after what was asked before; returns what it returns, raises what it raises.
 
+        A look at the account that goes on meanwhile is broken off: nobody waits for a platform that does not answer it.
         Raises Busy, Stopping; ServiceError internal: the work crashed.
         """
         ask = Ask(work)
         self.mailbox.put(ask)
+        self._look.cancel()
         self._start(self)
         return await ask.answer()
 
@@ -247,7 +253,9 @@ class AccountActor:
                 # Gone, or never there. Who connects this edge account next begins anew.
                 self.timers = Timers(trio.current_time())
                 return math.inf
-            next_due = min(next_due, await duty(self._context, account, self.timers))
+            self._look = trio.CancelScope()
+            with self._look if duty in _BROKEN_OFF else nullcontext():
+                next_due = min(next_due, await duty(self._context, account, self.timers))
             if len(self.mailbox):
                 return trio.current_time()  # somebody waits: the rest of the duties come after them
         return next_due

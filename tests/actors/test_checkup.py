@@ -9,6 +9,7 @@ import trio
 
 from edge_worker.emulator.api.rights import group_named
 from edge_worker.harness.service import eventually
+from svc.store import accounts
 from svc.store.tx import sql
 
 SCRIPT = "svc-edge"
@@ -354,3 +355,26 @@ async def test_many_who_ask_at_once_share_a_look_and_a_repeated_request_gets_its
     assert len(json.loads(first.raw)["findings"]) == 2
     again = await service.world.call("POST", path, None, headers=headers)
     assert again.raw == first.raw
+
+
+@pytest.mark.rule("X6")
+async def test_nobody_waits_for_a_look_that_the_platform_does_not_answer(place, zone):
+    place.edge["timeout_s"] = 60
+    place.timing["recheck_s"] = 0.01
+    async with place.running() as service:
+        await service.ready()
+        await service.confirmed()
+        await service.idle()
+        await service.emulator.fault("slow", "*/workers/scripts", method="GET", times=None, delay_s=60)
+        account = await service.account()
+        await service.store.run(accounts.suspect(account.id, service.clock()))
+        service.supervisor.wake(account.edge_account_id)
+
+        async def held_up():
+            return any(call["fault"] for call in await service.emulator.requests()) or None
+
+        await eventually(held_up)
+        with trio.fail_after(40):  # before the platform answers
+            answer = await service.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": f"go.{zone}"})
+        assert answer.status == 202, answer.raw
+        await service.emulator.clear_faults()
