@@ -192,6 +192,19 @@ async def a_site_that_looks_like_an_attack(case: Case) -> None:
     assert (await act(case, "PATCH", body={"excluded_paths": ["/good"]})).status == 200
 
 
+@row("daily_limit", "account.error.warnings", holds=ONE_ROUTE)
+async def links_that_come_when_no_rows_are_left_today(case: Case) -> None:
+    await with_link_host(case)
+    await case.emulator.set_limits(case.customer.account_id, rows_written=0)
+    assert (await case.add_link()).status == 201
+    await case.met()
+    assert (await case.add_link()).status == 201
+    await case.service.idle()
+    await case.met()
+    await case.emulator.set_limits(case.customer.account_id, rows_written=None)  # a paid plan
+    assert (await case.post("/check")).status == 200
+
+
 # ------------------------------------------------------------------------------------------- requests that are refused
 
 
