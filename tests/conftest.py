@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-import shutil
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from edge_worker.tools.node import node_command
+from edge_worker.tools.next_bundle import build_next_bundle
 from svc.store import open_store
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
@@ -21,6 +17,7 @@ from tests.emulated import emulator_process, fresh
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
 
     from edge_worker.emulator.client import Emulator
     from svc.config import StoreConfig
@@ -28,9 +25,6 @@ if TYPE_CHECKING:
     from svc.worker.bundle import WorkerBundle
     from tests.databases import OwnPostgres
     from tests.emulated import Running
-
-
-WORKER = Path(__file__).parents[1] / "edge_worker"
 
 
 @pytest.fixture(scope="session")
@@ -67,17 +61,8 @@ async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
 @pytest.fixture(scope="session")
 def next_bundle_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The worker of a version to come, with one more migration, as its build leaves it."""
-    source = tmp_path_factory.mktemp("source") / "src"
-    shutil.copytree(WORKER / "src", source)
-    (source / "schema" / "0002-notes.sql").write_text(
-        "create table if not exists note(id integer primary key, text text not null) without rowid;\n"
-        "alter table outbox add column note text not null default '';\n"
-        "insert or ignore into meta(key, value) values ('noted', 0);\n"
-    )
-    words = json.loads((source / "vocabulary.json").read_text())
-    (source / "vocabulary.json").write_text(json.dumps(words | {"schema": words["schema"] + 1}))
     folder = tmp_path_factory.mktemp("bundle")
-    subprocess.run(node_command(WORKER / "tools/build.js", folder, source), check=True)
+    build_next_bundle(folder)
     return folder
 
 

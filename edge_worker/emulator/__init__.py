@@ -1,6 +1,6 @@
 """An edge platform on one machine: its API, and the real runtime (workerd) running what was uploaded.
 
-    python -m edge_worker.emulator [--api-port N] [--edge-port N] [--state DIR] [--run-crons]
+    python -m edge_worker.emulator [--api-port N] [--edge-port N] [--state DIR] [--run-crons | --no-runtime]
 
 Once it answers, the first line of its output tells where its API, its edge and its control are.
 
@@ -67,6 +67,10 @@ Limits: what it does not do.
   all, and so does control (POST /_control/isolates, also in another data centre).
   What the platform spreads over the world within seconds or minutes is there at once: routes, configuration, crons,
   deletions (tokens excepted, see above). Databases have no replicas; a jurisdiction or a location is kept and shown.
+- Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts are a million
+  starts of a script. With --no-runtime uploads are checked and kept, and nothing runs: no visits, no crons, no
+  handlers; a script that would not start is taken. The API is the same, and databases answer; who plays the workers
+  learns from control (POST /_control/uploads) what each is bound to.
 - Cost: CPU time, memory, subrequests (but for statements) and the size of a script have no limits.
 - Networks: no TLS, no HTTP/2, no DNS: the edge goes by the Host header (a visit through control is refused where no
   certificate would cover its host). Nothing runs before a worker: no redirects, rewrites, challenges, rate limits or
@@ -81,7 +85,7 @@ Limits: what it does not do.
   present minute (POST /_control/minute); with --run-crons also at each minute.
 
 It listens on the loopback only, and control asks for no rights. Every secret in it is made up, and is still kept out
-of logs and of the state that control shows.
+of logs and of the state that control shows; `uploads` alone tells those that workers are bound to.
 
 state crons faults     what it holds; when a cron is due; what is to fail
 firewall               what never gets as far as the API

@@ -35,6 +35,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--edge-port", type=int, default=0, help="port of the edge (0: a free one)")
     parser.add_argument("--state", type=Path, help="folder that keeps everything over a restart")
     parser.add_argument("--run-crons", action="store_true", help="fire schedules each minute, not only by control")
+    parser.add_argument("--no-runtime", action="store_true", help="keep what is uploaded, and run none of it")
     parser.add_argument("--token-delay-ms", type=int, default=200, help="how long a new token is refused")
     parser.add_argument("--token-spread-ms", type=int, default=2000, help="and then refused by some calls")
     parser.add_argument(
@@ -48,7 +49,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--local-egress", action="store_true", help="workers reach addresses of this machine, too")
     parser.add_argument("--cron-delay-s", type=float, default=900, help="a new cron begins within this time")
     parser.add_argument("--cron-missed-one-in", type=int, default=200, help="one run in so many is left out (0: none)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.no_runtime and options.run_crons:
+        parser.error("--run-crons needs the runtime")
+    return options
 
 
 async def _run_crons(platform: Platform) -> None:
@@ -87,7 +91,16 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
     # Before anything runs: whoever reads the ready line may end us at once, and the runtimes must end in order.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with (
-            open_runtime(world, folder, edge, now=now, log=log, local_egress=options.local_egress, **ports) as runtime,
+            open_runtime(
+                world,
+                folder,
+                edge,
+                now=now,
+                log=log,
+                local_egress=options.local_egress,
+                runs_scripts=not options.no_runtime,
+                **ports,
+            ) as runtime,
             trio.open_nursery() as nursery,
         ):
             platform = Platform(
@@ -96,6 +109,8 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
                 options.refuse_one_in, firewall=not options.no_firewall, rate_limit=options.rate_limit,
                 cron_delay_s=options.cron_delay_s, cron_missed_one_in=options.cron_missed_one_in, logs=logs,
             )  # fmt: skip
+            if options.no_runtime:
+                edge.close()  # a visitor is refused, and does not wait
             app = make_app(platform, pages, changed)
             nursery.start_soon(serve_on, api, app)
             nursery.start_soon(serve_on, origin, Origin(pages))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -37,6 +37,15 @@ class Visit:
     status: int
     headers: Mapping[str, str]
     body: str
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A script that went live. `texts`: its bindings that are texts, secrets too, so no repr shows them."""
+
+    account_id: str
+    script: str
+    texts: Mapping[str, str] = field(repr=False)
 
 
 class Emulator:
@@ -160,6 +169,14 @@ class Emulator:
     async def add_page(self, host: str, path: str, body: str, **more: Any) -> None:
         """Put a page on the customer's own server (`content_type`, `status`)."""
         await self.call("POST", "/pages", {"host": host, "path": path, "body": body, **more})
+
+    async def uploads(self, after: int = 0) -> list[Upload]:
+        """Return what went live after the first `after` uploads, in order."""
+        found = await self.call("POST", "/uploads", {"after": after})
+        return [
+            Upload(one["account_id"], one["script"], {b["name"]: b["text"] for b in one["bindings"] if "text" in b})
+            for one in found
+        ]
 
     async def new_isolates(self, place: str | None = None) -> None:
         """Begin new isolates of all scripts, which know nothing; `place` ("FRA"): in another data centre."""

@@ -61,6 +61,12 @@ class CronCall(Body):
     at: int | str | None = None
 
 
+def check_runs(here: Platform) -> None:
+    """Check that scripts run here at all. Raises ApiError 409."""
+    if not here.runtime.runs_scripts:
+        raise ApiError(409, 0, "no script runs here: the emulator was started with --no-runtime")
+
+
 async def fire_cron(here: Platform, account: Account, name: str, cron: str, at: int) -> dict[str, Any]:
     """Run scheduled() and note the outcome among the state's `cron_runs`."""
     outcome = await here.runtime.cron(account, account.scripts[name], cron, at)
@@ -92,6 +98,7 @@ async def fire_due(here: Platform, minute: int) -> list[dict[str, Any]]:
 async def minute() -> Response:
     """Let the present minute of the emulated clock pass: fire what is due by itself."""
     here = platform()
+    check_runs(here)
     return as_json(await fire_due(here, here.now() // 60_000 * 60_000))
 
 
@@ -99,6 +106,7 @@ async def minute() -> Response:
 async def cron() -> Response:
     """Fire a cron, and answer once its waitUntil work has settled."""
     call, here = await read(CronCall), platform()
+    check_runs(here)
     account = account_of(call.account_id)
     script = account.scripts.get(call.script)
     if script is None or script.active is None:
@@ -184,6 +192,29 @@ async def forget_requests() -> Response:
     platform().requests.clear()
     platform().egress.clear()
     return as_json({})
+
+
+class UploadsCall(Body):
+    """Which uploads: those after the first `after`."""
+
+    after: int = 0
+
+
+@routes.post("/uploads")
+async def uploads() -> Response:
+    """Tell which versions went live, in order, and all that each is bound to, its secrets with their texts.
+
+    It is for who plays the workers where none runs (--no-runtime): such a one needs a worker's key, as the worker does.
+    Nothing else here shows a secret.
+    """
+    call, here = await read(UploadsCall), platform()
+    told = []
+    for account_id, name, version_id in here.uploads[call.after :]:
+        script = here.world.accounts[account_id].scripts.get(name)
+        version = script.version(version_id) if script else None
+        bindings = version.bindings if version else []
+        told.append({"account_id": account_id, "script": name, "version_id": version_id, "bindings": bindings})
+    return as_json(told)
 
 
 @routes.get("/state")
@@ -284,6 +315,7 @@ def _check_certificate(here: Platform, host: str) -> None:
 async def visit() -> Response:
     """Send one request through the edge, and show its answer; redirects are not followed."""
     call, here = await read(VisitCall), platform()
+    check_runs(here)
     _check_certificate(here, call.host.lower())
     headers = {**call.headers, "Host": call.host}
     if call.cf is not None:

@@ -62,6 +62,8 @@ class Platform:
     windows: dict[str, Window] = field(default_factory=dict)  # by token id
     requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value
     egress: list[dict[str, Any]] = field(default_factory=list)  # the workers' own fetches
+    # What went live, in this order: account id, script, version id.
+    uploads: list[tuple[str, str, str]] = field(default_factory=list)
     cron_runs: list[dict[str, Any]] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)  # what the runtime printed
 

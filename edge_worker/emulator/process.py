@@ -35,10 +35,12 @@ async def open_emulator(
     refuse_one_in: int = 200,
     rate_limit: int = 1200,
     local_egress: bool = False,
+    no_runtime: bool = False,
 ) -> AsyncIterator[Emulator]:
     """Run an emulator as a process until the block ends. What it and its workers print goes to our stderr.
 
-    `local_egress`: its workers reach this machine, e.g. a service that is tried out here.
+    `local_egress`: its workers reach this machine, e.g. a service that is tried out here. `no_runtime`: what is
+    uploaded is kept, and none of it runs.
     Raises RuntimeError when it does not start.
     """
     command = [sys.executable, "-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]
@@ -47,6 +49,8 @@ async def open_emulator(
     command += [f"--rate-limit={rate_limit}"]
     if local_egress:
         command.append("--local-egress")
+    if no_runtime:
+        command.append("--no-runtime")
     if run_crons:
         command.append("--run-crons")
     if state_dir is not None:

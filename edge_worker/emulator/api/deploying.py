@@ -58,6 +58,7 @@ async def deploy(
         script.deployments.insert(0, deployment)
         script.modified_at = now
         account.scripts[script.name] = script
+        platform().uploads.append((account.id, script.name, version.id))
         if also is not None:
             also()
 

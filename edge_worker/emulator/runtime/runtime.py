@@ -59,11 +59,13 @@ class Runtime:
     def __init__(
         self, world: World, folder: Path, edge: socket.socket, emulator_port: int, origin_port: int,
         now: Callable[[], int], log: Callable[[str], None], nursery: trio.Nursery, *, local_egress: bool,
+        runs_scripts: bool,
     ) -> None:  # fmt: skip
         self.world, self._folder, self._edge = world, folder, edge
         self._ports = {"emulator_port": emulator_port, "origin_port": origin_port}
         self._now, self._log, self._nursery = now, log, nursery
         self._local_egress = local_egress
+        self.runs_scripts = runs_scripts  # without it scripts are kept, and only the databases have a process
         self._lock = trio.Lock()
         self._number = 0
         self._current: _Scripts | None = None
@@ -101,8 +103,12 @@ class Runtime:
         """Run the world's deployed scripts: `instead` in place of what it replaces, not `without` (account id, name).
 
         When all have started, `commit` gets the handlers of `instead` and changes the world. Else StartFailed is raised
-        with what the runtime printed, and nothing has changed.
+        with what the runtime printed, and nothing has changed. Where no scripts run, handlers are not known.
         """
+        if not self.runs_scripts:
+            if commit is not None:
+                commit([])
+            return
         async with self._lock:
             running = [run for run in self._deployed() if (run.account.id, run.script.name) != without]
             if instead is not None:
@@ -236,11 +242,11 @@ class Runtime:
             await self._update()
 
     async def _update(self) -> None:
-        assert self._current is not None
-        change = self._init(self._current.running)
-        del change["services"]
+        if self._current is not None:
+            change = self._init(self._current.running)
+            del change["services"]
+            await self._current.ask("/update", change)
         databases = self._databases_init()
-        await self._current.ask("/update", change)
         await self._ask_databases("/update", databases)
         self._known = set(databases["databases"])
 
@@ -249,9 +255,8 @@ class Runtime:
     async def collect(self) -> None:
         """Bring the world's usage up to date with what the processes have counted."""
         async with self._lock:
-            assert self._current is not None
             for process in [self._current, *self._retiring]:
-                if not process.workerd.ended.is_set():
+                if process is not None and not process.workerd.ended.is_set():
                     await self._collect_counts(process)
             for account_id, days in (await self._ask_databases("/meters")).items():
                 account = self.world.accounts.get(account_id)
@@ -295,8 +300,8 @@ class Runtime:
         """Return when no invocation runs anywhere: no request, no cron, no waitUntil work."""
         while self._retiring:
             await self._retiring[0].ended.wait()
-        assert self._current is not None
-        self._add_counts(self._current, await self._current.ask("/settled"))
+        if self._current is not None:
+            self._add_counts(self._current, await self._current.ask("/settled"))
 
     async def cron(self, account: Account, script: Script, cron: str, at: int) -> dict[str, Any]:
         """Fire scheduled() with that controller; return {outcome, error, d1_queries} once all its work has ended."""
@@ -374,11 +379,17 @@ def _client(port: int) -> httpx.AsyncClient:
 @asynccontextmanager
 async def open_runtime(
     world: World, folder: Path, edge: socket.socket, *, emulator_port: int, origin_port: int,
-    now: Callable[[], int], log: Callable[[str], None], local_egress: bool,
+    now: Callable[[], int], log: Callable[[str], None], local_egress: bool, runs_scripts: bool,
 ) -> AsyncIterator[Runtime]:  # fmt: skip
-    """Run both processes until the block ends. `local_egress`: a worker's fetch reaches addresses of this machine."""
+    """Run both processes until the block ends; without `runs_scripts` only that of the databases.
+
+    `local_egress`: a worker's fetch reaches addresses of this machine.
+    """
     async with trio.open_nursery() as nursery:
-        runtime = Runtime(world, folder, edge, emulator_port, origin_port, now, log, nursery, local_egress=local_egress)
+        runtime = Runtime(
+            world, folder, edge, emulator_port, origin_port, now, log, nursery,
+            local_egress=local_egress, runs_scripts=runs_scripts,
+        )  # fmt: skip
         await runtime.start()
         for account in world.accounts.values():
             for day, usage in account.usage.items():
