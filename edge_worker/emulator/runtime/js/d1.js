@@ -211,6 +211,9 @@ export default {
     }
     const command = commands[url.pathname];
     if (command === undefined) return new Response(null, { status: 404 });
-    return Response.json(await command(url, request));
+    const answer = await command(url, request);
+    // A body that nobody has read ends the connection, now and then before a long answer is through.
+    if (!request.bodyUsed) await request.arrayBuffer();
+    return Response.json(answer);
   },
 };
