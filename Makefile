@@ -28,8 +28,8 @@ lint: build ## ruff and mypy; prettier, eslint and the type check of all JavaScr
 	$(BIN)/mypy
 	$(NPM) run lint
 
-bench: build ## the benchmarks of bench/, as ratios taken in one run
-	$(PY) -m bench
+bench: build ## the benchmarks of bench/, as ratios taken in one run (PARTS="http lists": these only)
+	$(PY) -m bench $(PARTS)
 
 FUZZ = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 fuzz: build ## hostile connections for an hour, every request for half an hour (SECONDS=… of each, SEED=…), every kill

@@ -1,19 +1,38 @@
-"""`make bench`: every row in one run; the two sides of a ratio are measured in turn, so that noise hurts both."""
+"""`make bench`: every row in one run; the two sides of a ratio are measured in turn, so that noise hurts both.
+
+`python -m bench http lists` (or `make bench PARTS="http lists"`) runs these parts only.
+"""
 
 from __future__ import annotations
 
+import sys
+
 import trio
 
-from bench import http, lists, plan, service, worker
+from bench import accounts, http, links, lists, plan, service, worker
+
+PARTS = {
+    "worker": worker.MEASURES,
+    "plan": plan.MEASURES,
+    "http": http.MEASURES,
+    "service": service.MEASURES,
+    "lists": lists.MEASURES,
+    "links": links.MEASURES,
+    "accounts": accounts.MEASURES,
+}
 
 
-async def main() -> None:
-    """Run everything and print a line for each figure."""
+async def main(names: list[str]) -> None:
+    """Run these parts, all of them where none is named, and print a line for each figure."""
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        sys.exit(f"no such part: {', '.join(unknown)}; there are: {', '.join(PARTS)}")
     print(f"{'what':64} {'measured':>14}  to reach")
-    for measure in (*worker.MEASURES, *plan.MEASURES, *http.MEASURES, *service.MEASURES, *lists.MEASURES):
-        async for row in measure():
-            print(f"{row.what:64} {row.measured:>14}  {row.to_reach}", flush=True)
+    for name in names or PARTS:
+        for measure in PARTS[name]:
+            async for row in measure():
+                print(f"{row.what:64} {row.measured:>14}  {row.to_reach}", flush=True)
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    trio.run(main, sys.argv[1:])

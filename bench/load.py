@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import time
 from dataclasses import dataclass
@@ -34,32 +36,79 @@ def request(method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
 
 
 async def load(
-    port: int, pid: int, requests: Callable[[], Iterator[bytes]], *, connections: int, seconds: float, status: int = 200
+    port: int,
+    pid: int,
+    requests: Callable[[], Iterator[bytes]],
+    *,
+    connections: int,
+    seconds: float = math.inf,
+    status: int = 200,
 ) -> Load:
-    """Send requests for `seconds` over `connections`. Raises AssertionError: an answer has another status."""
-    wanted = f"HTTP/1.1 {status} ".encode()
+    """Send requests for `seconds`, or until there are no more, over `connections`.
+
+    Raises AssertionError: an answer has another status.
+    """
     ends_at = time.perf_counter() + seconds
     done = 0
 
     async def one() -> None:
         nonlocal done
-        source = requests()
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            while time.perf_counter() < ends_at:
-                await stream.send_all(next(source))
-                answer = bytes(await stream.receive_some(65_536))
-                if not answer.startswith(wanted):
-                    raise AssertionError(answer[:300])
-                while not _whole(answer):
-                    answer += await stream.receive_some(65_536)
+            for wanted in requests():
+                if time.perf_counter() >= ends_at:
+                    return
+                await _exchange(stream, wanted, status)
                 done += 1
 
-    began, cpu_before = time.perf_counter(), _cpu_s(pid)
+    began, cpu_before = time.perf_counter(), cpu_s(pid)
     async with trio.open_nursery() as nursery:
         for _ in range(connections):
             nursery.start_soon(one)
     took = time.perf_counter() - began
-    return Load(done / took, (_cpu_s(pid) - cpu_before) / done * 1e6)
+    return Load(done / took, (cpu_s(pid) - cpu_before) / done * 1e6)
+
+
+async def paced(
+    port: int,
+    requests: Iterator[bytes],
+    took_ms: list[float],
+    *,
+    per_second: float,
+    connections: int,
+    seconds: float = math.inf,
+) -> None:
+    """Send requests at a fixed rate for `seconds`; `took_ms` gets how long each took.
+
+    A request's time begins when it was to be sent: one that waits behind a slow one counts its wait.
+    Raises AssertionError: an answer is not 200.
+    """
+    began = trio.current_time()
+
+    async def one(first: int) -> None:
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            for number in itertools.count(first, connections):
+                due = began + number / per_second
+                if due > began + seconds:
+                    return
+                await trio.sleep_until(due)
+                await _exchange(stream, next(requests), 200)
+                took_ms.append((trio.current_time() - due) * 1000)
+
+    async with trio.open_nursery() as nursery:
+        for first in range(connections):
+            nursery.start_soon(one, first)
+
+
+async def _exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> None:
+    await stream.send_all(wanted)
+    answer = b""
+    while not _whole(answer):
+        received = await stream.receive_some(65_536)
+        if not received:
+            raise AssertionError(f"the service hung up after {answer[:300]!r}")
+        answer += received
+    if not answer.startswith(f"HTTP/1.1 {status} ".encode()):
+        raise AssertionError(f"answered {answer[:300]!r}")
 
 
 def _whole(answer: bytes) -> bool:
@@ -71,7 +120,7 @@ def _whole(answer: bytes) -> bool:
     return False
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     """CPU time that a process has used, all its threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND

@@ -1,0 +1,262 @@
+"""A thousand accounts: all of their workers are updated while the service is read.
+
+The accounts are connected through the API, at the emulated platform, which keeps what is uploaded and runs none of it;
+the pushes that confirm an upload are sent from here with the key that it carried. The service comes back with a newer
+worker, which changes the tables, too, and looks how far it is once a second: fifteen times as often as it is set to.
+The platform, which is another machine in life, shares the cores here, and gets what the service leaves of them.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+import os
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import trio
+from pydantic import SecretStr
+
+from bench.figures import Row
+from bench.load import cpu_s, paced, request
+from edge_worker.emulator.process import open_emulator
+from edge_worker.harness.service import open_service
+from edge_worker.tools.next_bundle import build_next_bundle
+from svc.clock import system_clock
+from svc.config import StoreConfig
+from svc.ids import digest, new_id, new_secret
+from svc.model import Key
+from svc.store import keys, open_store, users
+from svc.store.tx import sql
+from svc.worker.bundle import load_bundle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from edge_worker.emulator.client import Emulator, Upload
+    from edge_worker.harness.service import Service
+    from svc.store.tx import Row as StoredRow
+    from svc.store.tx import Store, Tx
+
+_ACCOUNTS, _OF_A_USER = 1_000, 10
+_CONNECTED_AT_ONCE = 8
+_LOOK_EVERY_S = 1.0
+_READS_A_SECOND, _CONNECTIONS = 50, 10
+_ALONE_S = 20.0
+_PUSHED_EVERY_S = 0.1
+_WINDOW_MS = 300_000
+_NICE = 10
+_SETTINGS = {
+    "SVC_LIMITS_REQUESTS_PER_MINUTE": "1000000000",
+    "SVC_LIMITS_ACCOUNTS": str(_OF_A_USER),
+    # No token is doubted while the accounts are connected: that is not what is measured.
+    "SVC_EDGE_SETTLING_S": "1",
+    "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
+}
+
+
+class Workers:
+    """All workers of the platform: each pushes once when it was uploaded, as its first cron would."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self._emulator = emulator
+        self._seen = 0
+        self.pushed = 0
+
+    async def push_until(self, wanted: int) -> None:
+        """Push for every upload, until there were so many."""
+        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+            while self.pushed < wanted:
+                uploads = await self._emulator.uploads(self._seen)
+                self._seen += len(uploads)
+                for upload in uploads:
+                    await self._push(client, upload)
+                await trio.sleep(_PUSHED_EVERY_S)
+
+    async def _push(self, client: httpx.AsyncClient, upload: Upload) -> None:
+        texts = upload.texts
+        head = {"v": 1, "install": texts["INSTALL"], "bundle": texts["BUNDLE"], "schema": 1, "queue": 0}
+        body = {**head, "sent_at": system_clock(), "error": None, "dropped": {}, "parts": []}
+        answer = await client.post(
+            texts["PUSH_URL"], json=body, headers={"Authorization": f"Bearer {texts['WORKER_KEY']}"}
+        )
+        if answer.status_code != 200:
+            raise AssertionError(f"a push was answered {answer.status_code} {answer.text}")
+        self.pushed += 1
+
+
+@dataclass(frozen=True)
+class Connected:
+    """An account, and its user's key."""
+
+    account_id: str
+    key: str
+
+
+async def update_round() -> AsyncIterator[Row]:
+    """All workers of a thousand accounts are updated, wave by wave."""
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
+        folder = Path(name)
+        next_bundle = folder / "bundle"
+        await trio.to_thread.run_sync(build_next_bundle, next_bundle)
+        store = StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
+        async with open_emulator(
+            token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, no_runtime=True
+        ) as emulator:
+            settings = {
+                **_SETTINGS,
+                "SVC_EDGE_API_BASE_URL": emulator.api,
+                "SVC_STORE_URL": store.url.get_secret_value(),
+                "SVC_TIMING_ROLLOUT_EVERY_S": str(_LOOK_EVERY_S),
+            }
+            async with open_store(store) as opened:
+                values = await _add_users(opened)
+            workers = Workers(emulator)
+            async with open_service(folder / "svc", settings) as service:
+                connected = await _connect_all(service, emulator, workers, values)
+            await emulator.forget_requests()
+            _step_back(emulator.pid)
+            await emulator.set_rudeness(slow_one_in=50, refuse_one_in=200)  # as it is by default
+            async with open_service(folder / "svc", settings, next_bundle) as service:
+                before_mb = _memory_mb(service, "VmRSS")
+                began, cpu_began_s = time.perf_counter(), cpu_s(service.process.pid)
+                during: list[float] = []
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(_read, service, connected, math.inf, during)
+                    await workers.push_until(2 * _ACCOUNTS)
+                    nursery.cancel_scope.cancel()
+                took_s, cpu_done_s = time.perf_counter() - began, cpu_s(service.process.pid)
+                alone: list[float] = []
+                await _read(service, connected, _ALONE_S, alone)
+                read_s = (cpu_s(service.process.pid) - cpu_done_s) / len(alone)
+                update_s = (cpu_done_s - cpu_began_s - len(during) * read_s) / _ACCOUNTS
+                most_mb = _memory_mb(service, "VmHWM")
+            calls = await emulator.requests()
+        async with open_store(store) as opened:
+            updates = await opened.read(_updates(load_bundle(next_bundle).sha256))
+    refused = sum(call["status"] == 429 for call in calls)
+    yield Row(f"{_ACCOUNTS:,} accounts: all workers updated, 8 a second at most, seconds", f"{took_s:.0f}", "")
+    yield Row("  waves: accounts and seconds, from the first begun to the last confirmed", _waves(updates), "")
+    what = "  calls to the platform: of an account, a second"
+    yield Row(what, f"{len(calls) / _ACCOUNTS:.1f} {len(calls) / took_s:.0f}", "")
+    yield Row("  most calls of a token in five minutes", str(_most_in_window(calls)), "< 1,200")
+    yield Row("  CPU of the service for an update, for a read, ms", f"{update_s * 1000:.1f} {read_s * 1000:.1f}", "")
+    yield Row("  calls answered with 429", str(refused), "0")
+    what = f"  reading an account, {_READS_A_SECOND} a second: p50, p99"
+    yield Row(f"{what} without the round, ms", _percentiles(alone), "< 50")
+    yield Row(f"{what} in the round, ms", _percentiles(during), "< 50")
+    yield Row("  resident memory of the service before, and at the most, MB", f"{before_mb:.0f} {most_mb:.0f}", "")
+
+
+async def _add_users(store: Store) -> list[str]:
+    """A user for every ten accounts; their keys."""
+    values = []
+    for number in range(-(-_ACCOUNTS // _OF_A_USER)):
+        now = system_clock()
+        user = await store.run(users.add_user(f"u{number}@example.com", "no password", now, confirmed=True))
+        if user is None:
+            raise AssertionError("the address was taken")
+        value = new_secret("svc_")
+        key = Key(new_id("key"), user.id, value[:8], ("accounts",), None, None, now, None)
+        await store.run(keys.add_key(key, digest(value), 5))
+        values.append(value)
+    return values
+
+
+async def _connect_all(
+    service: Service, emulator: Emulator, workers: Workers, values: Sequence[str]
+) -> list[Connected]:
+    """Connect all accounts, some at once; returns when every worker has confirmed itself."""
+    connected: list[Connected] = []
+    todo = iter(range(_ACCOUNTS))
+
+    async def some() -> None:
+        for number in todo:
+            # Neighbours are of different users, of whom each may make six calls at once.
+            key = values[number % len(values)]
+            customer = await emulator.create_account(subdomain=f"customer-{number}")
+            own = replace(service, headers={"Authorization": f"Bearer {key}"})
+            body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+            answer = await own.call("POST", "/v1/accounts", body, expect=202, key=customer.account_id)
+            connected.append(Connected(answer["account"]["id"], key))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(workers.push_until, _ACCOUNTS)
+        for _ in range(_CONNECTED_AT_ONCE):
+            nursery.start_soon(some)
+    for one in connected:
+        await replace(service, headers={"Authorization": f"Bearer {one.key}"}).account_in(one.account_id, "ready")
+    return connected
+
+
+async def _read(service: Service, connected: Sequence[Connected], seconds: float, took_ms: list[float]) -> None:
+    """Read one account after the other, at a fixed rate."""
+    requests = itertools.cycle(
+        request("GET", f"/v1/accounts/{one.account_id}", Authorization=f"Bearer {one.key}") for one in connected
+    )
+    port = int(service.url.rpartition(":")[2])
+    await paced(port, requests, took_ms, per_second=_READS_A_SECOND, connections=_CONNECTIONS, seconds=seconds)
+
+
+def _updates(bundle: str) -> Tx[list[StoredRow]]:
+    """All updates in the order in which they began. Raises AssertionError: one has failed, or there are not enough."""
+    rows = yield sql("select state, created_at, updated_at from operations where kind = 'update' order by created_at")
+    [rollout] = yield sql("select state, updated, failed from rollouts where bundle = $1", bundle)
+    states = [row["state"] for row in rows]
+    if states != ["done"] * _ACCOUNTS or rollout["failed"]:
+        raise AssertionError(f"{states.count('done')} updates of {len(states)} are done; the rollout: {rollout}")
+    return rows
+
+
+def _waves(updates: Sequence[StoredRow]) -> str:
+    """Each wave's accounts and seconds. Raises AssertionError: one began before the one before it was confirmed."""
+    waves, first = [], 0
+    for size in (1, 5, -(-_ACCOUNTS // 20), _ACCOUNTS):
+        wave = updates[first : first + size]
+        first += size
+        confirmed_at = max(one["updated_at"] for one in wave)
+        if any(one["created_at"] < confirmed_at for one in updates[first:]):
+            raise AssertionError("a wave began too early")
+        waves.append(f"{len(wave)}/{(confirmed_at - wave[0]['created_at']) / 1000:.0f}")
+    return " ".join(waves)
+
+
+def _most_in_window(calls: Sequence[dict[str, object]]) -> int:
+    """The most calls of one token in any five minutes."""
+    times: dict[object, list[int]] = {}
+    for call in calls:
+        times.setdefault(call["token_id"], []).append(int(str(call["at"])))
+    most = 0
+    for of_token in times.values():
+        for index, at in enumerate(of_token):
+            most = max(most, index + 1 - bisect.bisect_right(of_token, at - _WINDOW_MS))
+    return most
+
+
+def _step_back(pid: int) -> None:
+    """Give the processor to this process and its children when nobody else wants it (Linux)."""
+    tasks = [*Path(f"/proc/{pid}/task").iterdir()]
+    children = {child for task in tasks for child in (task / "children").read_text().split()}
+    for task in (*tasks, *(task for child in children for task in Path(f"/proc/{child}/task").iterdir())):
+        os.setpriority(os.PRIO_PROCESS, int(task.name), _NICE)
+
+
+def _percentiles(took_ms: Sequence[float]) -> str:
+    cuts = statistics.quantiles(took_ms, n=100)
+    return f"{cuts[49]:.1f} {cuts[98]:.1f}"
+
+
+def _memory_mb(service: Service, field: str) -> float:
+    for line in Path(f"/proc/{service.process.pid}/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError(f"no {field}")
+
+
+MEASURES = (update_round,)
