@@ -11,7 +11,7 @@ from svc.api.endpoint import Endpoint
 from svc.model import AccountState, AccountWarning
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [page for page in DOCS.glob("*.md") if page.name != "plan.md"]  # that one tells what is to come
+PAGES = [page for page in DOCS.glob("*.md") if page.name != "plan.md"]  # while there is one, it tells what is to come
 API = (DOCS / "api.md").read_text()
 # `POST /v1/keys {scopes, allow_ips?}`: method, path, fields of the body.
 REQUEST = re.compile(r"`(GET|POST|PUT|PATCH|DELETE) (/[^ `?]*)(?:\?[^ `]*)?(?: \{([^`]*)\})?`")
