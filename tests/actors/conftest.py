@@ -6,6 +6,7 @@ times are compared with it); waits for a next try are real and short.
 
 from __future__ import annotations
 
+import zlib
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,13 +31,15 @@ from svc.store import accounts
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
+from tests.databases import postgres_config, sqlite_config
 from tests.http.conftest import World
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from svc.actors.supervisor import Supervisor
+    from svc.config import StoreConfig
     from svc.model import Account, User
     from svc.store.tx import Store
     from svc.worker.bundle import WorkerBundle
@@ -207,8 +210,19 @@ class Place:
 
 
 @pytest.fixture
+def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreConfig]:
+    """One of the two engines, which the test's name decides; tests/store holds the engines equal."""
+    by_name = ("sqlite", "postgres")[zlib.crc32(request.node.name.encode()) % 2]
+    if getattr(request, "param", by_name) == "sqlite":
+        yield sqlite_config(tmp_path)
+    else:
+        with postgres_config(request.getfixturevalue("postgres_url")) as config:
+            yield config
+
+
+@pytest.fixture
 def place(store: Store, emulator: Emulator, customer: Customer, tmp_path: Path) -> Place:
-    """On each store in turn."""
+    """On one of the stores."""
     return Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
 
 
