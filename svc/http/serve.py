@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import trio
 from pydantic_core import from_json
 from quart import Response, g, request
+from werkzeug.routing import BaseConverter
 
+from svc.api.contract import ENDPOINTS
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoQuery, Query, parse_body, parse_query
 from svc.errors import Invalid, NotFound, ServiceError
@@ -82,10 +84,24 @@ class Write(Generic[B]):
         return self._idempotency.committed(self._claim, rendered, replay)
 
 
+def _words() -> set[str]:
+    """The words that some paths have where others have an id: `bulk` of /v1/links/bulk."""
+    places = {endpoint.path.partition("{")[0] for endpoint in ENDPOINTS if "{" in endpoint.path}
+    behind = [endpoint.path.removeprefix(place) for place in places for endpoint in ENDPOINTS if place in endpoint.path]
+    return {rest.partition("/")[0] for rest in behind if not rest.startswith("{")}
+
+
+class _Id(BaseConverter):
+    """Where an id stands in a path. A word is none: for its path no method of an object is allowed."""
+
+    regex = rf"(?!(?:{'|'.join(sorted(_words()))})\Z)[^/]+"
+
+
 class Serve:
     """Puts handlers behind their endpoints."""
 
     def __init__(self, app: QuartTrio, credentials: Credentials, idempotency: Idempotency) -> None:
+        app.url_map.converters["id"] = _Id
         self._app = app
         self._credentials = credentials
         self._idempotency = idempotency
@@ -162,7 +178,7 @@ class Serve:
         return await trio.to_thread.run_sync(read, raw, limiter=self._large)
 
     def _add(self, endpoint: Endpoint[Any, Any], serve: Callable[..., Awaitable[Response]]) -> None:
-        rule = endpoint.path.replace("{", "<").replace("}", ">")
+        rule = endpoint.path.replace("{", "<id:").replace("}", ">")
         self._app.add_url_rule(rule, f"{endpoint.method} {endpoint.path}", serve, methods=[endpoint.method])
 
     async def _caller(self, endpoint: Endpoint[Any, Any]) -> Caller:

@@ -30,7 +30,7 @@ def test_the_document_is_valid_openapi_3_1_0_with_the_version_of_the_description
 @pytest.mark.rule("D1")
 async def test_the_document_lists_every_route_that_exists_and_no_other(world):
     routes = {
-        (method, re.sub(r"<(\w+)>", r"{\1}", rule.rule))
+        (method, re.sub(r"<id:(\w+)>", r"{\1}", rule.rule))
         for rule in world.app.url_map.iter_rules()
         for method in rule.methods - {"HEAD", "OPTIONS"}
     }

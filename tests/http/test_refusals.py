@@ -227,7 +227,8 @@ async def test_what_is_not_there_is_not_found(world, path):
     ("method", "path", "allowed"),
     [
         ("PATCH", "/v1/sites", "GET, HEAD, POST"),
-        ("DELETE", "/v1/me", "GET, HEAD"),
+        ("DELETE", "/v1/me", "GET, HEAD, PATCH"),
+        ("PATCH", "/v1/links/bulk", "POST"),
         ("OPTIONS", "/v1/sites", "GET, HEAD, POST"),
         ("GET", "/auth/sign-in", "POST"),
         ("TRACE", "/healthz", "GET, HEAD"),
