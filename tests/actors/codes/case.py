@@ -321,6 +321,8 @@ class Case:
                 error = thing and thing["error"]
         if error is None or error.get("code") != self.row.code:
             return None
+        if (error.get("details") or {}).keys() - {"remedy"} != self.row.details:
+            return None  # what a look saw that was under way when the trouble came; the next one sees all of it
         return error if where == "operation.error" or thing["state"] == self._state else None
 
     async def _all_well(self) -> int | None:
