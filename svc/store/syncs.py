@@ -59,7 +59,7 @@ _LINK_ROWS = "select version from links where account_id = $1 and state = 'activ
 _SITE_ROWS = "select version from sites where account_id = $1 and state <> 'deleted' and config_error is null"
 _RETIRING_ROWS = (
     "select s.version from retiring_paths r join sites s on s.id = r.site_id"
-    " where s.account_id = $1 and s.state <> 'deleted' and s.config_error is null"
+    " where s.account_id = $1 and r.ended_version is null and s.state <> 'deleted' and s.config_error is null"
 )
 
 

@@ -73,6 +73,16 @@ def retire(site_id: str, path: str) -> Tx[None]:
     yield sql("insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, null, 1)", site_id, path)
 
 
+def end(site_id: str, path: str, version: int) -> Tx[None]:
+    """The old path is over as of the version."""
+    yield sql(
+        "insert into retiring_paths (site_id, path, route_id, until, ended_version) values ($1, $2, null, 1, $3)",
+        site_id,
+        path,
+        version,
+    )
+
+
 def delete(table: str, target: str) -> Tx[None]:
     """A site or link that is deleted."""
     yield sql(f"update {table} set state = 'deleted' where id = $1", target)
@@ -89,6 +99,7 @@ async def test_what_the_workers_table_has_to_hold_is_what_a_sync_of_everything_w
     for number in range(3):
         site_id = await store.run(a_site(account_id, f"s{number}.example.com"))
         await store.run(retire(site_id, f"/old{number}"))
+        await store.run(end(site_id, f"/older{number}", 1))
     await store.run(delete("sites", site_id))
     assert await store.read(syncs.synced_rows(account_id)) is None  # a sync is still to come
     version = (await account_of(store, account_id)).config_version

@@ -44,6 +44,7 @@ class _Scripts:
     running: list[Running]
     counted: dict[str, Any] = field(default_factory=dict)
     draining: trio.Event = field(default_factory=trio.Event)  # it takes no new requests
+    told_all: bool = False  # it will not be asked again: what it counted last has come, or never will
     ended: trio.Event = field(default_factory=trio.Event)
 
     async def ask(self, command: str, body: dict[str, Any] | None = None) -> Any:
@@ -166,12 +167,16 @@ class Runtime:
         return _Scripts(workerd, client, folder, running)
 
     async def _retire(self, old: _Scripts) -> None:
+        last = None
         with trio.move_on_after(GRACE_S):
             # Its answer has begun, so it is an open request: that keeps the process alive while it takes no new ones.
             async with old.client.stream("POST", "/drain", json={"hold_ms": HOLD_MS}) as response:
                 old.workerd.terminate()
                 old.draining.set()
-                self._add_counts(old, json.loads(await response.aread()))
+                last = json.loads(await response.aread())
+        old.told_all = True
+        if last is not None:
+            self._add_counts(old, last)
         await old.workerd.stop()
         old.draining.set()  # also when it did not answer in time
         await old.client.aclose()
@@ -256,7 +261,7 @@ class Runtime:
         """Bring the world's usage up to date with what the processes have counted."""
         async with self._lock:
             for process in [self._current, *self._retiring]:
-                if process is not None and not process.workerd.ended.is_set():
+                if process is not None and not process.told_all:
                     await self._collect_counts(process)
             for account_id, days in (await self._ask_databases("/meters")).items():
                 account = self.world.accounts.get(account_id)
@@ -267,14 +272,15 @@ class Runtime:
                     for name, count in counts.items():
                         setattr(usage, name, count)
 
-    async def _collect_counts(self, process: _Scripts) -> None:
+    async def _collect_counts(self, process: _Scripts, command: str = "/counts") -> None:
         try:
-            self._add_counts(process, await process.ask("/counts"))
-        except (
-            httpx.TransportError
-        ):  # a retiring process takes no more questions; its answer to /drain carries the rest
+            answer = await process.ask(command)
+        except httpx.TransportError:  # it retires and takes no more questions; its answer to /drain carries the rest
             if process is self._current:
                 raise
+            return
+        if not process.told_all:  # else this answer is older than its last
+            self._add_counts(process, answer)
 
     def _add_counts(self, process: _Scripts, answer: dict[str, Any]) -> None:
         """Add to the usage what the process has counted since it was last asked."""
@@ -301,7 +307,7 @@ class Runtime:
         while self._retiring:
             await self._retiring[0].ended.wait()
         if self._current is not None:
-            self._add_counts(self._current, await self._current.ask("/settled"))
+            await self._collect_counts(self._current, "/settled")
 
     async def cron(self, account: Account, script: Script, cron: str, at: int) -> dict[str, Any]:
         """Fire scheduled() with that controller; return {outcome, error, d1_queries} once all its work has ended."""
