@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from svc.api import reports as api
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import DIMENSIONS, Counts
+from svc.worker.counts import top
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from svc.model import Period, UnavailableReason
     from svc.worker.counts import Live
 
-_TOP = 10
 DAYS: dict[Period, int] = {"today": 1, "7d": 7, "30d": 30}
 
 
@@ -122,12 +122,11 @@ def _report(
         incomplete=incomplete,
         breakdowns=None
         if live is None
-        else api.Breakdowns(**{dimension: top(live.breakdowns.get(dimension, {})) for dimension in DIMENSIONS}),
+        else api.Breakdowns(
+            **{
+                dimension: tuple(api.Top(key=name, n=n) for name, n in top(live.breakdowns.get(dimension, {})).items())
+                for dimension in DIMENSIONS
+            }
+        ),
         unavailable=unavailable,
     )
-
-
-def top(tally: Mapping[str, int]) -> tuple[api.Top, ...]:
-    """The ten largest, the largest first; equal ones in the order of their keys."""
-    ordered = sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))
-    return tuple(api.Top(key=name, n=n) for name, n in ordered[:_TOP])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from svc import report as report_module
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.model import DIMENSIONS, Counts
-from svc.report import Stored, span_of, top
+from svc.report import Stored, span_of
 from svc.worker.counts import Live
 from tests.clock import START_MS
 
@@ -112,7 +112,8 @@ def test_refused_hours_make_a_sites_report_incomplete_and_never_a_links():
 @pytest.mark.rule("R3")
 def test_a_top_has_the_ten_largest_in_order():
     tally = {f"/{n}": n for n in range(1, 15)} | {"(other)": 9, "/a": 9}
-    shown = [entry.model_dump() for entry in top(tally)]
+    report = site_report(span_of("today", NOW), NOTHING, live(breakdowns={"pages": tally}), None)
+    shown = report["breakdowns"]["pages"]
     assert len(shown) == 10
     assert [entry["n"] for entry in shown] == [14, 13, 12, 11, 10, 9, 9, 9, 8, 7]
     assert [entry["key"] for entry in shown[5:8]] == ["(other)", "/9", "/a"]

@@ -33,7 +33,7 @@ from svc.errors import ServiceError, Stopping
 from svc.store import accounts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Hashable, Sequence
 
     from pydantic import SecretStr
 
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from svc.actors.checkup import Checked
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty
-    from svc.actors.live import LiveReads, Unavailable
+    from svc.actors.live import Found, LiveReads, Unavailable
+    from svc.edge.d1 import Parameter
     from svc.edge.zones import Zone
     from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
     from svc.store.tx import Tx
@@ -223,8 +224,14 @@ class AccountActor:
         return await zones.list_zones(self._context, account)
 
     async def live(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
-        """What the account's own database holds of a target. Runs in the caller's task and spends the user's limit."""
+        """What the account's own database holds of a target, see `actors.live`. Spends the user's limit."""
         return await self._live.read(user_id, account, asked)
+
+    async def live_rows(
+        self, user_id: int, account: Account, key: Hashable, statements: Sequence[tuple[str, Sequence[Parameter]]]
+    ) -> Found | Unavailable:
+        """What some statements find in the account's own database, see `actors.live`. Spends the user's limit."""
+        return await self._live.rows(user_id, account, key, statements)
 
     def wake(self) -> None:
         """Do now what is due: something of this account changed in the store, whose commit tells the supervisor."""

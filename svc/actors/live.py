@@ -1,28 +1,44 @@
-"""Reading an account's own database for a report: one call, the newest there is, kept for a few minutes."""
+"""Reading an account's own database for somebody who waits: one call, the newest there is, kept for a few minutes.
+
+Equal questions at the same time share one call. It runs in a task of its own, so that a client who hangs up takes
+nothing from the others who wait for it; each of them waits for at most `report_read_s`.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
 import trio
 
 from svc.actors import health
 from svc.edge import d1
-from svc.errors import EdgeError, ServiceError
+from svc.errors import CannotUnseal, EdgeError, StoreUnavailable
+from svc.faults import contained
 from svc.limits import SlidingLimit
 from svc.model import SERVING
-from svc.worker.counts import Live, Rows, TargetDays, add_up, read_statements
+from svc.worker.counts import Live, Row, Rows, TargetDays, add_up, read_statements
 
 if TYPE_CHECKING:
     from svc.actors.context import Context
+    from svc.edge.d1 import Parameter
     from svc.model import Account
 
-Reason = Literal["not_installed", "cloudflare", "rate_limited"]
+log = logging.getLogger(__name__)
 
-# 1,000 reports of some kB each: a few MB at the most.
-_KEPT = 1_000
+T = TypeVar("T")
+
+Reason = Literal["not_installed", "cloudflare", "rate_limited"]
+# The rows of each statement of a read, in the statements' order.
+Found = Sequence[Sequence[Row]]
+# Which database, and what is asked of it.
+_Question = tuple[str, str, Hashable]
+
+# By the length of their text, a third or a quarter of what they take in memory. A report's is some kB.
+_KEPT_BYTES = 16_000_000
 
 
 @dataclass(frozen=True)
@@ -32,44 +48,135 @@ class Unavailable:
     reason: Reason
 
 
-class LiveReads:
-    """Reads of all accounts, each answer kept for report_cache_s."""
+@dataclass(frozen=True)
+class _Kept:
+    value: object
+    at: int  # epoch ms of its question
+    size_bytes: int
 
-    def __init__(self, context: Context) -> None:
+
+@dataclass(eq=False)
+class _Reading(Generic[T]):
+    """A read that is under way, and what came of it once it is `done`."""
+
+    done: trio.Event = field(default_factory=trio.Event)
+    result: T | Unavailable = Unavailable("cloudflare")
+
+
+class LiveReads:
+    """Reads of all accounts' databases, each answer kept for report_cache_s; `nursery`: where reads run."""
+
+    def __init__(self, context: Context, nursery: trio.Nursery) -> None:
         self._context = context
+        self._nursery = nursery
         self._limit = SlidingLimit(context.config.limits.report_reads_per_minute)  # by user
-        self._kept: OrderedDict[TargetDays, Live] = OrderedDict()
+        self._under_way: dict[_Question, _Reading[object]] = {}
+        self._kept: OrderedDict[_Question, _Kept] = OrderedDict()
+        self._kept_bytes = 0
 
     async def read(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
-        """What the database holds of the target in those days. A kept answer spends nothing of the user's limit."""
+        """What the database holds of the target in those days, as of the moment of the read."""
+        now, caps = self._context.clock(), self._context.bundle.caps
+
+        def count(found: Found) -> Live:
+            # Reports show the largest keys only: what is kept of a large site is as small as of any other.
+            return add_up(Rows(*found), asked, caps, now).with_tops()
+
+        return await self._ask(user_id, account, asked, read_statements(asked), count)
+
+    async def rows(
+        self, user_id: int, account: Account, key: Hashable, statements: Sequence[tuple[str, Sequence[Parameter]]]
+    ) -> Found | Unavailable:
+        """The rows that each of the statements finds, all as of one instant.
+
+        `key` names the question, apart from all others that are asked of an account. The statements only read.
+        """
+        return await self._ask(user_id, account, key, statements, lambda found: found)
+
+    async def _ask(
+        self,
+        user_id: int,
+        account: Account,
+        key: Hashable,
+        statements: Sequence[tuple[str, Sequence[Parameter]]],
+        make: Callable[[Found], T],
+    ) -> T | Unavailable:
+        """A kept answer, that of a read under way, or one of a read of its own: only this is of the user's limit.
+
+        What failed is not kept: the limit bounds how often it is tried.
+        """
         now = self._context.clock()
-        kept = self._kept.get(asked)
-        if kept is not None and now - kept.at < self._context.config.timing.report_cache_s * 1000:
-            return kept
         if account.state not in SERVING or account.database_id is None or account.sealed_token is None:
             return Unavailable("not_installed")
-        if not self._limit.count(str(user_id), now).allowed:
-            return Unavailable("rate_limited")
+        # By the database, too: a new one in its place is another.
+        question = (account.id, account.database_id, key)
+        kept = self._kept.get(question)
+        if kept is not None and 0 <= now - kept.at < self._context.config.timing.report_cache_s * 1000:
+            return cast("T", kept.value)
+        reading = self._under_way.get(question)
+        if reading is None:
+            if not self._limit.count(str(user_id), now).allowed:
+                return Unavailable("rate_limited")
+            reading = self._under_way[question] = _Reading()
+            self._nursery.start_soon(self._run, reading, question, account, statements, make, now)
+        with trio.move_on_after(self._context.config.edge.report_read_s):
+            await reading.done.wait()
+        return cast("T | Unavailable", reading.result)
+
+    async def _run(
+        self,
+        reading: _Reading[object],
+        question: _Question,
+        account: Account,
+        statements: Sequence[tuple[str, Sequence[Parameter]]],
+        make: Callable[[Found], object],
+        now: int,
+    ) -> None:
+        """Read, keep what came, and tell those who wait."""
+        try:
+            with contained(log, "live read failed", account=account.id):
+                reading.result = await self._read(question, account, statements, make, now)
+        finally:
+            del self._under_way[question]
+            reading.done.set()
+
+    async def _read(
+        self,
+        question: _Question,
+        account: Account,
+        statements: Sequence[tuple[str, Sequence[Parameter]]],
+        make: Callable[[Found], object],
+        now: int,
+    ) -> object:
+        _, database_id, _ = question
         try:
             with trio.fail_after(self._context.config.edge.report_read_s):
                 async with health.refusals_noted(self._context, account):
                     access = self._context.access(account).awaited()
-                    results = await d1.query(access, account.database_id, read_statements(asked))
-        except (EdgeError, trio.TooSlowError):
-            return Unavailable("cloudflare")
-        except ServiceError:  # the stored token cannot be opened
+                    results = await d1.query(access, database_id, statements)
+        except CannotUnseal:
             return Unavailable("not_installed")
-        try:
-            rows = Rows(*(result.rows for result in results))
-            # In a thread: events that wait to be folded can be many, and the other requests go on meanwhile.
-            live = await trio.to_thread.run_sync(add_up, rows, asked, self._context.bundle.caps, now)
-        except (ValueError, KeyError, TypeError):  # somebody else wrote into that database
+        except (EdgeError, trio.TooSlowError, StoreUnavailable):  # the store: what was refused could not be noted
             return Unavailable("cloudflare")
-        self._keep(asked, live)
-        return live
+        if len(results) != len(statements):
+            return Unavailable("cloudflare")
 
-    def _keep(self, asked: TargetDays, live: Live) -> None:
-        self._kept[asked] = live
-        self._kept.move_to_end(asked)
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+        def measured() -> _Kept:
+            value = make([result.rows for result in results])
+            return _Kept(value, now, len(repr(value)))
+
+        try:
+            # In a thread: events that wait to be folded can be many, and the other requests go on meanwhile.
+            kept = await trio.to_thread.run_sync(measured)
+        except (ValueError, KeyError, TypeError, RecursionError):  # somebody else wrote into that database
+            return Unavailable("cloudflare")
+        self._keep(question, kept)
+        return kept.value
+
+    def _keep(self, question: _Question, kept: _Kept) -> None:
+        before = self._kept.pop(question, None)
+        self._kept_bytes += kept.size_bytes - (before.size_bytes if before else 0)
+        self._kept[question] = kept
+        while self._kept_bytes > _KEPT_BYTES:
+            _, oldest = self._kept.popitem(last=False)
+            self._kept_bytes -= oldest.size_bytes

@@ -61,7 +61,7 @@ class Supervisor:
         self._context = context
         self._nursery = nursery
         self._duties = duties
-        self._live = LiveReads(context)
+        self._live = LiveReads(context, nursery)
         # An actor lives as long as somebody holds it: a caller who asks, or its task.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
         self._timers: dict[str, Timers] = {}

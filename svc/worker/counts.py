@@ -28,6 +28,7 @@ _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
 _LOG_OF = "select lines from event_log where instr(lines, ?1) > 0"
 # The key of what is beyond a breakdown's cap, which the first keys that come fill.
 _OTHER = "(other)"
+_TOP = 10
 _HASHES = TypeAdapter(list[str])
 
 
@@ -59,6 +60,15 @@ class Live:
     days: Mapping[int, Counts]
     hours: Mapping[int, Counts]
     breakdowns: Mapping[Dimension, Mapping[str, int]]
+
+    def with_tops(self) -> Live:
+        """The same with the largest keys of each breakdown only."""
+        return replace(self, breakdowns={name: top(counts) for name, counts in self.breakdowns.items()})
+
+
+def top(tally: Mapping[str, int]) -> dict[str, int]:
+    """The ten largest, the largest first; equal ones in the order of their keys."""
+    return dict(sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))[:_TOP])
 
 
 class _Day(BaseModel):
