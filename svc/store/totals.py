@@ -4,6 +4,8 @@ Every number of a push is absolute for its target and hour, or target and day, a
 of the stored one unless that is newer; of two with the same moment the final one, then the larger one is the newer,
 because counters only grow. So pushes may come in any order and any number of times: the outcome is the same
 (rule W3).
+
+A day that was imported from another product has as_of 0, so what a worker pushes always takes its place.
 """
 
 from __future__ import annotations
@@ -64,10 +66,11 @@ class Ingested:
 
 def _upsert(table: Literal["hours", "days"], key: Literal["at", "day"]) -> str:
     """A row takes the place of an older one: a larger (as_of, final, views, bots, visitors) is the newer."""
+    mark = ", imported = 0" if table == "days" else ""
     return (
         f"insert into {table} (target, {key}, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, $6, $7)"  # noqa: S608  # names of this file
         f" on conflict (target, {key}) do update set views = excluded.views, bots = excluded.bots,"
-        " visitors = excluded.visitors, as_of = excluded.as_of, final = excluded.final"
+        f" visitors = excluded.visitors, as_of = excluded.as_of, final = excluded.final{mark}"
         " where (excluded.as_of, excluded.final, excluded.views, excluded.bots, excluded.visitors)"
         f" > ({table}.as_of, {table}.final, {table}.views, {table}.bots, {table}.visitors)"
     )

@@ -18,7 +18,7 @@ from svc.api.push import read_parts
 from svc.clock import DAY_MS, HOUR_MS, day_text, iso
 from svc.ids import digest, new_secret
 from svc.model import Counts
-from svc.store import accounts, worker_keys
+from svc.store import accounts, imported_days, worker_keys
 from svc.worker.counts import Live
 
 if TYPE_CHECKING:
@@ -40,10 +40,17 @@ class Place:
     """An account with a site, a link and a worker."""
 
     def __init__(
-        self, world: World, session: dict[str, str], account: Account, site: str, link: str, worker: dict[str, str]
+        self,
+        world: World,
+        session: dict[str, str],
+        account: Account,
+        site: str,
+        link: dict[str, str],
+        worker: dict[str, str],
     ) -> None:
         self.world, self.session, self.account = world, session, account
-        self.site, self.link, self.worker = site, link, worker
+        self.site, self.link, self.worker = site, link["id"], worker
+        self.code = link["code"]
         self.today = world.clock() // DAY_MS
 
     def part(
@@ -111,7 +118,7 @@ async def place(world):
     key = new_secret("svcw_")
     await world.store.run(worker_keys.add_worker_key(account.id, digest(key)))
     worker = {"Authorization": f"Bearer {key}"}
-    return Place(world, session, account, site.body["site"]["id"], link.body["link"]["id"], worker)
+    return Place(world, session, account, site.body["site"]["id"], link.body["link"], worker)
 
 
 async def test_what_these_tests_send_is_what_the_worker_may_send(place):
@@ -165,6 +172,22 @@ async def test_longer_periods_have_a_point_a_day(place):
     assert [point["views"] for point in week["series"]] == [0, 0, 0, 0, 10, 0, 1]
     assert week["totals"] == {"views": 11, "bots": 2, "visitors": 9}
     assert len((await place.report(query="?period=30d"))["series"]) == 30
+
+
+@pytest.mark.rule("R1", "R4", "X4")
+async def test_imported_days_count_in_reports(place):
+    read, imported = place.world.store.read, {place.today - 2: Counts(10, 2, 8), place.today - 40: Counts(90)}
+    for noun, name in (("site", "example.com"), ("link", place.code)):
+        [target] = await read(imported_days.targets_named([place.account.id], noun, name))
+        await place.world.store.run(imported_days.import_days(target, imported))
+        for final in (False, True):  # the account's worker may have sent that day of its other targets
+            await place.push(place.part(day=2, final=final))
+            week = await place.report(noun, "?period=7d")
+            assert week["totals"] == {"views": 10, "bots": 2, "visitors": 8}
+            assert [point["views"] for point in week["series"] if point["views"]] == [10]
+        shown = await place.world.call("GET", f"/v1/{noun}s", headers=place.session)
+        assert shown.body[f"{noun}s"][0]["views_7d" if noun == "site" else "clicks_7d"] == 10
+        assert shown.body[f"{noun}s"][0].get("first_view_at") is None
 
 
 @pytest.mark.rule("R7")

@@ -291,6 +291,7 @@ create index links_version on links (account_id, version);
 
 -- Totals of the worker's pushes. A target is a site's or a link's id; as_of and final are those of the part that
 -- brought the row, so that an older part never lowers it. Kept: hours for [timing] hours_kept_days, days for ever.
+-- A day that is `imported` comes from another product's export and has as_of 0: the worker's own count takes its place.
 create table hours (
     target TEXT not null,
     at INT not null,
@@ -311,6 +312,7 @@ create table days (
     visitors INT not null,
     as_of INT not null,
     final INT not null,
+    imported INT not null default 0,
     primary key (target, day)
 ) WITHOUT_ROWID;
 

@@ -1,0 +1,92 @@
+"""Days of another product: totals from before a site or a link began to count here.
+
+They lie beside the target's own days and are marked. An own number always wins: a day from the target's first UTC day
+on is never written, and what a worker pushes takes an imported day's place (`totals`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from svc.clock import day_of
+from svc.model import Counts
+from svc.store.tx import many, placeholders, sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from svc.store.tx import Tx
+
+
+@dataclass(frozen=True)
+class Target:
+    """A site or a link that days can be imported for; `name` is its host or its code."""
+
+    id: str
+    kind: str
+    edge_account_id: str
+    name: str
+    created_at: int
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What an import's days are, beside what is stored of their target."""
+
+    added: tuple[int, ...] = ()
+    same: tuple[int, ...] = ()  # imported before, with these numbers
+    other: tuple[int, ...] = ()  # imported before, with other numbers
+    own: tuple[int, ...] = ()  # the target counted itself by then
+
+
+def import_days(target: Target, days: Mapping[int, Counts], *, replace: bool = False) -> Tx[Compared]:
+    """Add the days that are not there yet; with `replace` also take the place of other numbers that were imported."""
+    compared = yield from compare_days(target, days)
+    written = [*compared.added, *(compared.other if replace else ())]
+    if written:
+        # A push may have brought one of these days since they were read: `where` keeps its number.
+        yield many(
+            "insert into days (target, day, views, bots, visitors, as_of, final, imported)"
+            " values ($1, $2, $3, $4, $5, 0, 1, 1) on conflict (target, day) do update"
+            " set views = excluded.views, bots = excluded.bots, visitors = excluded.visitors where days.imported = 1",
+            [(target.id, day, days[day].views, days[day].bots, days[day].visitors) for day in sorted(written)],
+        )
+    return compared
+
+
+def compare_days(target: Target, days: Mapping[int, Counts]) -> Tx[Compared]:
+    """What `import_days` would find; writes nothing."""
+    rows = yield sql("select day, views, bots, visitors, imported from days where target = $1", target.id)
+    stored = {row["day"]: None if not row["imported"] else Counts(*_numbers(row)) for row in rows}
+    found: dict[str, list[int]] = {"added": [], "same": [], "other": [], "own": []}
+    for day, counts in sorted(days.items()):
+        if day >= day_of(target.created_at):
+            found["own"].append(day)
+        elif day not in stored:
+            found["added"].append(day)
+        elif stored[day] is None:
+            found["own"].append(day)
+        else:
+            found["same" if stored[day] == counts else "other"].append(day)
+    return Compared(**{what: tuple(those) for what, those in found.items()})
+
+
+def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[Target]]:
+    """The sites of a host, or the links of a code, in these accounts; deleted ones are none."""
+    table, column, alive = _TABLES[kind]
+    rows = yield sql(
+        f"select t.id, a.edge_account_id, t.{column} as name, t.created_at from {table} t"  # noqa: S608  # names of this file and placeholders
+        f" join accounts a on a.id = t.account_id where t.{alive} and t.{column} = $1"
+        f" and t.account_id in ({placeholders(len(account_ids), first=2)}) order by t.id",
+        name,
+        *account_ids,
+    )
+    return [Target(row["id"], kind, row["edge_account_id"], row["name"], row["created_at"]) for row in rows]
+
+
+_TABLES = {"site": ("sites", "host", "state <> 'deleted'"), "link": ("links", "code", "state = 'active'")}
+
+
+def _numbers(row: Mapping[str, int]) -> tuple[int, int, int]:
+    return row["views"], row["bots"], row["visitors"]

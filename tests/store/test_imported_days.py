@@ -1,0 +1,111 @@
+"""Imported days lie beside a target's own, which always win."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from svc.clock import DAY_MS, day_of
+from svc.model import Counts
+from svc.store import link_lists, site_lists, sites, totals
+from svc.store.imported_days import Compared, Target, compare_days, import_days, targets_named
+from svc.store.totals import PushedPart, ingest
+from svc.store.tx import sql
+from tests.clock import START_MS
+from tests.store.makers import a_link, a_site, an_account
+
+TODAY = day_of(START_MS)
+YESTERDAY = TODAY - 1
+
+
+@pytest.fixture
+async def account_id(store):
+    return await store.run(an_account())
+
+
+@pytest.fixture
+async def site(store, account_id):
+    await store.run(a_site(account_id))
+    [found] = await store.read(targets_named([account_id], "site", "shop.example.com"))
+    return found
+
+
+def pushed(target: Target, day: int, counts: Counts, *, final: bool = False) -> PushedPart:
+    row = (target.id, counts.views, counts.bots, counts.visitors)
+    return PushedPart(1, day, (day + 1) * DAY_MS, final, (), (), (row,))
+
+
+def rows_of(target: Target):
+    rows = yield sql("select day, views, as_of, final, imported from days where target = $1 order by day", target.id)
+    return [tuple(row.values()) for row in rows]
+
+
+@pytest.mark.rule("X4")
+async def test_days_are_added_once_and_marked(store, site):
+    days = {YESTERDAY: Counts(5, 1, 4), TODAY - 400: Counts(7, 0, 0), TODAY: Counts(9), TODAY + 1: Counts(9)}
+    changes: list[str] = []
+    with store.changes.told_to(changes.append):
+        looked = await store.read(compare_days(site, days))
+        assert await store.read(rows_of(site)) == []
+        assert await store.run(import_days(site, days)) == looked
+    assert looked == Compared(added=(TODAY - 400, YESTERDAY), own=(TODAY, TODAY + 1))
+    assert changes == []
+    stored = [(TODAY - 400, 7, 0, 1, 1), (YESTERDAY, 5, 0, 1, 1)]
+    assert await store.read(rows_of(site)) == stored
+    again = await store.run(import_days(site, days))
+    assert again == Compared(same=(TODAY - 400, YESTERDAY), own=(TODAY, TODAY + 1))
+    assert await store.read(rows_of(site)) == stored
+
+
+@pytest.mark.rule("X4")
+async def test_other_numbers_are_left_unless_they_shall_be_replaced(store, site):
+    await store.run(import_days(site, {YESTERDAY: Counts(5, 1, 4)}))
+    assert (await store.run(import_days(site, {YESTERDAY: Counts(3)}))).other == (YESTERDAY,)
+    assert (await store.read(totals.day_counts(site.id, 0, TODAY)))[YESTERDAY] == (Counts(5, 1, 4), 0, True)
+    assert (await store.run(import_days(site, {YESTERDAY: Counts(3)}, replace=True))).other == (YESTERDAY,)
+    assert (await store.read(totals.day_counts(site.id, 0, TODAY)))[YESTERDAY] == (Counts(3), 0, True)
+
+
+@pytest.mark.rule("W3", "X4")
+@pytest.mark.parametrize("final", [False, True])
+async def test_a_push_always_takes_the_place_of_an_imported_day(store, account_id, site, final):
+    """Also with smaller numbers, and before or after the import."""
+    await store.run(import_days(site, {YESTERDAY: Counts(500, 9, 400), TODAY - 2: Counts(6)}))
+    part = pushed(site, YESTERDAY, Counts(1), final=final)
+    await store.run(ingest(account_id, [part], START_MS))
+    own = (YESTERDAY, 1, TODAY * DAY_MS, int(final), 0)
+    assert await store.read(rows_of(site)) == [(TODAY - 2, 6, 0, 1, 1), own]
+    found = await store.run(import_days(site, {YESTERDAY: Counts(500)}, replace=True))
+    assert found == Compared(own=(YESTERDAY,))
+    assert (await store.read(rows_of(site)))[1] == own
+
+
+@pytest.mark.rule("W3", "X4")
+async def test_an_import_and_pushes_at_the_same_moment_end_with_the_own_numbers(store, account_id, site):
+    days = {day: Counts(50) for day in range(TODAY - 8, TODAY)}
+    async with trio.open_nursery() as nursery:
+        for day in days:
+            nursery.start_soon(store.run, ingest(account_id, [pushed(site, day, Counts(1))], START_MS))
+            nursery.start_soon(store.run, import_days(site, days, replace=True))
+    assert await store.read(rows_of(site)) == [(day, 1, (day + 1) * DAY_MS, 0, 0) for day in days]
+
+
+@pytest.mark.rule("X4")
+async def test_lists_count_imported_days(store, account_id, site):
+    link_id = await store.run(a_link(account_id))
+    [link] = await store.read(targets_named([account_id], "link", "sale26"))
+    assert link.id == link_id
+    for target in (site, link):
+        await store.run(import_days(target, {YESTERDAY: Counts(5, 1, 4), TODAY - 7: Counts(2), TODAY - 8: Counts(90)}))
+    assert await store.read(site_lists.series_7d([site.id], TODAY)) == {site.id: (2, 0, 0, 0, 0, 0, 5)}
+    assert await store.read(link_lists.clicks_7d([link_id], TODAY)) == {link_id: 7}
+
+
+@pytest.mark.rule("X4")
+async def test_only_what_is_not_deleted_is_found_by_its_name(store, account_id, site):
+    other = await store.run(an_account())
+    await store.run(a_site(other))
+    assert await store.read(targets_named([other, account_id], "site", "shop.example.com")) != [site]
+    assert await store.read(targets_named([], "site", "shop.example.com")) == []
+    await store.run(sites.delete_site(account_id, site.id))
+    assert await store.read(targets_named([account_id], "site", "shop.example.com")) == []
