@@ -31,6 +31,7 @@ from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
 from svc.errors import ServiceError, Stopping
 from svc.store import accounts
+from svc.store.tx import given
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from svc.edge.d1 import Parameter
     from svc.edge.zones import Zone
     from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
-    from svc.store.tx import Tx
     from svc.worker.counts import Live, TargetDays
 
 T = TypeVar("T")
@@ -70,12 +70,6 @@ DUTIES: tuple[Duty, ...] = (
 )
 # Those that only look, and mend what they find: broken off for who asks, they begin anew.
 _BROKEN_OFF: tuple[Duty, ...] = (checkup.check_when_due,)
-
-
-def _given(value: T) -> Tx[T]:
-    """A transaction that changes nothing, for an answer that is to be kept."""
-    yield from ()
-    return value
 
 
 class AccountActor:
@@ -164,7 +158,7 @@ class AccountActor:
                 began_at = trio.current_time()
                 account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
                 self._checked = began_at, await checkup.check_now(self._context, account, self.timers)
-            return await self._context.store.run(commit(_given(self._checked[1])))
+            return await self._context.store.run(commit(given(self._checked[1])))
 
         return await self.ask(look)
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from svc.api import explain as api
 from svc.errors import Conflict, NotFound
 from svc.http.visible import visible_link
 from svc.store.links import LINK_DELETED
+from svc.store.tx import given
 from svc.worker.explain import Click
 
 if TYPE_CHECKING:
     from svc.http.deps import Deps
     from svc.http.serve import Serve, Write
     from svc.store.idempotency import StoredAnswer
-    from svc.store.tx import Tx
-
-T = TypeVar("T")
 
 
 class Explain:
@@ -37,10 +35,4 @@ class Explain:
         asked = write.body
         click = Click.of(asked.country, asked.user_agent, asked.query, asked.method or "GET")
         found = self._explainer.explain(link, click)
-        return await self._store.run(write.commit(api.ExplainedClick.of)(_known(found)))
-
-
-def _known(value: T) -> Tx[T]:
-    """A transaction that has its value already: only the answer is kept with it."""
-    yield from ()
-    return value
+        return await self._store.run(write.commit(api.ExplainedClick.of)(given(found)))

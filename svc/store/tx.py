@@ -83,6 +83,12 @@ def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
     return Statement(text, runs, answers=False)
 
 
+def given(value: T) -> Tx[T]:
+    """A transaction that changes nothing and has its value already, for an answer that is to be kept."""
+    yield from ()
+    return value
+
+
 def placeholders(count: int, first: int = 1) -> str:
     """`count` parameters for a list: `$1, $2, $3`; an empty list is null, in which nothing is."""
     return ", ".join(f"${number}" for number in range(first, first + count)) or "null"
