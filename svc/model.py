@@ -161,6 +161,10 @@ class LinkHost:
     error: ErrorNote | None
     version: int  # the account's configuration version that holds it
 
+    def route(self, account_id: str) -> UnwantedRoute:
+        """Its route, as one that is wanted no more."""
+        return UnwantedRoute(account_id, self.zone_id, self.host, link_pattern(self.host), self.route_id)
+
 
 @dataclass(frozen=True)
 class UnwantedRoute:
@@ -292,6 +296,14 @@ class Site:
     config_error: ErrorNote | None = None  # why the worker does not know it, though it was synced
     ended_paths: tuple[EndedPath, ...] = ()
     first_view_at: int | None = None  # the first hour with views, no earlier than the site is; None: none was pushed
+
+    @property
+    def routes(self) -> list[UnwantedRoute]:
+        """The routes of its path and of its old ones, as some that are wanted no more; none of a deleted site."""
+        if self.state == "deleted":
+            return []
+        old_routes = [self.route(old.path, old.route_id) for old in self.retiring]
+        return [self.route(self.path, self.route_id), *old_routes]
 
     def route(self, path: str, route_id: str | None) -> UnwantedRoute:
         """The route of one of its paths, as one that is wanted no more."""

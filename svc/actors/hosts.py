@@ -165,7 +165,7 @@ async def _look_at_zone(
         if route is None:
             found.append(_finding(old.pattern, "was deleted outside the service", "resource_drift", old.make()))
         elif route.script != SCRIPT_NAME:
-            found.append(_finding(old.pattern, _held_by(route), "route_conflict"))
+            found.append(_finding(old.pattern, f"is held by {route.holder}", "route_conflict"))
     return found
 
 
@@ -197,9 +197,10 @@ async def _look_at_route(
         mend = findings.by(context, partial(one.saw, "route_pending", None, None))
         return [_finding(one.pattern, "was deleted outside the service", "resource_drift", mend)]
     if route.script != SCRIPT_NAME:
-        note = ErrorNote("route_conflict", f"{one.pattern} {_held_by(route)}.")
+        held = f"is held by {route.holder}"
+        note = ErrorNote("route_conflict", f"{one.pattern} {held}.")
         await context.store.run(one.saw("route_conflict", None, note))
-        return [_finding(one.pattern, _held_by(route), "route_conflict")]
+        return [_finding(one.pattern, held, "route_conflict")]
     note_now = None if is_note_of_host(one.error) else one.error
     found = []
     if records is None:
@@ -211,10 +212,6 @@ async def _look_at_route(
     if (note_now, route.id) != (one.error, one.route_id):
         await context.store.run(one.saw("active", route.id, note_now))
     return found
-
-
-def _held_by(route: Route) -> str:
-    return f"is held by {f'the worker {route.script}' if route.script else 'a route without a worker'}"
 
 
 def _finding(pattern: str, found: str, code: Code, mend: findings.Mend | None = None) -> Finding:

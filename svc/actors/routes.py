@@ -212,8 +212,7 @@ async def _make_in(access: Access, wanted: _Wanted, zone_id: str) -> _Made:
                 raise
             return _Made(zone_id, "route_conflict", None, error.note())
     if found.script != SCRIPT_NAME:
-        holder = f"the worker {found.script}" if found.script else "a route without a worker"
-        held = ErrorNote("route_conflict", f"{pattern} is held by {holder}.")
+        held = ErrorNote("route_conflict", f"{pattern} is held by {found.holder}.")
         return _Made(zone_id, "route_conflict", None, held)
     if found.fail_open != wanted.fail_open:
         seen = {"pattern": pattern, "wanted": wanted.fail_open, "told": found.fail_open}

@@ -29,6 +29,11 @@ class Route:
     script: str | None
     fail_open: bool | None = None
 
+    @property
+    def holder(self) -> str:
+        """What gets its requests, in words."""
+        return f"the worker {self.script}" if self.script else "a route without a worker"
+
 
 class _Route(Shape):
     id: Id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Invalid
-from svc.model import LinkHost, RouteState, UnwantedRoute, link_pattern
+from svc.model import LinkHost, RouteState, link_pattern
 from svc.store import unwanted_routes
 from svc.store.links import links_to
 from svc.store.locks import lock_account
@@ -33,7 +33,7 @@ def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
     yield from _check_host(account_id, host)
     version = yield from bump_version(account_id)
     if current is not None:
-        yield from unwanted_routes.add([_route_of(account_id, current)])
+        yield from unwanted_routes.add([current.route(account_id)])
     yield sql(
         "insert into link_hosts (account_id, host, zone_id, state, route_id, error, version)"
         " values ($1, $2, $3, 'route_pending', null, null, $4) on conflict (account_id) do update"
@@ -46,10 +46,6 @@ def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
     )
     yield from unwanted_routes.want_again(account_id, zone_id, link_pattern(host))
     return LinkHost(host, zone_id, "route_pending", None, None, version)
-
-
-def _route_of(account_id: str, host: LinkHost) -> UnwantedRoute:
-    return UnwantedRoute(account_id, host.zone_id, host.host, link_pattern(host.host), host.route_id)
 
 
 def _check_host(account_id: str, host: str) -> Tx[None]:

@@ -108,8 +108,7 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
     yield sql(
         "update retiring_paths set ended_version = $2 where site_id = $1 and ended_version is null", site_id, version
     )
-    routes = [site.route(site.path, site.route_id), *(site.route(old.path, old.route_id) for old in site.retiring)]
-    yield from unwanted_routes.add(routes)
+    yield from unwanted_routes.add(site.routes)
     ended = tuple(EndedPath(old.path, version) for old in site.retiring)
     return replace(
         site,

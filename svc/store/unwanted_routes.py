@@ -54,18 +54,17 @@ def look_again(route: UnwantedRoute, again_at: int) -> Tx[None]:
 
 def forget(route: UnwantedRoute, error: ErrorNote | None = None) -> Tx[None]:
     """There is nothing more to be done about this route; `error`: why it stays, which its site shows."""
-    yield sql(
-        "delete from unwanted_routes where account_id = $1 and zone_id = $2 and pattern = $3",
-        route.account_id,
-        route.zone_id,
-        route.pattern,
-    )
+    yield from _delete(route.account_id, route.zone_id, route.pattern)
     if error is not None and route.site_id is not None:
         yield sql("update sites set error = $2 where id = $1", route.site_id, to_json(error))
 
 
 def want_again(account_id: str, zone_id: str, pattern: str) -> Tx[None]:
     """The route is wanted after all."""
+    yield from _delete(account_id, zone_id, pattern)
+
+
+def _delete(account_id: str, zone_id: str, pattern: str) -> Tx[None]:
     yield sql(
         "delete from unwanted_routes where account_id = $1 and zone_id = $2 and pattern = $3",
         account_id,

@@ -26,7 +26,6 @@ from svc.edge import d1, routes, tokens, workers
 from svc.edge.answers import DailyLimit
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.ids import new_id
-from svc.model import link_pattern, site_pattern
 from svc.store import accounts, disconnects, operations, sites, unwanted_routes
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.d1 import Database
     from svc.edge.routes import Route
-    from svc.model import Account, FormerAccount, Operation
+    from svc.model import Account, FormerAccount, Operation, UnwantedRoute
 
 log = logging.getLogger(__name__)
 
@@ -108,9 +107,7 @@ class _Thing:
 class _MadeRoute(_Thing):
     """A route that the service made or asked for."""
 
-    zone_id: str = ""
-    host: str = ""
-    pattern: str = ""
+    route: UnwantedRoute = field(kw_only=True)
 
 
 @dataclass
@@ -136,17 +133,12 @@ class _Removal:
     async def list_what_is_there(self) -> None:
         """What may be at the platform, as the store knows it."""
         store, account = self.context.store, self.account
-        unwanted = await store.read(unwanted_routes.of_account(account.id))
-        made = [(route.zone_id, route.host, route.pattern) for route in unwanted]
+        made = await store.read(unwanted_routes.of_account(account.id))
         if account.link_host is not None:
-            made.append((account.link_host.zone_id, account.link_host.host, link_pattern(account.link_host.host)))
+            made.append(account.link_host.route(account.id))
         for site in await store.read(sites.sites_of(account.id)):
-            if site.state != "deleted":
-                paths = [site.path, *(old.path for old in site.retiring)]
-                made += [(site.zone_id, site.host, site_pattern(site.host, path)) for path in paths]
-        for zone_id, host, pattern in made:
-            name = _route_name(pattern, host)
-            self.routes.append(_MadeRoute(name, zone_id=zone_id, host=host, pattern=pattern))
+            made += site.routes
+        self.routes = [_MadeRoute(_route_name(route.pattern, route.host), route=route) for route in made]
         uploads = await store.read(operations.with_open_upload(account.id))
         if account.edge_bundle is not None or uploads:
             self.script.left = _TOO_SLOW
@@ -209,8 +201,8 @@ class _Removal:
 
     async def _remove_routes(self, access: Access) -> None:
         of_zone: dict[str, list[_MadeRoute]] = defaultdict(list)
-        for route in self.routes:
-            of_zone[route.zone_id].append(route)
+        for made in self.routes:
+            of_zone[made.route.zone_id].append(made)
         # As many calls as one account may have under way: the others would only wait for them.
         at_once = trio.CapacityLimiter(self.context.config.edge.concurrency_per_account)
         async with trio.open_nursery() as nursery:
@@ -222,21 +214,21 @@ class _Removal:
     ) -> None:
         try:
             async with at_once:
-                listed = await _routes_in(access, zone_id, wanted[0].host)
+                listed = await _routes_in(access, zone_id, wanted[0].route.host)
         except EdgeError as error:
-            for route in wanted:
-                route.left = _why(error)
+            for made in wanted:
+                made.left = _why(error)
             return
         by_pattern = {route.pattern: route for route in listed}
         async with trio.open_nursery() as nursery:
-            for route in wanted:
-                found = by_pattern.pop(route.pattern, None)
+            for made in wanted:
+                found = by_pattern.pop(made.route.pattern, None)
                 if found is None:
-                    route.left = None
+                    made.left = None
                 elif found.script != SCRIPT_NAME:
-                    route.left = f"it leads to {f'the worker {found.script}' if found.script else 'no worker'}"
+                    made.left = f"it leads to {f'the worker {found.script}' if found.script else 'no worker'}"
                 else:
-                    nursery.start_soon(_delete_route, access, zone_id, found, route, at_once)
+                    nursery.start_soon(_delete_route, access, zone_id, found, made, at_once)
         for found in by_pattern.values():
             if found.script == SCRIPT_NAME:
                 name = _route_name(found.pattern, found.pattern.partition("/")[0].lstrip("*."))
@@ -343,14 +335,14 @@ async def _routes_in(access: Access, zone_id: str, host: str) -> Sequence[Route]
 
 
 async def _delete_route(
-    access: Access, zone_id: str, found: Route, route: _MadeRoute, at_once: trio.CapacityLimiter
+    access: Access, zone_id: str, found: Route, made: _MadeRoute, at_once: trio.CapacityLimiter
 ) -> None:
     try:
         async with at_once:
             await routes.delete(access, zone_id, found.id)
-        route.left = None
+        made.left = None
     except EdgeError as error:
-        route.left = _why(error)
+        made.left = _why(error)
 
 
 def _why(error: ServiceError) -> str:
