@@ -16,7 +16,7 @@ import trio
 from svc.clock import DAY_MS
 from svc.edge import d1, routes, tokens, workers, zones
 from svc.edge.access import LATE_MS
-from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError
+from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import new_id
 from svc.store import operations, working_tokens
 from svc.store.working_tokens import WorkingToken
@@ -206,6 +206,24 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
         raise ServiceError("orphan_not_deleted", details=error.details) from None
 
 
+async def clean_up(
+    context: Context, bootstrap: Access, account: Account, refusal: ServiceError, within_s: float = math.inf
+) -> Sequence[Operation]:
+    """Delete what a refused operation, and those before it, have made, as far as it comes to in `within_s`.
+
+    Returns the operations whose tokens may be alive all the same. Raises StoreUnavailable.
+    """
+    if refusal.code != "orphan_not_deleted":
+        with trio.move_on_after(within_s):
+            try:
+                await delete_lost(context, bootstrap, account)
+            except StoreUnavailable:
+                raise
+            except ServiceError as error:
+                log.warning("token not deleted", extra={"account": account.id, "code": error.code})
+    return await context.store.read(operations.with_open_token(account.id))
+
+
 async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
     """Make the last calls with the bootstrap token: it deletes the token that was replaced and what came late of lost
     tries, then itself.
@@ -234,6 +252,11 @@ def sealed(context: Context, account: Account, token: NewToken, bootstrap: Token
     value = context.vault.seal(token.value.get_secret_value(), account.id)
     bootstrap_expires_at = bootstrap.expires_at or context.clock() + DAY_MS
     return WorkingToken(token.id, token.name, token.expires_at, value, bootstrap_expires_at)
+
+
+def naming(lost: Sequence[Operation], refusal: ServiceError) -> ServiceError:
+    """The refusal, whose details also name the tokens that may be alive."""
+    return ServiceError(refusal.code, refusal.message, {**(refusal.details or {}), **to_revoke(lost)})
 
 
 def to_revoke(lost: Sequence[Operation]) -> JsonObject:

@@ -12,7 +12,6 @@ each token that may be alive has a name that the service can tell (see `bootstra
 
 from __future__ import annotations
 
-import logging
 import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from svc.model import Account, Location, Operation
 
 R = TypeVar("R")
-
-log = logging.getLogger(__name__)
 
 # A step of an operation whose process is alive and waits for the user's next try; any other step of a connect that
 # is found at a start was cut short by the process's death.
@@ -133,17 +130,12 @@ async def _give_up(context: Context, access: Access, account: Account, refusal: 
 
     Returns the refusal, which then names the tokens, too.
     """
-    if refusal.code != "orphan_not_deleted":
-        try:
-            await bootstrap.delete_lost(context, access, account)
-        except ServiceError as error:
-            log.warning("token not deleted", extra={"account": account.id, "code": error.code})
-    lost = await context.store.read(operations.with_open_token(account.id))
+    lost = await bootstrap.clean_up(context, access, account, refusal)
     if not lost:
         await context.store.run(connects.drop_connect(account.id))
         return refusal
     await _lose(context, account, lost)
-    return ServiceError(refusal.code, refusal.message, {**(refusal.details or {}), **bootstrap.to_revoke(lost)})
+    return bootstrap.naming(lost, refusal)
 
 
 async def _lose(context: Context, account: Account, lost: Sequence[Operation]) -> None:

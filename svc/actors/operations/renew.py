@@ -127,19 +127,11 @@ async def _give_up(context: Context, access: Access, account: Account, cause: Se
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind != "renew":
         return cause  # it was refused before it began
-    if cause.code != "orphan_not_deleted":
-        with trio.move_on_after(_CLEAN_UP_S):
-            try:
-                await bootstrap.delete_lost(context, access, account)
-            except StoreUnavailable:
-                raise
-            except ServiceError as error:
-                log.warning("token not deleted", extra={"account": account.id, "code": error.code})
-    lost = await context.store.read(operations.with_open_token(account.id))
+    lost = await bootstrap.clean_up(context, access, account, cause, _CLEAN_UP_S)
     if lost and isinstance(cause, EdgeUnavailable):
         cause = _lost(cause.message, lost)
     elif lost:
-        cause = ServiceError(cause.code, cause.message, {**(cause.details or {}), **bootstrap.to_revoke(lost)})
+        cause = bootstrap.naming(lost, cause)
     await context.store.run(renewals.fail_renew(account.id, cause.note(), context.clock()))
     return cause
 
