@@ -20,11 +20,12 @@ from svc.worker.config_rows import ConfigRow
 from svc.worker.meta import STATEMENT, WorkerMeta
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from svc.actors.context import Context
     from svc.edge.access import Access
     from svc.model import Account
+    from svc.store.totals import CountRow
     from svc.worker.stored_totals import TargetCounts
 
 log = logging.getLogger(__name__)
@@ -108,22 +109,23 @@ async def _read_back_totals(
 def _parts(days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta) -> list[PushedPart]:
     """The same as the worker's pushes would say, a part for each day."""
     of_day: dict[int, list[TargetCounts]] = defaultdict(list)
-    of_hour: dict[tuple[int, int], list[TargetCounts]] = defaultdict(list)
     for one in days:
         of_day[one.day].append(one)
-    for one in hours:
-        if one.at is not None:
-            of_hour[one.day, one.at].append(one)
     parts = []
     for day in sorted(of_day):
         final = day <= meta.closed_day
         as_of = (day + 1) * DAY_MS if final else min(max(meta.as_of, day * DAY_MS), (day + 1) * DAY_MS)
-        pushed_hours = tuple(
-            PushedHour(at, tuple(map(_row, rows))) for (of, at), rows in sorted(of_hour.items()) if of == day
-        )
-        parts.append(PushedPart(0, day, as_of, final, pushed_hours, (), tuple(map(_row, of_day[day]))))
+        parts.append(part_of(day, as_of, of_day[day], hours, final=final))
     return parts
 
 
-def _row(counts: TargetCounts) -> tuple[str, int, int, int]:
-    return counts.target, counts.views, counts.bots, counts.visitors
+def part_of(
+    day: int, as_of: int, days: Iterable[TargetCounts], hours: Iterable[TargetCounts], *, final: bool
+) -> PushedPart:
+    """What the worker's push would say of these targets on a day."""
+    of_hour: dict[int, list[CountRow]] = defaultdict(list)
+    for one in hours:
+        if one.day == day and one.at is not None:
+            of_hour[one.at].append(one.row)
+    pushed_hours = tuple(PushedHour(at, tuple(rows)) for at, rows in sorted(of_hour.items()))
+    return PushedPart(0, day, as_of, final, pushed_hours, (), tuple(one.row for one in days))

@@ -40,6 +40,11 @@ class TargetCounts:
     visitors: int
     at: int | None = None
 
+    @property
+    def row(self) -> tuple[str, int, int, int]:
+        """As a push has it: target, views, bots, visitors."""
+        return self.target, self.views, self.bots, self.visitors
+
 
 def open_statements(closed_day: int, as_of: int) -> list[tuple[str, list[str]]]:
     """The statements for what is not closed: closed hours (up to `as_of`) and visitors of days after `closed_day`."""

@@ -16,7 +16,6 @@ from svc.actors import recovery
 from svc.clock import DAY_MS, day_of
 from svc.edge import d1
 from svc.store import totals
-from svc.store.totals import PushedHour, PushedPart
 from svc.worker import last_counts, stored_totals
 from svc.worker.last_counts import OpenCounts
 from svc.worker.meta import STATEMENT
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from svc.actors.context import Context
     from svc.edge.access import Access
+    from svc.store.totals import PushedPart
     from svc.worker.last_counts import Row, Statement
     from svc.worker.stored_totals import TargetCounts
 
@@ -124,20 +124,5 @@ def _parts(closed: Sequence[TargetCounts], open_counts: OpenCounts, now: int) ->
         targets = of_day[day]
         for first in range(0, max(1, len(targets)), _TARGETS_A_PART):
             some = targets[first : first + _TARGETS_A_PART]
-            of_hour: dict[int, list[TargetCounts]] = defaultdict(list)
-            for target in some:
-                for hour in hours.get((target.target, day), ()):
-                    of_hour[hour.at or 0].append(hour)
-            yield PushedPart(
-                id=0,
-                day=day,
-                as_of=as_of,
-                final=as_of == (day + 1) * DAY_MS,
-                hours=tuple(PushedHour(at, tuple(map(_row, rows))) for at, rows in sorted(of_hour.items())),
-                refused_hours=(),
-                days=tuple(map(_row, some)),
-            )
-
-
-def _row(counts: TargetCounts) -> tuple[str, int, int, int]:
-    return counts.target, counts.views, counts.bots, counts.visitors
+            their_hours = [hour for one in some for hour in hours.get((one.target, day), ())]
+            yield recovery.part_of(day, as_of, some, their_hours, final=as_of == (day + 1) * DAY_MS)
