@@ -10,6 +10,7 @@ import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from svc.actors import worker_config
 from svc.clock import DAY_MS, day_of
 from svc.edge import d1
 from svc.errors import EdgeRefused
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from svc.worker.stored_totals import TargetCounts
 
 log = logging.getLogger(__name__)
-
-_KEYS = "select key from config where body is not null and key > ?1 order by key limit 2000"
 
 
 async def read_meta(access: Access, database_id: str) -> WorkerMeta:
@@ -69,19 +68,9 @@ async def _remove_unknown(context: Context, access: Access, account: Account, da
     all_sites = await context.store.read(sites.changed_sites(account.id, 0))
     all_links = await context.store.read(links.changed_links(account.id, 0))
     known = {row.key for row in config_rows.rows_of(all_sites, all_links, account.link_host, 0)}
-    unknown: list[ConfigRow] = []
-    after = ""
-    while True:
-        [found] = await d1.query(access, database_id, [(_KEYS, [after])])
-        keys = [str(row["key"]) for row in found.rows]
-        if not keys:
-            break
-        after = keys[-1]
-        unknown += [ConfigRow(key, version, None) for key in keys if key not in known]
-    for first in range(0, len(unknown), config_rows.ROWS_A_CALL):
-        await d1.query(
-            access, database_id, config_rows.write_statements(unknown[first : first + config_rows.ROWS_A_CALL])
-        )
+    there = await worker_config.versions(access, database_id)
+    unknown = [ConfigRow(key, version, None) for key in there if key not in known]
+    await worker_config.write(access, database_id, unknown)
 
 
 async def _read_back_totals(

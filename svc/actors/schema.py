@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.worker.bundle import WorkerBundle
 
-_TABLES = "select name from sqlite_schema where type = 'table'"
+# The statement that names the tables of a database.
+TABLES = "select name from sqlite_schema where type = 'table'"
 _NUMBER = "select value from meta where key = 'schema'"
 _MAKES_TABLE = re.compile(r"create table if not exists (\w+)")
 _ADDS_COLUMN = re.compile(r"alter table (\w+) add column (\w+)")
@@ -52,7 +53,7 @@ def tables(bundle: WorkerBundle, number: int) -> set[str]:
 
 async def _number(access: Access, database_id: str, bundle: WorkerBundle) -> int:
     """The schema's number; 0 for a database that is new, or that lacks tables which it should have."""
-    [found] = await d1.query(access, database_id, [(_TABLES, [])])
+    [found] = await d1.query(access, database_id, [(TABLES, [])])
     there = {str(row["name"]) for row in found.rows}
     if "meta" not in there:
         return 0

@@ -108,12 +108,12 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
 
 async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:
     """Write the rows, and with the last of them the version; the targets whose rows the firewall refuses, with why."""
-    last_at = max(0, len(rows) - 1) // config_rows.ROWS_A_CALL * config_rows.ROWS_A_CALL
+    *pieces, last = config_rows.calls_of(rows) or [[]]
+    raising = config_rows.raise_version(version)
     refused: dict[str, ErrorNote] = {}
     written = 0
-    for first in range(0, last_at, config_rows.ROWS_A_CALL):
-        written += await _write(access, database_id, rows[first : first + config_rows.ROWS_A_CALL], refused)
-    last, raising = rows[last_at:], config_rows.raise_version(version)
+    for piece in pieces:
+        written += await _write(access, database_id, piece, refused)
     if not refused:
         try:
             await d1.query(access, database_id, [*config_rows.write_statements(last), raising])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from svc.actors import findings, installation, recovery, schema
+from svc.actors import findings, installation, recovery, schema, worker_config
 from svc.actors.findings import Finding
 from svc.actors.script import is_unknown
 from svc.clock import DAY_MS, HOUR_MS, iso
@@ -21,6 +21,7 @@ from svc.errors import EdgeRefused
 from svc.store import accounts, links, sites, syncs
 from svc.store.versions import bump_version
 from svc.worker import config_rows
+from svc.worker.config_rows import ConfigRow
 from svc.worker.meta import STATEMENT, WorkerMeta
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.model import Account
     from svc.store.syncs import Synced
-    from svc.worker.config_rows import ConfigRow
 
 CONFIGURATION = "the worker's configuration"
 _CONFIGURED = "is what the service has"
@@ -39,17 +39,16 @@ REPORTS = "the worker's reports"
 
 # A worker pushes once an hour, whether it has counted anything or not, and notes when it will be the next time.
 _STOPPED_MS = 2 * HOUR_MS
+_STOPPED = "stopped: the edge platform has run no cron of it since"
 # Counting the configuration reads all of its rows, of the five million that a free account may read a day: this many.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
-_TABLES = "select name from sqlite_master where type = 'table'"
 _META_KEYS = ("schema", "config_version", "state")
 _COUNT = (
     "select count(*) as n, coalesce(sum(version), 0) as versions from config"
     " where body is not null and hex(key) not in (select value from json_each(?1))"
 )
-_PAGE = "select key, version from config where body is not null and key > ?1 order by key limit 2000"
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ async def look(
 
 async def _ask(access: Access, database_id: str, expected: Synced | None) -> _Told:
     """One call, and another one when a table is not there, for which the platform refuses all of the first."""
-    statements: list[tuple[str, Sequence[d1.Parameter]]] = [(_TABLES, []), (STATEMENT, [])]
+    statements: list[tuple[str, Sequence[d1.Parameter]]] = [(schema.TABLES, []), (STATEMENT, [])]
     if expected is not None:
         statements.append((_COUNT, [config_rows.hex_keys(expected.refused)]))
     try:
@@ -103,7 +102,7 @@ async def _ask(access: Access, database_id: str, expected: Synced | None) -> _To
     except EdgeRefused as error:
         if error.code != "cloudflare_error":
             raise
-        [tables] = await d1.query(access, database_id, [(_TABLES, [])])
+        [tables] = await d1.query(access, database_id, [(schema.TABLES, [])])
         told = _Told({str(row["name"]) for row in tables.rows})
         if {"meta", "config"} <= told.tables:
             raise
@@ -201,33 +200,19 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
         return  # a sync is still to come; the next look sees what is lost then
     rows = await trio.to_thread.run_sync(config_rows.rows_of, all_sites, all_links, account.link_host, 0)
     wanted = {row.key: row for row in rows if row.body is not None}
-    there: dict[str, int] = {}
-    after = ""
-    while True:
-        [page] = await d1.query(access, account.database_id, [(_PAGE, [after])])
-        if not page.rows:
-            break
-        there |= {str(row["key"]): int(row["version"]) for row in page.rows}
-        after = str(page.rows[-1]["key"])
+    there = await worker_config.versions(access, account.database_id)
     wrong = [row for key, row in wanted.items() if there.get(key) != row.version]
     unknown = there.keys() - wanted.keys() - set(refused.refused)
-    wrong += [_removed(key, max(there[key], account.synced_version)) for key in sorted(unknown)]
-    for first in range(0, len(wrong), config_rows.ROWS_A_CALL):
-        statements = config_rows.write_statements(wrong[first : first + config_rows.ROWS_A_CALL])
-        await d1.query(access, account.database_id, statements)
+    wrong += [ConfigRow(key, max(there[key], account.synced_version), None) for key in sorted(unknown)]
+    await worker_config.write(access, account.database_id, wrong)
     await context.store.run(bump_version(account.id))
-
-
-def _removed(key: str, version: int) -> ConfigRow:
-    return config_rows.ConfigRow(key, version, None)
 
 
 def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Finding]:
     heard_at = max(account.heard_at or 0, meta.next_push_at)
     now = context.clock()
     if heard_at and now - heard_at > _STOPPED_MS:
-        text = f"stopped: the edge platform has run no cron of it since {iso(heard_at)}"
-        return [Finding(REPORTS, "come every hour", text, "worker_silent")]
+        return [Finding(REPORTS, "come every hour", f"{_STOPPED} {iso(heard_at)}", "worker_silent")]
     silent_ms = int(context.config.timing.silent_after_s * 1000)
     if account.heard_at is not None and now - account.heard_at >= silent_ms:
         text = f"have not reached the service since {iso(account.heard_at)}, though its crons run"
@@ -237,7 +222,7 @@ def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Findi
 
 async def note_crons(context: Context, account: Account, found: Sequence[Finding]) -> None:
     """Let the account warn of crons that have stopped, until they run."""
-    stopped = any(one.thing == REPORTS and one.found.startswith("stopped") for one in found)
+    stopped = any(one.thing == REPORTS and one.found.startswith(_STOPPED) for one in found)
     if stopped and "crons_stopped" not in account.warnings:
         await context.store.run(accounts.warn(account.id, "crons_stopped"))
     elif not stopped and "crons_stopped" in account.warnings:

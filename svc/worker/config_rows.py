@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # 33 rows of 3 parameters: the platform takes 100 parameters a statement.
 _ROWS_A_STATEMENT = 33
 # Rows that are written by one call: well inside the 30 s that the platform gives it.
-ROWS_A_CALL = 330
+_ROWS_A_CALL = 330
 
 _RAISE_VERSION = (
     "insert into meta (key, value) values ('config_version', cast(?1 as integer))"
@@ -46,6 +46,11 @@ def rows_of(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None,
             removals.append(older)
         newest[row.key] = row
     return sorted([*removals, *newest.values()], key=lambda row: row.version)
+
+
+def calls_of(rows: Sequence[ConfigRow]) -> list[Sequence[ConfigRow]]:
+    """The rows in their order, in pieces that one call can write."""
+    return [rows[first : first + _ROWS_A_CALL] for first in range(0, len(rows), _ROWS_A_CALL)]
 
 
 def write_statements(rows: Sequence[ConfigRow]) -> list[Statement]:
