@@ -37,11 +37,16 @@ _NOT_FOUND = 404
 _SILENT = ServiceError("worker_silent")
 
 
-async def note_refusal(context: Context, account: Account, error: ServiceError) -> None:
+async def note(context: Context, account: Account, error: EdgeRefused | CannotUnseal | EdgeUnavailable) -> None:
     """Let the account show what the platform refused: a state of its own where the rules name one.
 
-    Where it suggests that more is wrong, a look at the whole account is due at once (see `checkup`).
+    Where it suggests that more is wrong, a look at the whole account is due at once (see `checkup`); of what failed
+    for the moment only that something is not there does.
     """
+    if isinstance(error, EdgeUnavailable):
+        if error.remote_status == _NOT_FOUND:
+            await context.store.run(accounts.suspect(account.id, context.clock()))
+        return
     log.warning("the platform refused", extra={"account": account.id, "code": error.code})
     state = STATE_AFTER.get(error.code)
     now = await context.store.read(accounts.account_by_id(account.id))
@@ -50,12 +55,6 @@ async def note_refusal(context: Context, account: Account, error: ServiceError) 
     if state is not None:
         await context.store.run(accounts.move(account.id, SERVING, state, error.note()))
     if error.code in _SUGGESTS_MORE:
-        await context.store.run(accounts.suspect(account.id, context.clock()))
-
-
-async def note_failure(context: Context, account: Account, error: EdgeUnavailable) -> None:
-    """A call failed for the moment: where something is not there, a look at the whole account is due at once."""
-    if error.remote_status == _NOT_FOUND:
         await context.store.run(accounts.suspect(account.id, context.clock()))
 
 
@@ -74,11 +73,8 @@ async def refusals_noted(context: Context, account: Account) -> AsyncIterator[No
     """Around calls that a request makes with the working token: what they are refused, the account shows as well."""
     try:
         yield
-    except (EdgeRefused, CannotUnseal) as error:
-        await note_refusal(context, account, error)
-        raise
-    except EdgeUnavailable as error:
-        await note_failure(context, account, error)
+    except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
+        await note(context, account, error)
         raise
 
 

@@ -48,12 +48,9 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
             all_gone = await _remove_unwanted(context, access, unwanted)
             host_done = host is None or await _make_link_host(context, access, account, host)
             all_done = await _make_sites(context, access, unrouted) and host_done and all_gone
-        except EdgeUnavailable as error:
+        except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
             log.info("routes wait", extra={"account": account.id, "why": error.message})
-            await health.note_failure(context, account, error)
-            all_done = False
-        except (EdgeRefused, CannotUnseal) as error:
-            await health.note_refusal(context, account, error)
+            await health.note(context, account, error)
             all_done = False
     timers.routes_at = math.inf if all_done else trio.current_time() + context.config.timing.route_retry_s
     return timers.routes_at

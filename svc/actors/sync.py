@@ -67,10 +67,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
         timers.sync_at = trio.current_time() + wait_s
         return timers.sync_at
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
-        if isinstance(error, EdgeUnavailable):
-            await health.note_failure(context, account, error)
-        else:
-            await health.note_refusal(context, account, error)
+        await health.note(context, account, error)
         wait_s = min(_LONGEST_WAIT_S, context.config.timing.sync_retry_s * 2**timers.sync_failures)
         if isinstance(error, EdgeUnavailable):
             wait_s = max(wait_s, error.retry_after_s or 0)
