@@ -51,13 +51,6 @@ def seen(caller: Caller, account: A | None) -> A:
     return account
 
 
-def _site_and_account(user_id: int, site_id: str) -> Tx[tuple[Site, Account | None]]:
-    site = yield from sites.get_site(user_id, site_id)
-    if site is None:
-        raise NotFound
-    return site, (yield from accounts.account_by_id(site.account_id))
-
-
 def _link_and_account(user_id: int, link_id: str) -> Tx[tuple[Link, Account | None]]:
     link = yield from links.get_link(user_id, link_id)
     if link is None:
@@ -71,14 +64,14 @@ def _account_or_former(user_id: int, account_id: str) -> Tx[Account | FormerAcco
 
 
 def _site_and_any_account(user_id: int, site_id: str) -> Tx[tuple[Site, Account | FormerAccount | None]]:
-    site, account = yield from _site_and_account(user_id, site_id)
-    if account is not None:
-        return site, account
-    return site, (yield from disconnects.former_account(user_id, site.account_id))
+    site = yield from sites.get_site(user_id, site_id)
+    if site is None:
+        raise NotFound
+    return site, (yield from _account_or_former(user_id, site.account_id))
 
 
 def _link_and_any_account(user_id: int, link_id: str) -> Tx[tuple[Link, Account | FormerAccount | None]]:
-    link, account = yield from _link_and_account(user_id, link_id)
-    if account is not None:
-        return link, account
-    return link, (yield from disconnects.former_account(user_id, link.account_id))
+    link = yield from links.get_link(user_id, link_id)
+    if link is None:
+        raise NotFound
+    return link, (yield from _account_or_former(user_id, link.account_id))

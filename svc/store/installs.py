@@ -89,15 +89,11 @@ def uploaded(
 def installed(operation: Operation, now: int) -> Tx[None]:
     """Script, database and cron are in place: the account is ready and the worker has to confirm itself."""
     yield sql("update accounts set state = 'ready', heard_at = $2 where id = $1", operation.account_id, now)
-    yield from _begin_selfcheck(operation, now)
+    yield from updated(operation, now)
 
 
 def updated(operation: Operation, now: int) -> Tx[None]:
     """The new worker is in place, and has to confirm itself."""
-    yield from _begin_selfcheck(operation, now)
-
-
-def _begin_selfcheck(operation: Operation, now: int) -> Tx[None]:
     # A cron that was there before runs the new worker at once: its first push may have come already, and the next
     # comes after an hour.
     account = accounts.present((yield from accounts.locked(operation.account_id)))
