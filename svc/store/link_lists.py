@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 from svc.store.links import link_of
 from svc.store.tx import Tx, placeholders, sql
+from svc.store.user_lists import DAYS_SHOWN, Conditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from svc.model import Link, LinkState
     from svc.store.tx import Parameter
-
-CLICK_DAYS = 7
 
 # The orders whose pages begin behind a place: which row of values a place is, in SQL and by its kinds, and how it runs.
 PagedOrder = Literal["oldest", "newest", "code"]
@@ -49,30 +48,11 @@ class LinkFilter:
 
     def conditions(self, parameters: list[Parameter]) -> str:
         """The condition on a row `t` of links; its parameters are put behind those that are there."""
-
-        def add(value: Parameter) -> str:
-            parameters.append(value)
-            return f"${len(parameters)}"
-
-        user = add(self.user_id)
-        allowed = ""
-        if self.edge_accounts is not None:
-            allowed = f" and edge_account_id in ({', '.join(map(add, self.edge_accounts)) or 'null'})"
-        tables = ("accounts", "former_accounts") if self.state == "deleted" else ("accounts",)
-        seen = " union all ".join(f"select id from {table} where user_id = {user}{allowed}" for table in tables)  # noqa: S608  # names of this line and placeholders
-        conditions = [f"t.user_id = {user}", f"t.state = {add(self.state)}", f"t.account_id in ({seen})"]
-        if self.account_id is not None:
-            conditions.append(f"t.account_id = {add(self.account_id)}")
-        if self.contains:
-            patterns = [add(f"%{_literal(text)}%") for text in self.contains]
-            likes = [f"lower(t.{of}) like lower({each}) escape '\\'" for each in patterns for of in ("code", "url")]
-            conditions.append(f"({' or '.join(likes)})")
-        return " and ".join(conditions)
-
-
-def _literal(text: str) -> str:
-    """A text in a pattern of `like`, in which nothing is a wildcard."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        deleted = self.state == "deleted"
+        conditions = Conditions(parameters, self.user_id, self.account_id, self.edge_accounts, deleted=deleted)
+        conditions.add(f"t.state = {conditions.parameter(self.state)}")
+        conditions.add_contains(self.contains, "code", "url")
+        return str(conditions)
 
 
 def place_of(order: PagedOrder, link: Link) -> tuple[int | str, ...]:
@@ -103,7 +83,7 @@ def list_links(
 
 def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
     """The ids of all these links, those with the most clicks in the last 7 closed days first, then the oldest."""
-    parameters: list[Parameter] = [today - CLICK_DAYS, today]
+    parameters: list[Parameter] = [today - DAYS_SHOWN, today]
     conditions = which.conditions(parameters)
     rows = yield sql(
         "select id from (select t.id, t.created_at, (select coalesce(sum(d.views), 0) from days d"  # noqa: S608  # as above
@@ -133,7 +113,7 @@ def clicks_7d(link_ids: Sequence[str], today: int) -> Tx[dict[str, int]]:
         rows = yield sql(
             "select target, cast(sum(views) as bigint) as n from days"  # noqa: S608  # placeholders only
             f" where day >= $1 and day < $2 and target in ({placeholders(len(link_ids), first=3)}) group by target",
-            today - CLICK_DAYS,
+            today - DAYS_SHOWN,
             today,
             *link_ids,
         )

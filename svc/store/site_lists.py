@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from svc.store.sites import sites_of_rows
 from svc.store.tx import Tx, placeholders, sql
+from svc.store.user_lists import DAYS_SHOWN, Conditions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from svc.model import Site, SiteOrder
     from svc.store.tx import Parameter
 
-VIEW_DAYS = 7
 # For each order: the columns, what comes after a place in it, the direction.
 _ORDERS: dict[SiteOrder, tuple[str, str, str]] = {
     "oldest": ("created_at, id", ">", "asc"),
@@ -40,31 +39,18 @@ def list_sites(
     `after` is the last id of the page before: what it is compared by never changes, so no page repeats or skips a site
     that was there all the time. One that is not the user's gives an empty page.
     """
-    parameters: list[Parameter] = [user_id]
-
-    def parameter(value: Parameter) -> str:
-        parameters.append(value)
-        return f"${len(parameters)}"
-
-    allowed = ""
-    if edge_accounts is not None:
-        allowed = f" and edge_account_id in ({', '.join(map(parameter, edge_accounts)) or 'null'})"
-    tables = ("accounts", "former_accounts") if deleted else ("accounts",)
-    seen = " union all ".join(f"select id from {table} where user_id = $1{allowed}" for table in tables)  # noqa: S608  # names of this line
-    conditions = ["s.user_id = $1", f"s.state {'=' if deleted else '<>'} 'deleted'", f"s.account_id in ({seen})"]
-    if account_id is not None:
-        conditions.append(f"s.account_id = {parameter(account_id)}")
-    if contains:
-        patterns = [parameter("%" + re.sub(r"([!%_])", r"!\1", text.lower()) + "%") for text in contains]
-        conditions.append("(" + " or ".join(f"s.host like {each} escape '!'" for each in patterns) + ")")
+    parameters: list[Parameter] = []
+    conditions = Conditions(parameters, user_id, account_id, edge_accounts, deleted=deleted)
+    conditions.add(f"t.state {'=' if deleted else '<>'} 'deleted'")
+    conditions.add_contains(contains, "host")
     columns, beyond, direction = _ORDERS[order]
     if after is not None:
-        last = f"select {columns} from sites where id = {parameter(after)} and user_id = $1"  # noqa: S608  # as below
-        conditions.append(f"({columns}) {beyond} ({last})")
+        place = f"{conditions.parameter(after)} and user_id = {conditions.parameter(user_id)}"
+        conditions.add(f"({columns}) {beyond} (select {columns} from sites where id = {place})")  # noqa: S608  # as below
     ordered = ", ".join(f"{column} {direction}" for column in columns.split(", "))
     rows = yield sql(
-        f"select * from sites s where {' and '.join(conditions)}"  # noqa: S608  # names of this file and placeholders
-        f" order by {ordered} limit {parameter(limit)}",
+        f"select * from sites t where {conditions}"  # noqa: S608  # names of this file and placeholders
+        f" order by {ordered} limit {conditions.parameter(limit)}",
         *parameters,
     )
     return (yield from sites_of_rows(rows))
@@ -72,15 +58,15 @@ def list_sites(
 
 def series_7d(site_ids: Sequence[str], today: int) -> Tx[dict[str, tuple[int, ...]]]:
     """The views of people on each site in each of the last 7 closed UTC days before `today`, oldest first."""
-    views = {site_id: [0] * VIEW_DAYS for site_id in site_ids}
+    views = {site_id: [0] * DAYS_SHOWN for site_id in site_ids}
     if views:
         rows = yield sql(
             "select target, day, views from days"  # noqa: S608  # placeholders only
             f" where day >= $1 and day < $2 and target in ({placeholders(len(site_ids), first=3)})",
-            today - VIEW_DAYS,
+            today - DAYS_SHOWN,
             today,
             *site_ids,
         )
         for row in rows:
-            views[row["target"]][row["day"] - today + VIEW_DAYS] = row["views"]
+            views[row["target"]][row["day"] - today + DAYS_SHOWN] = row["views"]
     return {site_id: tuple(days) for site_id, days in views.items()}
