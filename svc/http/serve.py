@@ -129,10 +129,9 @@ class Serve:
             query_of(endpoint)
             object_id = path_id(endpoint, path)
             raw = await raw_body(model.most_bytes)
-            body = await self._without_delay(partial(parse_body, model), raw)
+            body, digest = await self._without_delay(partial(_parsed, model, digested=key is not None), raw)
             claim = None
             if key is not None:
-                digest = await self._without_delay(_digest, raw)
                 claim = Claim(caller.user.id, caller.edge_accounts, request.method, request.path, key, digest)
             write = Write(caller, object_id, body, endpoint.status, claim, self._idempotency)
             return response_of(await self._idempotency.once(claim, lambda: handler(write)))
@@ -261,6 +260,11 @@ def to_response(answer: Answer | Response, status: int = 200) -> Response:
     if isinstance(answer, Response):
         return answer
     return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
+
+
+def _parsed(model: type[B], raw: bytes, *, digested: bool) -> tuple[B, str]:
+    """The body, and where it is to be `digested` its digest. Raises Invalid."""
+    return parse_body(model, raw), _digest(raw) if digested else ""
 
 
 def _digest(raw: bytes) -> str:
