@@ -128,7 +128,12 @@ async def test_of_two_that_block_one_another_one_is_kept_and_one_is_to_try_again
     def both(first: int, second: int) -> Tx[None]:
         yield sql("set local deadlock_timeout = '100ms'")
         yield sql("update t set n = n + 1 where id = $1", first)
-        yield sql("select pg_sleep(0.2)")
+        yield sql("select pg_advisory_xact_lock_shared(42)")
+        yield sql(  # until the other one has come as far
+            "do $$ begin while (select count(*) from pg_locks where locktype = 'advisory' and objid = 42"
+            " and database = (select oid from pg_database where datname = current_database())) < 2"
+            " loop perform pg_sleep(0.01); end loop; end $$"
+        )
         yield sql("update t set n = n + 1 where id = $1", second)
 
     await table.run(put(1))
@@ -175,11 +180,12 @@ def _touch(number: int) -> Tx[None]:
 
 
 async def test_a_commit_that_is_under_way_is_waited_for(table):
-    """A deferred check makes the commit slow: the cancel comes while it runs, and the answer is what was kept."""
+    """A deferred check holds the commit up: the cancel comes while it runs, and the answer is what was kept."""
 
     def slow_commit() -> Tx[None]:
         yield sql(
-            "create function slow() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return null; end'"
+            "create function slow() returns trigger language plpgsql"
+            " as 'begin perform pg_advisory_xact_lock(43); return null; end'"
         )
         yield sql(
             "create constraint trigger slow after insert on t deferrable initially deferred"
@@ -188,9 +194,32 @@ async def test_a_commit_that_is_under_way_is_waited_for(table):
 
     await table.run(slow_commit())
     answered = []
-    with trio.move_on_after(0.25):
-        await table.run(put(1))
-        answered.append(1)
+    held = threading.Event()
+    hung_up, let_go = trio.CancelScope(), trio.CancelScope()
+
+    def hold() -> Tx[None]:
+        yield sql("select pg_advisory_xact_lock(43)")
+        held.set()
+        yield sql("select pg_sleep(60)")
+
+    async def holder() -> None:
+        with let_go:
+            await table.run(hold())
+
+    async def hangs_up() -> None:
+        with hung_up:
+            await table.run(put(1))
+            answered.append(1)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(holder)
+        await trio.to_thread.run_sync(held.wait)
+        nursery.start_soon(hangs_up)
+        waits = f"select count(*) as value from pg_stat_activity where {_OURS} and wait_event = 'advisory'"
+        while await table.read(value(waits)) == 0:
+            pass
+        hung_up.cancel()
+        let_go.cancel()
     assert answered == await table.read(ids()) == [1]
 
 
