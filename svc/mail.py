@@ -7,6 +7,7 @@ e-mail is a fault domain of its own. What must outlive the process waits in the 
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import smtplib
@@ -51,6 +52,8 @@ _DRAIN_S = 5.0
 _POLICY = default_policy.clone(max_line_length=998)
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
+# Of the files of this process: several are written within a millisecond.
+_NUMBERS = itertools.count()
 
 Compose = Callable[[], Awaitable[Email]]
 Transport = Callable[["MailConfig", Email, EmailMessage], None]
@@ -163,9 +166,12 @@ def _send(config: MailConfig, email: Email) -> None:
 
 
 def _into_folder(config: MailConfig, email: Email, message: EmailMessage) -> None:
-    """One .eml an e-mail; written beside and renamed, so that a reader never meets half of one."""
+    """One .eml an e-mail, their names in the order of sending.
+
+    Written beside and renamed, so that a reader never meets half of one.
+    """
     config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-    path = config.folder / f"{new_id('mail')}.eml"
+    path = config.folder / f"{system_clock()}-{next(_NUMBERS):06}-{new_id('mail')}.eml"
     beside = path.with_suffix(".tmp")
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE), "wb") as file:

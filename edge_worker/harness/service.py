@@ -82,7 +82,7 @@ class Service:
         """Wait for the newest e-mail of that purpose (confirm, reset) to an address; return its token."""
 
         async def look() -> str | None:
-            for path in sorted((self.folder / "mail").glob("*.eml"), key=lambda p: p.stat().st_mtime_ns, reverse=True):
+            for path in sorted((self.folder / "mail").glob("*.eml"), reverse=True):
                 message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
                 found = re.search(rf"/{purpose}\?token=([\w-]+)", message.get_content())
                 if found and address in str(message["To"]):

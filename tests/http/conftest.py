@@ -134,8 +134,7 @@ class World:
     async def inbox(self) -> list[str]:
         """The e-mails that were written, as text, the oldest first."""
         await self.mailer.settled()
-        files = sorted(self.mail_folder.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns)
-        return [path.read_text() for path in files]
+        return [path.read_text() for path in sorted(self.mail_folder.glob("*.eml"))]
 
 
 def config_of(folder: Path) -> Config:
