@@ -171,7 +171,8 @@ class Place:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
         """The service, until the block ends; work under way is then cut short."""
-        polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 0.5, "retries": 1}
+        # Until a refusal is believed; and for the look at a new token, which is all that a slow machine has for it.
+        polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
         config = Config(
             http=HttpConfig(base_url="https://svc.example"),

@@ -178,7 +178,7 @@ async def test_a_route_that_the_platform_makes_late_is_found_and_removed(place, 
     place.edge |= {"retries": 0, "timeout_s": 3}
     async with place.running() as service:
         await service.ready()
-        await service.emulator.fault("slow", ROUTES, method="POST", delay_s=8)
+        await service.emulator.fault("slow", ROUTES, method="POST", delay_s=12)
         assert (await add_site(service, zone)).status == 202
         [site] = (await service.call("GET", "/v1/sites")).body["sites"]
 
