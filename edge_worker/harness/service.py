@@ -43,7 +43,7 @@ trio.run(partial(run, load(None, os.environ), announce, bundle=load_bundle(Path(
 
 # How often a state that settles by itself is looked at, and for how long at most.
 _POLL_S = 0.2
-_SETTLES_S = 60.0
+_SETTLES_S = 90.0
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Service:
 
 
 async def eventually(look: Callable[[], Awaitable[T | None]], every_s: float = _POLL_S) -> T:
-    """Return what `look` returns once it is not None. Raises AssertionError after a minute."""
+    """Return what `look` returns once it is not None. Raises AssertionError after _SETTLES_S."""
     with trio.move_on_after(_SETTLES_S):
         while True:
             found = await look()

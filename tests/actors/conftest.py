@@ -171,7 +171,7 @@ class Place:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
         """The service, until the block ends; work under way is then cut short."""
-        # Until a refusal is believed; and for the look at a new token, which is all that a slow machine has for it.
+        # In settling_in_connect_s also a slow machine has to be done with its look at a new token.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
         config = Config(
