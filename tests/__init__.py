@@ -40,7 +40,7 @@ something else (hypothesis, the hostile connections), the failure prints what ma
 
 What nobody looks at fails by itself. An ERROR in the log fails the test that caused it, unless
 `expected_errors.allow(pattern)` expects it, and then it must come (`conftest.py`). Warnings are errors. Every test has
-120 seconds of real time, and shows where all its threads stand after 100.
+180 seconds of real time, and shows where all its threads stand after 160.
 
 `SVC_TEST_POSTGRES` names a PostgreSQL to use instead of the one that the tests start, `SVC_TEST_EVENTS` how many events
 the two conservation tests send (100,000).
