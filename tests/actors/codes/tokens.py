@@ -185,25 +185,16 @@ async def a_connect_with_a_token_that_may_only_read(case: Case) -> None:
 
 @row("bootstrap_permission_error", "answer", details=("token_page", "missing", *REFUSED), state=None, holds=NOTHING)
 async def a_connect_where_a_token_gives_only_what_it_holds(case: Case) -> None:
-    await case.emulator.set_rudeness(minting="held")
-    assert (await case.met(await case.connect()))["missing"] == SEVEN
-    await case.met(await case.connect())
-    _, token = await case.bootstrap(*SEVEN, "Account API Tokens Write")
-    await case.connect(token)
+    await connect_where_tokens_give_what_they_hold(case, "held")
 
 
-@row(
-    "bootstrap_permission_error",
-    "answer",
-    details=(
-        "token_page",
-        "missing",
-    ),
-    state=None,
-    holds=NOTHING,
-)
+@row("bootstrap_permission_error", "answer", details=("token_page", "missing"), state=None, holds=NOTHING)
 async def a_connect_where_a_token_silently_gives_only_what_it_holds(case: Case) -> None:
-    await case.emulator.set_rudeness(minting="silent")
+    await connect_where_tokens_give_what_they_hold(case, "silent")
+
+
+async def connect_where_tokens_give_what_they_hold(case: Case, minting: str) -> None:
+    await case.emulator.set_rudeness(minting=minting)
     assert (await case.met(await case.connect()))["missing"] == SEVEN
     await case.met(await case.connect())
     _, token = await case.bootstrap(*SEVEN, "Account API Tokens Write")
