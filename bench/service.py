@@ -19,9 +19,8 @@ from svc.actors.supervisor import open_supervisor
 from svc.clock import DAY_MS, HOUR_MS, system_clock
 from svc.config import Config, StoreConfig
 from svc.ids import new_id
-from svc.model import Link
-from svc.store import accounts, link_hosts, links, open_store, totals, users
-from svc.store.tx import sql
+from svc.store import accounts, link_hosts, open_store, totals, users
+from svc.store.tx import many, sql
 from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:
@@ -59,11 +58,20 @@ async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, li
         )
     )
     await store.run(link_hosts.put_link_host(account_id, "go.example", "zone"))
-    ids = []
-    for number in range(targets):
-        link = Link(new_id("lnk"), account_id, user_id, f"code{number}", "https://a.example", (), "active", 0, NOW)
-        ids.append((await store.run(links.add_link(link, 10**9))).id)
+    ids = [new_id("lnk") for _ in range(targets)]
+    await store.run(_links(user_id, account_id, ids))
     return account_id, ids
+
+
+def _links(user_id: int, account_id: str, ids: list[str]) -> Tx[None]:
+    yield many(
+        "insert into links (id, account_id, user_id, code, url, rules, state, version, created_at)"
+        " values ($1, $2, $3, $4, $5, '[]', 'active', 1, $6)",
+        [
+            (link_id, account_id, user_id, f"Code{number}", "https://a.example", NOW)
+            for number, link_id in enumerate(ids)
+        ],
+    )
 
 
 async def add_user(store: Store) -> int:

@@ -8,16 +8,31 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    StrictBool,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Text
-from svc.api.shape import Answer, issues_of, parse_body
+from svc.api.shape import LARGE_BYTES, Answer, issues_of, parse_body
 from svc.clock import HOUR_MS, day_number
 from svc.errors import Invalid
 
 # What both engines keep, and JavaScript counts exactly.
 _LARGEST = 2**53 - 1
+
+# Bounds of what is read at all, so that no body makes more work than an honest one of its size. A part has some 60
+# fields and lists beside its rows, and a row more bytes than this for its list, and for each of its four commas.
+_MOST_PARTS = 100
+_MOST_FIELDS = 80 * _MOST_PARTS
+_BYTES_A_ROW = 30
 
 
 def _day(text: object) -> int:
@@ -33,6 +48,8 @@ _Day = Annotated[int, BeforeValidator(_day), WithJsonSchema({"type": "string", "
 # Not `Id`: there are two hundred of them in a push, so that they are read without a call into Python each.
 _Target = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$", strict=True)]
 _Row = Annotated[tuple[_Target, _Count, _Count, _Count], Field(description="Target, views, bots, visitors.")]
+# Of a list the first wrong item is enough to refuse it: to note them all takes seconds.
+_Rows = Annotated[tuple[_Row, ...], FailFast()]
 
 
 class _FromWorker(BaseModel):
@@ -46,7 +63,7 @@ class PushedHour(_FromWorker):
     """The counts of the hour that begins at `at` (epoch ms)."""
 
     at: _HourStart
-    rows: tuple[_Row, ...]
+    rows: _Rows
 
 
 class PushedPart(_FromWorker):
@@ -56,13 +73,24 @@ class PushedPart(_FromWorker):
     day: _Day
     as_of: _Count
     final: StrictBool
-    hours: Annotated[tuple[PushedHour, ...], Field(max_length=24)]
-    refused_hours: Annotated[tuple[_HourStart, ...], Field(max_length=24)]
-    days: tuple[_Row, ...]
+    hours: Annotated[tuple[PushedHour, ...], Field(max_length=24), FailFast()]
+    refused_hours: Annotated[tuple[_HourStart, ...], Field(max_length=24), FailFast()]
+    days: _Rows
 
 
 class _PartId(_FromWorker):
     id: _Count
+
+
+class Dropped(_FromWorker):
+    """What was refused, by reason; reasons of a newer worker are ignored, as its fields are."""
+
+    budget: _Count = 0
+    invalid: _Count = 0
+    unknown_target: _Count = 0
+    too_old: _Count = 0
+    busy: _Count = 0
+    expired: _Count = 0
 
 
 class PushHead(_FromWorker):
@@ -75,14 +103,14 @@ class PushHead(_FromWorker):
     sent_at: _Count
     queue: _Count
     error: Annotated[Text, Field(max_length=1000, strict=True)] | None
-    dropped: dict[str, _Count]
-    parts: Annotated[tuple[Any, ...], Field(max_length=100)]
+    dropped: Dropped
+    parts: Annotated[tuple[Any, ...], Field(max_length=_MOST_PARTS)]
 
 
 class Push(PushHead):
     """A worker's push."""
 
-    parts: Annotated[tuple[PushedPart, ...], Field(max_length=100)]
+    parts: Annotated[tuple[PushedPart, ...], Field(max_length=_MOST_PARTS), FailFast()]
 
 
 class RefusedPart(Answer):
@@ -108,6 +136,7 @@ PUSH = Endpoint(
     summary="An installed worker's totals",
     description="For workers only. Sent twice, it changes nothing. `docs/push.md` has the format and its reasons.",
     access="worker",
+    codes=("rate_limited",),
     body=Push,
     answer=PushAnswer,
 )
@@ -120,12 +149,22 @@ def read_push(raw: bytes) -> tuple[PushHead, list[PushedPart], list[int]]:
 
     A push is nearly always right, and then read in one go; each part by itself only where one of them is wrong.
     """
+    if len(raw) > LARGE_BYTES:
+        _check_marks(raw)
     try:
         push = Push.model_validate_json(raw)
     except ValidationError:
         head = parse_body(PushHead, raw)
         return head, *read_parts(head.parts)
     return push, list(push.parts), []
+
+
+def _check_marks(raw: bytes) -> None:
+    """Refuse a large body that is no push by its marks, before it is read. Raises Invalid."""
+    rows = len(raw) // _BYTES_A_ROW
+    lists, fields, commas = raw.count(b"[") + raw.count(b"{"), raw.count(b":"), raw.count(b",")
+    if fields > _MOST_FIELDS or lists > _MOST_FIELDS + rows or commas > _MOST_FIELDS + 4 * rows:
+        raise Invalid([("", "has more fields, lists or items than any push")])
 
 
 def read_parts(raw: tuple[Any, ...]) -> tuple[list[PushedPart], list[int]]:

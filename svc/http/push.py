@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from quart import request
 
 from svc.api import push as api
-from svc.errors import Unauthorized
+from svc.errors import ServiceError, Unauthorized
 from svc.http.credentials import bearer
+from svc.http.intake import Intake, TakenPush
 from svc.http.serve import raw_body
 from svc.ids import digest
-from svc.model import DROP_REASONS, WorkerPush
-from svc.store import accounts, totals, worker_keys
-from svc.store.totals import Ingested, PushedHour, PushedPart
+from svc.limits import SlidingLimit
+from svc.model import WorkerPush
+from svc.store import worker_keys
+from svc.store.totals import PushedHour, PushedPart
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from svc.http.deps import Deps
     from svc.http.serve import Serve
-    from svc.store.tx import Tx
 
 
 class Push:
@@ -30,6 +28,9 @@ class Push:
     def __init__(self, deps: Deps, serve: Serve) -> None:
         self._store = deps.store
         self._clock = deps.clock
+        self._intake = Intake(deps.store)
+        self._limit = SlidingLimit(deps.config.limits.pushes_per_minute, most_names=deps.config.limits.accounts_total)
+        self._without_delay = serve.without_delay
         serve.open(api.PUSH, self.receive)
 
     async def receive(self) -> api.PushAnswer:
@@ -39,8 +40,12 @@ class Push:
         account_id = await self._store.peek(worker_keys.account_of_worker_key(key, now))
         if account_id is None:
             raise Unauthorized
-        head, parts, wrong = api.read_push(await raw_body())
-        ingested = await self._store.run(_record(account_id, parts, len(wrong), _worker_push(head, now), now))
+        verdict = self._limit.count(account_id, now)
+        if not verdict.allowed:
+            raise ServiceError("rate_limited", retry_after_s=verdict.reset_s)
+        head, parts, wrong = await self._without_delay(api.read_push, await raw_body())
+        report = _worker_push(head, now)
+        ingested = await self._intake.take(TakenPush(account_id, [_kept(part) for part in parts], len(wrong), report))
         refused = [*ingested.refused, *((part_id, "invalid") for part_id in wrong)]
         return api.PushAnswer.model_validate(
             {
@@ -49,14 +54,6 @@ class Push:
                 "unknown_targets": tuple(ingested.unknown_targets),
             }
         )
-
-
-def _record(account_id: str, parts: Sequence[api.PushedPart], wrong: int, push: WorkerPush, now: int) -> Tx[Ingested]:
-    ingested = yield from totals.ingest(account_id, [_kept(part) for part in parts], now)
-    # The worker counts what it sends as waiting; what is settled here waits no more.
-    settled = len(ingested.accepted) + len(ingested.refused) + wrong
-    yield from accounts.record_push(account_id, replace(push, queue=max(0, push.queue - settled)))
-    return ingested
 
 
 def _kept(part: api.PushedPart) -> PushedPart:
@@ -72,5 +69,4 @@ def _kept(part: api.PushedPart) -> PushedPart:
 
 
 def _worker_push(head: api.PushHead, now: int) -> WorkerPush:
-    dropped = {reason: head.dropped.get(reason, 0) for reason in DROP_REASONS}
-    return WorkerPush(now, head.bundle, head.schema_, head.queue, head.error, dropped, head.install)
+    return WorkerPush(now, head.bundle, head.schema_, head.queue, head.error, head.dropped.model_dump(), head.install)

@@ -129,7 +129,7 @@ class Serve:
             query_of(endpoint)
             object_id = path_id(endpoint, path)
             raw = await raw_body(model.most_bytes)
-            body, digest = await self._without_delay(partial(_parsed, model, digested=key is not None), raw)
+            body, digest = await self.without_delay(partial(_parsed, model, digested=key is not None), raw)
             claim = None
             if key is not None:
                 claim = Claim(caller.user.id, caller.edge_accounts, request.method, request.path, key, digest)
@@ -170,7 +170,7 @@ class Serve:
         """The address of the client whose request is served."""
         return self._credentials.client_address(request.remote_addr, request.headers.getlist("X-Forwarded-For"))
 
-    async def _without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
+    async def without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
         """What `read` makes of a body: of a large one in a thread, so that other requests do not wait for it."""
         if len(raw) <= LARGE_BYTES:
             return read(raw)

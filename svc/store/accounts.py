@@ -9,7 +9,7 @@ from svc.model import Account, AccountState, AccountWarning, WorkerPush
 from svc.store import operations
 from svc.store.link_hosts import link_host_of
 from svc.store.locks import lock_account
-from svc.store.tx import Changed, Row, Tx, from_json, from_json_as, note_from_json, placeholders, sql, to_json
+from svc.store.tx import Changed, Row, Tx, from_json, from_json_as, many, note_from_json, placeholders, sql, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -227,24 +227,37 @@ def forget_database(account_id: str) -> Tx[None]:
 
 
 def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
-    """The worker's report of itself; it ends a silence, and the self-check of the upload that it comes from."""
-    rows = yield sql(
+    """As `record_pushes`, of one worker."""
+    yield from record_pushes([(account_id, push)])
+
+
+def record_pushes(pushes: Sequence[tuple[str, WorkerPush]]) -> Tx[set[str]]:
+    """Workers' reports of themselves; of an account that has two the later one counts. Returns the accounts there are.
+
+    A report ends its worker's silence, and the self-check of the upload that it comes from.
+    """
+    latest = dict(pushes)
+    yield many(
         "update accounts set push = $2, heard_at = $3,"
         " error = case when state = 'no_connection' then null else error end,"
-        " state = case when state = 'no_connection' then 'ready' else state end where id = $1"
-        " returning install_id, warnings",
-        account_id,
-        to_json(push),
-        push.at,
+        " state = case when state = 'no_connection' then 'ready' else state end where id = $1",
+        [(account_id, to_json(latest[account_id]), latest[account_id].at) for account_id in sorted(latest)],
     )
-    if not rows:
-        return
-    warnings = from_json(rows[0]["warnings"])
-    if "crons_stopped" in warnings:
-        yield from unwarn(account_id, "crons_stopped")
-    if push.install == rows[0]["install_id"] and "not_confirmed" in warnings:
-        yield from unwarn(account_id, "not_confirmed")
-    yield from operations.confirm(push.install, account_id, push.at)
+    rows = yield sql(
+        "select id, install_id, warnings from accounts where id = any($1) order by id", tuple(sorted(latest))
+    )
+    installs = set()
+    for row in rows:
+        warnings = from_json(row["warnings"])
+        reported = {push.install for account_id, push in pushes if account_id == row["id"]}
+        installs |= {(install, row["id"]) for install in reported}
+        if "crons_stopped" in warnings:
+            yield from unwarn(row["id"], "crons_stopped")
+        if row["install_id"] in reported and "not_confirmed" in warnings:
+            yield from unwarn(row["id"], "not_confirmed")
+    if installs:
+        yield from operations.confirm(sorted(installs), max(push.at for push in latest.values()))
+    return {row["id"] for row in rows}
 
 
 # ------------------------------------------------------------------------------------------------------------- rows

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, EdgeUnknown
 from svc.model import Operation, WorkerPush
-from svc.store.tx import Row, Tx, from_json_as, note_from_json, sql, to_json
+from svc.store.tx import Row, Tx, from_json_as, many, note_from_json, sql, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from svc.errors import ErrorNote
     from svc.model import Account, OperationKind
 
@@ -129,15 +131,15 @@ def finish(operation_id: str, now: int) -> Tx[None]:
     yield sql("update operations set state = 'done', updated_at = $2 where id = $1", operation_id, now)
 
 
-def confirm(operation_id: str, account_id: str, now: int) -> Tx[None]:
-    """The worker that this operation installed has reported itself, which ends its self-check."""
-    yield sql(
+def confirm(reports: Sequence[tuple[str, str]], now: int) -> Tx[None]:
+    """The workers that these operations installed have reported themselves, which ends their self-checks.
+
+    `reports`: an operation's id and its account's.
+    """
+    yield many(
         "update operations set state = 'done', updated_at = $4"
         " where id = $1 and account_id = $2 and state = 'running' and step = $3",
-        operation_id,
-        account_id,
-        SELFCHECK,
-        now,
+        [(operation_id, account_id, SELFCHECK, now) for operation_id, account_id in sorted(set(reports))],
     )
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Literal
 
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import Counts
-from svc.store.tx import Tx, many, placeholders, sql
+from svc.store.tx import Tx, many, sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from svc.store.tx import Row
 
@@ -81,12 +81,57 @@ _UPSERT_DAY = _upsert("days", "day")
 
 
 def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingested]:
-    """Take in the parts of a push.
+    """Take in the parts of a push; see `ingest_all`."""
+    [ingested] = yield from ingest_all([(account_id, parts)], now)
+    return ingested
+
+
+def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> Tx[list[Ingested]]:
+    """Take in pushes, each an account's id and its parts, with as many statements as one takes.
 
     A part is refused as `invalid` when its hours lie outside its day or are not over at its as_of, as `too_old` when no
-    report could show it; one that is early is left to the worker. Rows of targets that are not this account's are left
-    out and named.
+    report could show it; one that is early is left to the worker. Rows of targets that are not the account's are left
+    out and named. The accounts are there: the transaction has locked them (`accounts.record_pushes`), or nobody else
+    can remove them.
     """
+    sorted_out = [(account_id, *_sorted_out(parts, now)) for account_id, parts in pushes]
+    named = [_named(good) for _, good, _ in sorted_out]
+    owners, site_rows = yield from _owners(set().union(*named))
+    hours: list[_TotalRow] = []
+    days: list[_TotalRow] = []
+    for account_id, good, _ in sorted_out:
+        for part in good:
+            kept = part.as_of, int(part.final)
+            for hour in part.hours:
+                hours += [(row[0], hour.at, *row[1:], *kept) for row in hour.rows if owners.get(row[0]) == account_id]
+            days += [(row[0], part.day, *row[1:], *kept) for row in part.days if owners.get(row[0]) == account_id]
+    good_of: dict[str, list[PushedPart]] = {}
+    for account_id, good, _ in sorted_out:
+        if good:
+            good_of.setdefault(account_id, []).extend(good)
+    yield from _store(good_of, hours, days)
+    first_views = [
+        each
+        for account_id, good in good_of.items()
+        for each in _first_views(good, [row for row in site_rows if row["account_id"] == account_id])
+    ]
+    if first_views:
+        yield many(
+            "update sites set first_view_at = $2 where id = $1 and (first_view_at is null or first_view_at > $2)",
+            sorted(first_views),
+        )
+    return [
+        Ingested(
+            tuple(part.id for part in good),
+            tuple(refused),
+            tuple(sorted(target for target in names if owners.get(target) != account_id)),
+        )
+        for (account_id, good, refused), names in zip(sorted_out, named, strict=True)
+    ]
+
+
+def _sorted_out(parts: Sequence[PushedPart], now: int) -> tuple[list[PushedPart], list[tuple[int, Refusal]]]:
+    """The parts that are taken, and those that are refused."""
     good: list[PushedPart] = []
     refused: list[tuple[int, Refusal]] = []
     for part in parts:
@@ -95,23 +140,18 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
             refused.append((part.id, why))
         elif not is_early(part, now):
             good.append(part)
-    named = {row[0] for part in good for rows in (part.days, *(hour.rows for hour in part.hours)) for row in rows}
-    known, site_rows = yield from _known(account_id, named)
-    hours = [
-        (target, hour.at, views, bots, visitors, part.as_of, int(part.final))
-        for part in good
-        for hour in part.hours
-        for target, views, bots, visitors in hour.rows
-        if target in known
-    ]
-    days = [
-        (target, part.day, views, bots, visitors, part.as_of, int(part.final))
-        for part in good
-        for target, views, bots, visitors in part.days
-        if target in known
-    ]
-    refused_hours = {at for part in good for at in part.refused_hours}
-    final_days = {part.day for part in good if part.final}
+    return good, refused
+
+
+def _named(parts: Sequence[PushedPart]) -> set[str]:
+    return {row[0] for part in parts for rows in (part.days, *(hour.rows for hour in part.hours)) for row in rows}
+
+
+def _store(parts_of: Mapping[str, Sequence[PushedPart]], hours: list[_TotalRow], days: list[_TotalRow]) -> Tx[None]:
+    """Store the rows, and of the parts, by account, which hours were refused and how far they reach."""
+    parts = [(account_id, part) for account_id, good in parts_of.items() for part in good]
+    refused_hours = {(account_id, at) for account_id, part in parts for at in part.refused_hours}
+    final_days = {(account_id, part.day) for account_id, part in parts if part.final}
     if hours:
         yield many(_UPSERT_HOUR, _newest(hours))
     if days:
@@ -119,31 +159,23 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
     if refused_hours:
         yield many(
             "insert into refused_hours (account_id, at) values ($1, $2) on conflict (account_id, at) do nothing",
-            [(account_id, at) for at in sorted(refused_hours)],
+            sorted(refused_hours),
         )
     if final_days:
         yield many(
             "insert into final_days (account_id, day) values ($1, $2) on conflict (account_id, day) do nothing",
-            [(account_id, day) for day in sorted(final_days)],
+            sorted(final_days),
         )
-    first_views = _first_views(good, site_rows)
-    if first_views:
+    if parts:
         yield many(
-            "update sites set first_view_at = $2 where id = $1 and (first_view_at is null or first_view_at > $2)",
-            first_views,
-        )
-    if good:
-        yield sql(
             "insert into pushed (account_id, as_of) values ($1, $2) on conflict (account_id) do update"
             " set as_of = excluded.as_of where excluded.as_of > pushed.as_of",
-            account_id,
-            max(part.as_of for part in good),
+            sorted((account_id, max(part.as_of for part in good)) for account_id, good in parts_of.items()),
         )
-    return Ingested(tuple(part.id for part in good), tuple(refused), tuple(sorted(named - known)))
 
 
 def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[tuple[str, int]]:
-    """For each site its first view, where these parts tell of an earlier one than is known; sorted by site.
+    """For each site its first view, where these parts tell of an earlier one than is known.
 
     That is the begin of the first hour with views, or the making of the site in that hour. Of a day that comes without
     its hours it is the begin of the day.
@@ -170,7 +202,7 @@ def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[
         first = max(min(times), row["created_at"]) if times else None
         if first not in (None, row["first_view_at"]):
             found.append((row["id"], first))
-    return sorted(found)
+    return found
 
 
 # target, hour's start or day, views, bots, visitors, as_of, final
@@ -203,6 +235,11 @@ def refusal(part: PushedPart, now: int) -> Refusal | None:
 def is_early(part: PushedPart, now: int) -> bool:
     """Whether a part tells of a time that has not come by our clock: ours, or the worker's, is wrong. Pure."""
     return max(part.as_of, *part.refused_hours, 0) > now + EARLY_MS
+
+
+def is_settled(part: PushedPart, now: int) -> bool:
+    """Whether a part is taken or refused now, and so leaves the worker's outbox. Pure."""
+    return refusal(part, now) is not None or not is_early(part, now)
 
 
 def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Counts]]]:
@@ -258,23 +295,19 @@ def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
     return [row["at"] for row in rows]
 
 
-def _known(account_id: str, named: set[str]) -> Tx[tuple[set[str], list[Row]]]:
-    """Which of `named` are the account's sites and links, and of the sites when each was made and first seen.
+def _owners(named: set[str]) -> Tx[tuple[dict[str, str], list[Row]]]:
+    """Of each of `named` that there is the account, and of the sites among them when each was made and first seen.
 
     Deleted ones are included: their last totals still come.
     """
-    known: set[str] = set()
+    site_ids = tuple(sorted(target for target in named if target.startswith("site_")))
+    link_ids = tuple(sorted(target for target in named if target.startswith("lnk_")))
+    link_rows: list[Row] = []
     site_rows: list[Row] = []
-    for table, prefix, columns in (("sites", "site_", "id, created_at, first_view_at"), ("links", "lnk_", "id")):
-        ids = sorted(target for target in named if target.startswith(prefix))
-        if ids:
-            rows = yield sql(
-                f"select {columns} from {table}"  # noqa: S608  # names of this line and placeholders
-                f" where account_id = $1 and id in ({placeholders(len(ids), first=2)})",
-                account_id,
-                *ids,
-            )
-            known.update(row["id"] for row in rows)
-            if table == "sites":
-                site_rows = rows
-    return known, site_rows
+    if link_ids:
+        link_rows = yield sql("select id, account_id from links where id = any($1)", link_ids)
+    if site_ids:
+        site_rows = yield sql(
+            "select id, account_id, created_at, first_view_at from sites where id = any($1)", site_ids
+        )
+    return {row["id"]: row["account_id"] for row in (*link_rows, *site_rows)}, site_rows

@@ -17,9 +17,10 @@ A transaction that changes what an account's actor acts on says so: it yields `C
 statements. After the commit, and only then, whoever listens to the store's changes (`store/changes.py`) is told, also
 when the caller was cancelled meanwhile.
 
-The text runs on both engines: `$1` parameters, bare ones cast; integers for time (epoch ms) and booleans; JSON as
-text; no now(); sums cast to bigint. Where two transactions may meet, let the statement decide (`on conflict do
-nothing returning`, `update … where state = … returning`): on PostgreSQL a row that was read may have changed since.
+The text runs on both engines: `$1` parameters, bare ones cast; a list as one parameter, `id = any($1)`; integers for
+time (epoch ms) and booleans; JSON as text; no now(); sums cast to bigint. Where two transactions may meet, let the
+statement decide (`on conflict do nothing returning`, `update … where state = … returning`): on PostgreSQL a row that
+was read may have changed since.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ T = TypeVar("T")
 
 # One row of an answer, by column name.
 Row = Mapping[str, Any]
-Parameter = str | int | bytes | None
+# A tuple of texts is one parameter, of any length: `… where id = any($1)`.
+Parameter = str | int | bytes | None | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from pydantic import ValidationError
 
 from svc.actors.live import Unavailable
-from svc.api.push import read_parts
+from svc.api.push import PushedPart, read_parts, read_push
 from svc.clock import DAY_MS, HOUR_MS, day_text, iso
+from svc.errors import Invalid
 from svc.ids import digest, new_secret
 from svc.model import Counts
 from svc.store import accounts, imported_days, worker_keys
 from svc.worker.counts import Live
+from tests.http.conftest import OTHER_EDGE_ACCOUNT
 
 if TYPE_CHECKING:
     from svc.model import Account
@@ -323,6 +326,70 @@ async def test_a_push_with_a_wrong_head_is_an_invalid_request_and_changes_nothin
     assert (answer.status, answer.code) == (400, "invalid_request")
     shown = await place.world.call("GET", f"/v1/accounts/{place.account.id}", headers=place.session)
     assert shown.body["account"]["push"] is None
+
+
+@pytest.mark.rule("G8")
+async def test_a_worker_that_pushes_without_end_waits_and_nobody_else_does(place):
+    most = place.world.config.limits.pushes_per_minute
+    for _ in range(most):
+        assert (await place.push()).status == 200
+    refused = await place.push(place.part(1, days=[[place.site, 1, 0, 1]]))
+    assert (refused.status, refused.code) == (429, "rate_limited")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert (await place.report())["totals"]["views"] == 0
+    other = await place.world.account(await place.world.user(), OTHER_EDGE_ACCOUNT)
+    key = new_secret("svcw_")
+    await place.world.store.run(worker_keys.add_worker_key(other.id, digest(key)))
+    theirs = {"Authorization": f"Bearer {key}"}
+    assert (await place.world.call("POST", "/edge/push", place.body(), headers=theirs)).status == 200
+    place.world.clock.advance_s(60)
+    assert (await place.push()).status == 200
+
+
+@pytest.mark.rule("G8")
+@pytest.mark.parametrize(
+    "filled",
+    [
+        '"parts": [' + ", ".join(["[]"] * 400_000) + "]",
+        '"parts": [' + ", ".join(["0"] * 400_000) + "]",
+        '"dropped": {' + ", ".join(f'"{number}": -1' for number in range(80_000)) + "}",
+        '"new": ' + "[" * 400_000,
+    ],
+    ids=["lists", "items", "fields", "depth"],
+)
+def test_a_large_body_that_is_no_push_is_not_read(filled):
+    with pytest.raises(Invalid, match="invalid_request") as refused:
+        read_push(f'{{"v": 1, {filled}}}'.encode())
+    assert refused.value.details == {
+        "issues": [{"path": "", "message": "has more fields, lists or items than any push"}]
+    }
+
+
+@pytest.mark.rule("W4")
+def test_of_a_part_that_is_wrong_one_thing_is_looked_for():
+    """To note what is wrong with each row of a large part took seconds."""
+    hours = [{"at": n * HOUR_MS, "rows": [[]] * 1_000} for n in range(24)]
+    part = {
+        "id": 1,
+        "day": "2026-11-20",
+        "as_of": 0,
+        "final": False,
+        "hours": hours,
+        "refused_hours": [],
+        "days": [[]] * 1_000,
+    }
+    with pytest.raises(ValidationError) as wrong:
+        PushedPart.model_validate(part)
+    assert wrong.value.error_count() <= 2 * len(PushedPart.model_fields)
+    assert read_parts((part,)) == ([], [1])
+
+
+async def test_the_largest_push_is_taken(place):
+    """An honest worker's parts are as large as its account has links: the bounds are above them."""
+    names = [f"lnk_{number:020}" for number in range(1_900)]
+    rows = [[name, 1, 1, 1] for name in names]
+    answer = await place.push(place.part(1, day=1, days=rows, final=True))
+    assert (answer.status, len(answer.body["unknown_targets"])) == (200, len(names))
 
 
 async def test_a_field_of_a_newer_worker_is_no_reason_to_refuse(place):

@@ -171,6 +171,40 @@ async def test_targets_that_are_not_the_accounts_are_left_out_and_named(store):
         assert await store.read(totals.hour_counts(other, 0, START_MS)) == []
 
 
+@pytest.mark.rule("W3")
+async def test_pushes_of_many_accounts_together_are_what_they_are_one_by_one(store):
+    pushes: list[tuple[str, list[PushedPart]]] = []
+    targets: list[tuple[str, str, str]] = []
+    for number in range(4):
+        account_id = await store.run(an_account())
+        site, link = await store.run(a_site(account_id)), await store.run(a_link(account_id))
+        foreign = targets[0][1] if targets else "site_nobodys"
+        targets.append((account_id, site, link))
+        counts = {site: Counts(number + 1), link: Counts(2), foreign: Counts(9)}
+        closed = part(1, day=TODAY - 1, hours=24, final=True, counts=counts)
+        pushes.append((account_id, [closed, part(2, counts=counts, hourly={1: counts, 2: counts}, refused=(number,))]))
+        pushes.append(
+            (account_id, [part(3, day=TODAY - 60), part(4, hours=5), part(5, hours=1, counts={site: Counts(7)})])
+        )
+    together = await store.run(totals.ingest_all(pushes, START_MS))
+    stored = [await store.read(everything(account_id, target)) for account_id, *own in targets for target in own]
+    assert [len(kept.accepted) for kept in together] == [2, 1] * 4
+    assert together[0].unknown_targets == ("site_nobodys",)
+    assert together[2].unknown_targets == (targets[0][1],)
+    one_by_one = [await store.run(ingest(*push, START_MS)) for push in pushes]
+    assert one_by_one == together
+    assert [await store.read(everything(a, target)) for a, *own in targets for target in own] == stored
+
+
+@pytest.mark.rule("W4")
+async def test_more_made_up_targets_than_a_statement_has_parameters_are_named_and_nothing_is_stored(store):
+    account_id = await store.run(an_account())
+    made_up = [f"{'site' if number % 2 else 'lnk'}_{number}" for number in range(70_000)]
+    ingested = await store.run(ingest(account_id, [part(counts=dict.fromkeys(made_up, Counts(1)))], START_MS))
+    assert (ingested.accepted, len(ingested.unknown_targets)) == ((1,), 70_000)
+    assert await store.read(totals.day_counts(made_up[0], TODAY, TODAY)) == {}
+
+
 @pytest.mark.rule("W4")
 @pytest.mark.parametrize(
     ("wrong", "code"),

@@ -247,3 +247,21 @@ async def test_a_peek_raises_what_its_transaction_raises_and_the_next_one_works(
     with pytest.raises(NotFound):
         await store.peek(fails())
     assert await store.peek(users.get_user(1)) is None
+
+
+async def test_a_list_is_one_parameter_whatever_is_in_it(table):
+    words = ("", "a", "it's", '"quoted"', "ü{1,2}", "a\\b")
+
+    def among(*wanted: str) -> Tx[list[str]]:
+        rows = yield sql("select word from words where n >= $2 and word = any($1) order by n", wanted, 0)
+        return [row["word"] for row in rows]
+
+    def made() -> Tx[None]:
+        yield sql("create table words (word text not null, n bigint not null)")
+        yield many("insert into words (word, n) values ($1, $2)", [(word, n) for n, word in enumerate(words)])
+
+    await table.run(made())
+    assert await table.read(among()) == []
+    assert await table.peek(among("b", "1")) == []
+    assert await table.read(among(*reversed(words))) == list(words)
+    assert await table.run(among(*(f"w{number}" for number in range(40_000)), "a")) == ["a"]
