@@ -89,6 +89,25 @@ def _parser() -> argparse.ArgumentParser:
     of_links.add_argument("--apply", action="store_true", help="make the links")
     of_links.set_defaults(command=_import_links)
 
+    of_totals = imports.add_parser(
+        "totals",
+        parents=[shared],
+        help="daily totals from an export of GoatCounter, Plausible, Umami or this service (docs/import.md)",
+        description="Days before a site or link was added here. Only says what would be added, unless --apply is given."
+        " May be repeated: what is there is skipped.",
+    )
+    of_totals.add_argument("file", metavar="FILE", type=Path, help="as it was exported: CSV, JSON, ZIP, or gzip of it")
+    target = of_totals.add_mutually_exclusive_group()
+    target.add_argument("--site", metavar="HOST", help="the site that the totals belong to, where the file names none")
+    target.add_argument("--link", metavar="CODE", help="the link that the totals belong to, where the file names none")
+    of_totals.add_argument("--user", metavar="EMAIL", help="whose sites and links")
+    of_totals.add_argument("--account", metavar="ID", help="only this account's; needed where several have the host")
+    of_totals.add_argument("--website", metavar="ID", help="the one that is meant, of an export of Umami with several")
+    of_totals.add_argument("--replace", action="store_true", help="overwrite numbers that an earlier import brought")
+    of_totals.add_argument("--dry-run", action="store_true", help="only say what would be added; this is the default")
+    of_totals.add_argument("--apply", action="store_true", help="add the days")
+    of_totals.set_defaults(command=_import_totals)
+
     user = commands.add_parser("user", help="manage users").add_subparsers(required=True, metavar="ACTION")
     add = user.add_parser("add", parents=[shared], help="add a user")
     add.add_argument("email")
@@ -195,9 +214,70 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
         sys.exit(f"svc: {arguments.file}: {first_of(group)}")
 
 
-def _printable(text: str) -> str:
+def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.clock import day_of, system_clock
+    from svc.store import open_store
+    from svc.totals_import.formats import read_totals
+    from svc.totals_import.run import NoTarget, import_totals, lines_of
+    from svc.totals_import.source import NotReadable, opened
+    from svc.totals_import.tally import Name, tally
+
+    if arguments.apply and arguments.dry_run:
+        sys.exit("svc: --apply and --dry-run exclude each other")
+
+    async def run() -> int:
+        with opened(arguments.file) as source, tally(day_of(system_clock())) as read:
+            reading = read_totals(source, read, arguments.website)
+            print(f"{reading.product}; read are its columns {', '.join(reading.columns)}")
+            for note in reading.notes:
+                print(f"note: {note}")
+            named = None if arguments.link is None else Name("link", arguments.link)
+            if arguments.site is not None:
+                named = Name("site", _host(arguments.site))
+            async with open_store(config.store) as store:
+                report = await import_totals(
+                    store,
+                    read,
+                    account_id=arguments.account,
+                    email=arguments.user,
+                    named=named,
+                    apply=arguments.apply,
+                    replace=arguments.replace,
+                )
+        for line, reason in read.refused.first:
+            print(f"line {line}: {_printable(reason, 300)}" if line else _printable(reason, 300))
+        for done in report.done:
+            for told in lines_of(done, apply=arguments.apply, replace=arguments.replace):
+                print(told)
+        for name, days in report.missing:
+            print(f"{name.name} ({name.kind}): not in these accounts; its {days} days were left out")
+        added = sum(len(done.compared.added) for done in report.done)
+        changed = sum(len(done.compared.other) for done in report.done)
+        would = "were" if arguments.apply else "would be"
+        print(f"{added} days {would} added; {read.refused.count} lines cannot be taken")
+        if not arguments.apply:
+            print("This was a dry run: nothing was added. --apply adds them.")
+        return 1 if read.refused.count or report.missing or (changed and not arguments.replace) else 0
+
+    try:
+        return trio.run(run)
+    except* (NotReadable, NoTarget, OSError) as group:
+        sys.exit(f"svc: {arguments.file}: {_printable(str(first_of(group)), 1_000)}")
+
+
+def _host(text: str) -> str:
+    """A host as it is stored."""
+    from svc.api.ascii_forms import ascii_host
+
+    try:
+        return ascii_host(text.strip()).lower().removesuffix(".")
+    except ValueError:
+        sys.exit(f"svc: --site {_printable(text)}: no host name")
+
+
+def _printable(text: str, most: int = 60) -> str:
     """What a file holds, for a terminal."""
-    shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text[:60])
+    shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text[:most])
     return shown or "(no code)"
 
 

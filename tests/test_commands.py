@@ -20,7 +20,7 @@ from svc.store.tx import Tx, sql
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
 from tests.http.stand_in import connected
-from tests.store.makers import an_account
+from tests.store.makers import a_site, an_account
 
 
 def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
@@ -178,6 +178,64 @@ def test_an_import_that_cannot_be_says_why(tmp_path, text, arguments, why):
     assert answer.returncode == 1
     assert why in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.rule("X4")
+@pytest.mark.parametrize(
+    ("text", "arguments", "why"),
+    [
+        ("day,views\n", (), "name the user by --user, or the account by --account"),
+        ("day,views\n", ("--user", "nobody@example.com"), "there is no such account"),
+        ("day,views\n", ("--apply", "--dry-run"), "exclude each other"),
+        ("day,views\n", ("--site", "a..\u00fc/b", "--user", "nobody@example.com"), "no host name"),
+        (
+            "\x1b[2J,b\n",
+            ("--user", "nobody@example.com"),
+            "first line: \ufffd[2J, b",
+        ),
+        ("", ("--user", "nobody@example.com"), "the file is empty"),
+    ],
+)
+def test_an_import_of_totals_that_cannot_be_says_why(tmp_path, text, arguments, why):
+    (tmp_path / "totals.csv").write_text(text)
+    answer = svc(tmp_path, "import", "totals", "totals.csv", *arguments)
+    assert answer.returncode == 1
+    assert why in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.rule("X4")
+def test_totals_are_imported_after_a_dry_run_and_only_once(tmp_path):
+    async def begin() -> None:
+        async with open_store(store_of(tmp_path)) as store:
+            await store.run(a_site(await store.run(an_account(edge_account_id="a" * 32)), "xn--mnchen-3ya.example"))
+
+    trio.run(begin)
+    (tmp_path / "export.csv").write_text("date,visitors,pageviews,bounces\n2020-01-01,5,12,1\n2020-01-02,1,2,1\n")
+    of = ("export.csv", "--site", "M\u00fcnchen.example", "--account", account_of(tmp_path))
+    for arguments, added in (((), "2 days would be"), (("--apply",), "2 days were"), (("--apply",), "0 days were")):
+        answer = svc(tmp_path, "import", "totals", *of, *arguments)
+        assert answer.returncode == 0, answer.stderr
+        assert "Plausible's export of a site; read are its columns date, pageviews, visitors" in answer.stdout
+        assert f"{added} added; 0 lines cannot be taken" in answer.stdout
+        assert ("This was a dry run" in answer.stdout) == (arguments == ())
+    (tmp_path / "export.csv").write_text("day,views\n2020-01-01,99\n2020-01-03,x\n")
+    answer = svc(tmp_path, "import", "totals", *of, "--apply")
+    assert answer.returncode == 1
+    assert "line 3: views is `x`" in answer.stdout
+    assert "1 days (2020-01-01) are there with other numbers" in answer.stdout
+
+
+def account_of(folder: Path) -> str:
+    async def find() -> str:
+        async with open_store(store_of(folder)) as store:
+            return str((await store.run(_account_ids()))[0]["id"])
+
+    return trio.run(find)
+
+
+def _account_ids():
+    return (yield sql("select id from accounts"))
 
 
 def test_a_user_is_added_by_the_rules_of_the_api(tmp_path):

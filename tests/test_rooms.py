@@ -42,7 +42,7 @@ OWNERS = {
     "httpx": ("svc/edge/",),
     "asyncpg": ("svc/store/postgres.py",),
     "asyncio": ("svc/store/postgres.py",),
-    "sqlite3": ("svc/store/sqlite.py",),
+    "sqlite3": ("svc/store/sqlite.py", "svc/totals_import/tally.py"),
     "segno": ("svc/http/qr.py",),
     "cryptography": ("svc/vault.py",),
     "argon2": ("svc/passwords.py",),

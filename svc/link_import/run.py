@@ -44,7 +44,7 @@ class _Undone(Exception):  # it ends a dry run's transaction, and is no error
 
 async def find_account(store: Store, account_id: str | None, email: str | None) -> Account:
     """The account that is meant: the one named, or the only one of a user. Raises NoAccount."""
-    found = await store.read(_accounts(account_id, email))
+    found = await store.read(accounts_meant(account_id, email))
     if len(found) == 1:
         if found[0].link_host is None:
             raise NoAccount(f"the account {found[0].id} has no link host yet: set one first")
@@ -143,7 +143,8 @@ def _reason(error: ServiceError) -> str:
     return "the account has another link with this code" if error.code == "link_exists" else error.message
 
 
-def _accounts(account_id: str | None, email: str | None) -> Tx[list[Account]]:
+def accounts_meant(account_id: str | None, email: str | None) -> Tx[list[Account]]:
+    """The account named, if it is that user's, or all accounts of the user."""
     user_id = None
     if email is not None:
         found = yield from users.find_user(email)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url")
 _CODES = ("code", "keyword", "shortcode", "slug", "backhalf", "custombackhalf", "key", "address", "alias")
 _SHORT_ADDRESSES = ("shorturl", "shortlink", "bitlink", "link", "short")
-_DELIMITERS = (",", ";", "\t", "|")
-_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_SEP = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+DELIMITERS = (",", ";", "\t", "|")
+BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+SEP = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 
 
 class NotATable(ValueError):
@@ -51,8 +51,8 @@ def read_table(raw: bytes) -> Table:
     """The links of an export. Raises NotATable: no text, no CSV, or without the columns that are needed."""
     text = _decoded(raw)
     skipped = 0
-    delimiters: Sequence[str] = _DELIMITERS
-    sep = _SEP.match(text)
+    delimiters: Sequence[str] = DELIMITERS
+    sep = SEP.match(text)
     if sep is not None:  # how spreadsheets are told the delimiter
         text, delimiters, skipped = text[sep.end() :], (sep[1],), 1
     header: list[str] = []
@@ -129,7 +129,7 @@ def _code_of(short_address: str) -> str:
 
 def _decoded(raw: bytes) -> str:
     """The text by its byte order mark, else as UTF-8, else as spreadsheets of the West write it."""
-    encodings = [encoding for mark, encoding in _BOMS if raw.startswith(mark)]
+    encodings = [encoding for mark, encoding in BOMS if raw.startswith(mark)]
     if not encodings and raw[:2].count(0) == 1:  # the first letter of a column's name
         encodings = ["utf-16-le" if raw[1] == 0 else "utf-16-be"]
     for encoding in encodings or ["utf-8", "cp1252"]:

@@ -85,6 +85,20 @@ def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[T
     return [Target(row["id"], kind, row["edge_account_id"], row["name"], row["created_at"]) for row in rows]
 
 
+def known_targets(target_ids: Sequence[str]) -> Tx[set[str]]:
+    """Those of these ids that are a site's or a link's of this service, also a deleted one's."""
+    known: set[str] = set()
+    for first in range(0, len(target_ids), 1_000):
+        ids = target_ids[first : first + 1_000]
+        listed = placeholders(len(ids))
+        rows = yield sql(
+            f"select id from sites where id in ({listed}) union all select id from links where id in ({listed})",  # noqa: S608  # placeholders only
+            *ids,
+        )
+        known.update(row["id"] for row in rows)
+    return known
+
+
 _TABLES = {"site": ("sites", "host", "state <> 'deleted'"), "link": ("links", "code", "state = 'active'")}
 
 

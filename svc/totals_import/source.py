@@ -1,0 +1,173 @@
+"""Where an export is read from: a file as it is, one that gzip made, or a file in a ZIP. Nothing is unpacked to disk.
+
+However large the file is, or what is in it becomes: it is read as it comes, row by row, and no row is longer than
+`MOST_IN_A_ROW`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zipfile
+import zlib
+from contextlib import ExitStack, contextmanager
+from typing import IO, TYPE_CHECKING, cast
+
+from svc.link_import.table import BOMS, DELIMITERS, SEP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# In characters; a title or an address of a page has a few hundred.
+MOST_IN_A_ROW = 1 << 20
+# Of a file that is read whole, in characters: ten thousand days have 1 MB.
+MOST_AT_ONCE = 1 << 23
+
+
+class NotReadable(ValueError):
+    """The file cannot be read, or is of no known format; the message says why."""
+
+
+class Source:
+    """An export. `names`: of a ZIP the files in it; of another file its one nameless part, ""."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        file.seek(0)
+        start = file.read(4)
+        self._gzip = start.startswith(b"\x1f\x8b")
+        self._zip: zipfile.ZipFile | None = None
+        self._entries: dict[str, zipfile.ZipInfo] = {"": zipfile.ZipInfo()}
+        if start in {b"PK\x03\x04", b"PK\x05\x06"}:
+            self._zip = zipfile.ZipFile(file)
+            self._entries = {
+                entry.filename: entry
+                for entry in self._zip.infolist()
+                if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
+            }
+        self.names = tuple(self._entries)
+
+    def named(self, *, begin: str, end: str) -> str | None:
+        """The file of the ZIP whose name, without folders, begins and ends so. Raises NotReadable: several."""
+        found = [
+            name for name in self.names if (base := name.rpartition("/")[2]).startswith(begin) and base.endswith(end)
+        ]
+        if len(found) > 1:
+            raise NotReadable(f"the ZIP has several files `{begin}…{end}`: take out all but one")
+        return found[0] if found else None
+
+    @contextmanager
+    def text(self, name: str) -> Iterator[Lines]:
+        """The lines of one of `names`. What is no text of the encoding becomes U+FFFD: no number is among it."""
+        with ExitStack() as stack:
+            self._file.seek(0)
+            raw: IO[bytes] = self._file
+            if self._zip is not None:
+                raw = stack.enter_context(self._zip.open(self._entries[name]))
+            elif self._gzip:
+                raw = cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=self._file)))
+            buffered = io.BufferedReader(cast("io.RawIOBase", raw), 1 << 16)
+            encoding = _encoding(buffered.peek(4)[:4])
+            text = io.TextIOWrapper(buffered, encoding, errors="replace", newline="")
+            stack.callback(buffered.detach)  # after the text's: `file` stays open for the next part
+            stack.callback(text.detach)
+            yield Lines(text)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Source]:
+    """The export in a file. Raises NotReadable, now and while it is read; OSError."""
+    with path.open("rb") as file:
+        try:
+            yield Source(file)
+        except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+            raise NotReadable(f"the file is damaged or was cut short: {error}") from None
+        except (RuntimeError, NotImplementedError) as error:  # of zipfile: encrypted, or packed in another way
+            if isinstance(error, RecursionError):
+                raise
+            raise NotReadable(f"the ZIP cannot be unpacked: {error}") from None
+
+
+class Lines:
+    """A text, line by line, and its rows as CSV; `line` counts from 1. Raises NotReadable on a row without an end."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+        self._in_row = 0
+        self.line = 0
+
+    def __iter__(self) -> Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(MOST_IN_A_ROW + 1)
+        if not line:
+            raise StopIteration
+        self.line += 1
+        self._in_row += len(line)
+        if self._in_row > MOST_IN_A_ROW:
+            raise NotReadable(f"line {self.line} belongs to a row of more than {MOST_IN_A_ROW} characters")
+        return line
+
+    def next_row(self) -> None:
+        """The row that was read is over."""
+        self._in_row = 0
+
+    def whole(self) -> str:
+        """All of the text. Raises NotReadable: it is too long for that."""
+        text = self._text.read(MOST_AT_ONCE + 1)
+        if len(text) > MOST_AT_ONCE:
+            raise NotReadable(f"the file has more than {MOST_AT_ONCE} characters")
+        return text
+
+    def begins(self) -> str:
+        """The first character that is no blank, "" of an empty text; for a text of which nothing was read yet."""
+        start = self._text.read(64).lstrip()
+        return start[:1]
+
+
+def header(lines: Lines) -> tuple[list[str], str]:
+    """The names in a table's first line, and what separates them."""
+    first = next(lines, "")
+    sep = SEP.match(first)
+    if sep is not None:  # how spreadsheets are told the delimiter
+        first = next(lines, "")
+    lines.next_row()
+    best: tuple[list[str], str] | None = None
+    for delimiter in (sep[1],) if sep is not None else DELIMITERS:
+        try:
+            names = next(csv.reader([first], delimiter=delimiter, strict=True), [])
+        except csv.Error:  # quotes that end before another separator
+            continue
+        if best is None or len(names) > len(best[0]):
+            best = [name.strip() for name in names], delimiter
+    if best is None:
+        raise NotReadable(f"line {lines.line} is no CSV")
+    return best
+
+
+def rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows below the header, each with the line on which it begins; empty ones are left out."""
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        line = lines.line + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise NotReadable(f"the row that begins in line {line} is no CSV: {error}") from None
+        lines.next_row()
+        if fields:
+            yield line, fields
+
+
+def _encoding(start: bytes) -> str:
+    for mark, encoding in BOMS:
+        if start.startswith(mark):
+            return encoding
+    if start[:2].count(0) == 1:  # the first letter of a column's name
+        return "utf-16-le" if start[1] == 0 else "utf-16-be"
+    return "utf-8"
