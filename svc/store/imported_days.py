@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from svc.clock import day_of
 from svc.model import Counts
+from svc.store.locks import lock_account
 from svc.store.tx import many, placeholders, sql
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Target:
     """A site or a link that days can be imported for; `name` is its host or its code."""
 
     id: str
+    account_id: str
     kind: str
     edge_account_id: str
     name: str
@@ -42,6 +44,7 @@ class Compared:
 
 def import_days(target: Target, days: Mapping[int, Counts], *, replace: bool = False) -> Tx[Compared]:
     """Add the days that are not there yet; with `replace` also take the place of other numbers that were imported."""
+    yield from lock_account(target.account_id)  # two imports at once are one after the other
     compared = yield from compare_days(target, days)
     written = [*compared.added, *(compared.other if replace else ())]
     if written:
@@ -76,13 +79,16 @@ def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[T
     """The sites of a host, or the links of a code, in these accounts; deleted ones are none."""
     table, column, alive = _TABLES[kind]
     rows = yield sql(
-        f"select t.id, a.edge_account_id, t.{column} as name, t.created_at from {table} t"  # noqa: S608  # names of this file and placeholders
+        f"select t.id, t.account_id, a.edge_account_id, t.{column} as name, t.created_at from {table} t"  # noqa: S608  # names of this file and placeholders
         f" join accounts a on a.id = t.account_id where t.{alive} and t.{column} = $1"
         f" and t.account_id in ({placeholders(len(account_ids), first=2)}) order by t.id",
         name,
         *account_ids,
     )
-    return [Target(row["id"], kind, row["edge_account_id"], row["name"], row["created_at"]) for row in rows]
+    return [
+        Target(row["id"], row["account_id"], kind, row["edge_account_id"], row["name"], row["created_at"])
+        for row in rows
+    ]
 
 
 def known_targets(target_ids: Sequence[str]) -> Tx[set[str]]:

@@ -293,7 +293,7 @@ def _umami_json(lines: Lines, tally: Tally) -> Reading:
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
-        raise NotReadable("it is no JSON") from None
+        raise NotReadable("it is no JSON; GoatCounter's JSON export is taken as a whole ZIP") from None
     if not isinstance(answer, dict) or not isinstance(answer.get("pageviews"), list):
         raise NotReadable("it is no answer of Umami's `/api/websites/…/pageviews`")
     views, visitors = (_umami_points(answer.get(name)) for name in ("pageviews", "sessions"))

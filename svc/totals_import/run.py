@@ -30,6 +30,7 @@ class Done:
     compared: Compared
     views: int = 0
     joined: int = 1  # how many targets of the file had this name
+    elsewhere: int = 0  # days of earlier targets of this name, which are stored here under those
 
 
 @dataclass
@@ -102,19 +103,16 @@ def _import(target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, repl
     """
     known = yield from known_targets([one for one in days_of if one not in {"", target.id}])
     days: dict[int, Counts] = {}
-    own: set[int] = set()
     for of_target, of_file in days_of.items():
-        if of_target in known:
-            own.update(of_file)
-            continue
-        for day, counts in of_file.items():
+        for day, counts in () if of_target in known else of_file.items():
             days[day] = days.get(day, Counts()) + counts
     compared = yield from (import_days(target, days, replace=replace) if apply else compare_days(target, days))
     return Done(
         target,
-        Compared(compared.added, compared.same, compared.other, tuple(sorted({*compared.own, *own}))),
+        compared,
         sum(days[day].views for day in compared.added),
         len(days_of) - len(known),
+        sum(len(days_of[one]) for one in known),
     )
 
 
@@ -134,6 +132,10 @@ def lines_of(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
     if found.own:
         began = day_text(day_of(of.created_at))
         told.append(f"{_days(found.own)} were left out: it counts here itself, since {began}")
+    if done.elsewhere:
+        told.append(
+            f"{done.elsewhere} days of earlier ones of this name were left out: they are stored here under those"
+        )
     if done.joined > 1:
         told.append(f"{done.joined} targets of the file had this name; their days were added up")
     return [told[0], *(f"  {one}" for one in told[1:])]

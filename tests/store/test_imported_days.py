@@ -91,6 +91,20 @@ async def test_an_import_and_pushes_at_the_same_moment_end_with_the_own_numbers(
 
 
 @pytest.mark.rule("X4")
+async def test_of_two_imports_at_the_same_moment_the_first_counts(store, site):
+    found: list[Compared] = []
+
+    async def bring_in(views: int) -> None:
+        found.append(await store.run(import_days(site, dict.fromkeys(range(TODAY - 300, TODAY), Counts(views)))))
+
+    async with trio.open_nursery() as nursery:
+        for views in range(1, 6):
+            nursery.start_soon(bring_in, views)
+    assert sorted((len(one.added), len(one.other)) for one in found) == [(0, 300)] * 4 + [(300, 0)]
+    assert len({views for _, views, *_ in await store.read(rows_of(site))}) == 1
+
+
+@pytest.mark.rule("X4")
 async def test_lists_count_imported_days(store, account_id, site):
     link_id = await store.run(a_link(account_id))
     [link] = await store.read(targets_named([account_id], "link", "sale26"))

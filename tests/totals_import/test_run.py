@@ -126,10 +126,11 @@ async def test_a_host_that_had_several_sites_gets_the_days_of_all_of_them(store,
     [done] = (await bring_in(text)).done
     assert await days_of(store, again) == {day(3): 5, day(2): 5}
     assert await days_of(store, deleted) == {}
-    assert done.compared.own == (TODAY - 1, TODAY)
-    assert "  3 targets of the file had this name; their days were added up" in lines_of(
-        done, apply=True, replace=False
-    )
+    assert done.compared.own == (TODAY,)
+    assert done.elsewhere == 1
+    told = lines_of(done, apply=True, replace=False)
+    assert told[-2].startswith("  1 days of earlier ones of this name were left out")
+    assert told[-1] == "  3 targets of the file had this name; their days were added up"
 
 
 async def test_what_the_days_belong_to_must_be_clear_before_any_is_written(store, account, site, bring_in):

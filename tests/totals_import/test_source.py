@@ -9,7 +9,7 @@ import pytest
 
 from svc.totals_import.source import NotReadable
 from svc.totals_import.tally import Name
-from tests.totals_import.files import PLAUSIBLE, read, zipped
+from tests.totals_import.files import GOATCOUNTER_2, PLAUSIBLE, days_of, hit, read, zipped
 
 pytestmark = pytest.mark.rule("X4")
 
@@ -72,6 +72,17 @@ def test_odd_names_in_a_zip_are_only_read(tmp_path):
         [(name_of, days)] = read(tmp_path, content)[2].items()
         assert (name_of, list(days)) == (Name("site", "a.example"), [""])
         assert [path.name for path in tmp_path.iterdir()] == ["export"]
+
+
+def test_the_sessions_of_a_long_export_fill_no_memory(tmp_path):
+    row = hit("2019-06-18T04:00:00Z", "session-{0}")
+    content = gzip.compress((GOATCOUNTER_2 + "".join(row.format(number) for number in range(50_000))).encode(), 1)
+    tracemalloc.start()
+    try:
+        assert days_of(tmp_path, content) == {"2019-06-18": (50_000, 0, 50_000)}
+        assert tracemalloc.get_traced_memory()[1] < 6_000_000  # 10 MB if all were kept
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_row_without_an_end_fills_no_memory(tmp_path):
