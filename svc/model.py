@@ -44,7 +44,11 @@ ConfigState = Literal["pending", "synced"]  # whether the account's worker knows
 # Where a database is kept: near a part of the world, or by law inside a jurisdiction.
 Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
-Plan = Literal["free", "api"]
+Plan = Literal["free", "api"]  # a user's, with this service
+EdgePlan = Literal["free", "paid"]  # an account's, with the edge platform, by its user's own word
+Metric = Literal["requests", "writes", "reads", "size"]
+AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # each worse than the one before
+Unread = Literal["analytics", "size"]  # what an advice could not read
 Scope = Literal["accounts", "sites", "links", "reports"]
 Period = Literal["today", "7d", "30d"]
 UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why an account's database was not read
@@ -138,6 +142,34 @@ class WorkerPush:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """One metric of an account against its limit: a day's use, or the size of the worker's database in bytes.
+
+    `busiest`: the most that was used on one of the days, and `busiest_day` that day (None: nothing was); of a size, how
+    large it is and the day on which that was asked. `forecast`: the day on which the trend reaches the limit.
+    """
+
+    level: AdviceLevel
+    limit: int
+    busiest: int
+    busiest_day: int | None
+    forecast: int | None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """How near an account is to its limits (see svc/advice.py); stored by these names, so that each new one has a
+    default."""
+
+    at: int
+    level: AdviceLevel
+    metric: Metric | None = None  # the one that decides the level; None: all is ok
+    metrics: Mapping[Metric, Measured] = field(default_factory=dict)  # only those that could be read
+    unavailable: tuple[Unread, ...] = ()
+    suggest: Literal["shorter_hourly_retention"] | None = None
+
+
+@dataclass(frozen=True)
 class LinkHostWish:
     """A host that is to be the link host, and what its user has confirmed.
 
@@ -200,6 +232,7 @@ class Account:
     user_id: int
     edge_account_id: str
     name: str
+    plan: EdgePlan
     state: AccountState
     token_id: str | None
     token_name: str | None
@@ -226,7 +259,8 @@ class Account:
     synced_version: int  # what the worker's database has
     asked_version: int  # what it may have at most, as far as this store knows
     push: WorkerPush | None
-    advice: JsonObject | None
+    advice: Advice | None
+    advice_due_at: int | None  # when it is to be computed next; None: it never was
     told: JsonObject  # what its user was told by e-mail (actors/notices.py)
     notice_due_at: int | None
     link_host: LinkHost | None

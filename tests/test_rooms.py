@@ -12,6 +12,7 @@ SVC = ROOT / "svc"
 # Known by every room; they know only each other.
 FLOOR = {
     "svc.model",
+    "svc.advice",
     "svc.errors",
     "svc.faults",
     "svc.ids",

@@ -80,7 +80,8 @@ Limits: what it does not do.
 - Products: no R2, Durable Objects, Queues, assets, service bindings, tails; KV is an empty list. Bindings are texts,
   secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
 - The API: tokens of accounts only, so whatever asks for a user is refused. Databases have no export, import or time
-  travel. Analytics know four datasets, by day, exact and at once.
+  travel. Analytics know five datasets, by day and at once; they are
+  sampled when control says so.
 - Crons: they fire by control, one whenever it is named (POST /_control/cron), all that are due by themselves in the
   present minute (POST /_control/minute); with --run-crons also at each minute.
 

@@ -146,8 +146,11 @@ class Emulator:
         state: dict[str, Any] = await self.call("GET", "/state")
         return state
 
-    async def set_usage(self, account_id: str, day: int | str | None = None, **usage: int) -> None:
-        """Set what the account used on a day: `requests`, `rows_read`, `rows_written`, `size`."""
+    async def set_usage(self, account_id: str, day: int | str | None = None, **usage: float) -> None:
+        """Set what the account used on a day: `requests`, `rows_read`, `rows_written`, `pages_requests`, `size`.
+
+        `sample_interval`: the analytics of that day rest on one event in so many.
+        """
         await self.call("POST", "/usage", {"account_id": account_id, "day": day, **usage})
 
     async def visit(

@@ -266,7 +266,9 @@ class UsageCall(Body):
     requests: int | None = None
     rows_read: int | None = None
     rows_written: int | None = None
+    pages_requests: int | None = None
     size: int | None = None
+    sample_interval: float | None = None
 
 
 @routes.post("/usage")
@@ -281,10 +283,8 @@ async def usage() -> Response:
         day = epoch_ms(f"{day}T00:00:00Z") // (DAY_S * 1000)
     await here.runtime.collect()
     used = account.day(day)
-    for name in ("requests", "rows_read", "rows_written", "size"):
-        value = getattr(call, name)
-        if value is not None:
-            setattr(used, name, value)
+    for name, value in call.model_dump(exclude={"account_id", "day"}, exclude_none=True).items():
+        setattr(used, name, value)
     await here.runtime.set_meter(account, day, used)
     await here.runtime.update()
     return as_json(used.model_dump())

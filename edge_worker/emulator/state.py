@@ -74,8 +74,10 @@ class Usage(BaseModel):
     rows_written: int = 0
     read_queries: int = 0
     write_queries: int = 0
-    size: int | None = None  # storage in bytes, when set by control
-    measured_size: int | None = None  # the databases' real size in bytes, when last looked at
+    pages_requests: int = 0  # to Pages Functions, when set by control; they count for the limit as well
+    size: int | None = None  # of the account's first database in bytes, when set by control
+    measured_sizes: dict[str, int] = Field(default_factory=dict)  # database → its real size when last looked at
+    sample_interval: float = Field(default=1, ge=1)  # of the day's events the analytics have kept one in so many
     scripts: dict[str, dict[str, int]] = Field(default_factory=dict)  # name → requests, errors, subrequests
 
 

@@ -13,6 +13,7 @@ import outcome
 import trio
 
 from svc.actors import (
+    advice,
     bulk,
     checkup,
     expiry,
@@ -79,10 +80,11 @@ DUTIES: tuple[Duty, ...] = (
     health.note_silence,
     checkup.check_when_due,
     checkup.repeat_install_when_due,
+    advice.advise_when_due,
     notices.tell_when_due,
 )
 # Those that only look, and mend what they find: broken off for who asks, they begin anew.
-_BROKEN_OFF: tuple[Duty, ...] = (checkup.check_when_due,)
+_BROKEN_OFF: tuple[Duty, ...] = (checkup.check_when_due, advice.advise_when_due)
 
 
 class AccountActor:

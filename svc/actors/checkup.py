@@ -297,7 +297,7 @@ async def _other_rights(context: Context, access: Access, account: Account) -> l
     uses: tuple[tuple[str, Callable[[], Awaitable[object]]], ...] = (
         ("Zone: Read", partial(hosts.check_zones_are_seen, context, access, account)),
         ("Account Settings: Read", partial(zones.account_name, access)),
-        ("Account Analytics: Read", partial(analytics.usage, access, database_id, today, today)),
+        ("Account Analytics: Read", partial(analytics.database_days, access, database_id, today, today)),
     )
     found = []
     for right, use in uses:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,3 +35,8 @@ class Timers:
 
 # Does what is due and returns when to look again (monotonic seconds; math.inf: only when something changes).
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
+
+
+def spread(edge_account_id: str) -> float:
+    """A number from 0 to 1, the same for an account at all times, so that not all are due at once."""
+    return zlib.crc32(edge_account_id.encode()) / 2**32

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from svc.clock import day_text
 from svc.store import notices
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from svc.actors.context import Context
     from svc.actors.duty import Timers
-    from svc.model import Account, JsonObject
+    from svc.model import Account, Advice, JsonObject, Metric
 
 # States that need a hand; any other mends itself, or somebody is at work on it.
 _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
@@ -85,9 +86,28 @@ def troubles_of(account: Account) -> dict[str, JsonObject]:
         found[account.state] = {} if error is None else {"code": error.code, "message": error.message}
     if "token_expires_soon" in account.warnings and account.state != "revoked":
         found["token_expires_soon"] = {"expires_at": account.token_expires_at}
-    if account.advice is not None and account.advice.get("level") == "over":
-        found["over"] = {}
+    if account.advice is not None and account.advice.metric is not None and account.advice.level == "over":
+        found["over"] = {"message": _reached(account.advice.metric, account.advice)}
+    elif account.advice is not None and account.advice.unavailable and "over" in _seen(account.told):
+        found["over"] = {}  # whether it is well again is not known
     return found
+
+
+# What is at its limit: of how many, on which day.
+_REACHED = {
+    "requests": "The workers of the account had {used:,} requests on {day}; its plan allows {limit:,} a day.",
+    "writes": "The databases of the account wrote {used:,} rows on {day}; its plan allows {limit:,} a day.",
+    "reads": "The databases of the account read {used:,} rows on {day}; its plan allows {limit:,} a day.",
+    "size": "The worker's database holds {used_mb:,} MB of the {limit_mb:,} that the account's plan allows.",
+}
+
+
+def _reached(metric: Metric, advice: Advice) -> str:
+    one = advice.metrics[metric]
+    day = "" if one.busiest_day is None else day_text(one.busiest_day)
+    return _REACHED[metric].format(
+        used=one.busiest, limit=one.limit, day=day, used_mb=one.busiest // 10**6, limit_mb=one.limit // 10**6
+    )
 
 
 async def tell_when_due(context: Context, account: Account, timers: Timers) -> float:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import logging
 import math
-import zlib
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ import trio
 
 from svc.actors import housekeeping, rollout
 from svc.actors.account import DUTIES, AccountActor
-from svc.actors.duty import Timers
+from svc.actors.duty import Timers, spread
 from svc.actors.live import LiveReads
 from svc.errors import ServiceError, StoreUnavailable
 from svc.faults import contained
@@ -108,7 +107,7 @@ class Supervisor:
         now = trio.current_time()
         period_s = self._context.config.timing.health_every_s
         for edge_account_id, due_at in found:
-            spread_s = _spread(edge_account_id) * period_s
+            spread_s = spread(edge_account_id) * period_s
             self._timers[edge_account_id] = Timers(health_at=now + spread_s)
             wait_s = math.inf if due_at is None else max(0.0, (due_at - self._context.clock()) / 1000)
             if edge_account_id in crashed:
@@ -201,7 +200,7 @@ class Supervisor:
             failures = self._failures.setdefault(edge_account_id, _Failures())
             failures.without_store += 1
             wait_s = self._wait_s(failures.without_store, _LONGEST_STORE_WAIT_S)
-            return trio.current_time() + wait_s * (0.5 + 0.5 * _spread(edge_account_id))
+            return trio.current_time() + wait_s * (0.5 + 0.5 * spread(edge_account_id))
         self._failures.pop(edge_account_id, None)
         return next_due
 
@@ -222,11 +221,6 @@ class Supervisor:
 
 
 _CRASH = ServiceError("internal", "The service fails on this account; the operator's log has why.")
-
-
-def _spread(edge_account_id: str) -> float:
-    """A number from 0 to 1, the same for an account at all times, so that not all are due at once."""
-    return zlib.crc32(edge_account_id.encode()) / 2**32
 
 
 @asynccontextmanager

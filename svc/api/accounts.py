@@ -9,18 +9,22 @@ from pydantic import Field
 from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import Count, EdgeAccountId, EdgeToken, Host, Moment
+from svc.api.fields import AccountName, Count, Day, EdgeAccountId, EdgeToken, Host, Moment
 from svc.api.shape import Answer, Body, NoBody, may_be_absent
 from svc.errors import Code, with_remedy
 from svc.model import (
     DROP_REASONS,
     AccountState,
     AccountWarning,
+    AdviceLevel,
     ConfigState,
+    EdgePlan,
     Location,
+    Metric,
     OperationKind,
     OperationState,
     RouteState,
+    Unread,
 )
 from svc.token_page import TOKEN_PAGE
 
@@ -52,6 +56,17 @@ class Renew(Body):
     """A bootstrap token that makes a new working token."""
 
     bootstrap_token: EdgeToken = Field(description=_OF_BOOTSTRAP)
+
+
+class AccountChange(Body):
+    """What is to change of an account; what is absent or null stays as it is."""
+
+    name: AccountName | None = Field(None, description="What it is called here; first it has the edge platform's name.")
+    plan: EdgePlan | None = Field(
+        None,
+        description="The account's plan for workers at the edge platform, by whose limits `advice` measures. The"
+        " platform does not tell it.",
+    )
 
 
 class PutLinkHost(Body):
@@ -112,6 +127,56 @@ class LastPush(Answer):
     dropped: dict[str, Count] = Field(description="Events that were not counted, by reason.")
 
 
+class Busiest(Answer):
+    """The most that was used on a day; of `size` what the database holds, and when that was asked."""
+
+    day: Day | None = Field(description="Null: nothing was used.")
+    value: Count
+
+
+class MetricAdvice(Answer):
+    """One metric against its limit."""
+
+    level: AdviceLevel
+    limit: Count
+    busiest: Busiest
+    forecast: Day | None = Field(description="When the trend reaches the limit, if that is within 30 days.")
+
+
+class Advice(Answer):
+    """How near the account is to the limits of its plan, over the last seven complete days (UTC)."""
+
+    level: AdviceLevel = Field(description="The worst among the metrics; a metric that could not be read is in none.")
+    metric: Metric | None = Field(description="Decides the level: of the worst, the nearest to its limit.")
+    metrics: dict[Metric, MetricAdvice] = Field(
+        description="What could be read. `requests`, `writes` and `reads` a day of the whole edge account, `size` in"
+        " bytes of the worker's database. A paid plan has no daily limits, so `size` alone."
+    )
+    unavailable: tuple[Unread, ...] = Field(description="What could not be read, in part or at all.")
+    suggest: Literal["shorter_hourly_retention"] | None = Field(description="Set when the size alone is the problem.")
+    at: Moment
+
+    @classmethod
+    def of(cls, advice: model.Advice) -> Advice:
+        """An advice."""
+        return cls(
+            level=advice.level,
+            metric=advice.metric,
+            metrics={
+                name: MetricAdvice(
+                    level=one.level,
+                    limit=one.limit,
+                    busiest=Busiest(day=one.busiest_day, value=one.busiest),
+                    forecast=one.forecast,
+                )
+                for name, one in advice.metrics.items()
+            },
+            unavailable=advice.unavailable,
+            suggest=advice.suggest,
+            at=advice.at,
+        )
+
+
 class Account(Answer):
     """A connected edge account."""
 
@@ -119,12 +184,13 @@ class Account(Answer):
     edge_account_id: str
     name: str
     location: Location | None
+    plan: EdgePlan = Field(description="By its user's own word.")
     state: AccountState
     token: WorkingToken | None
     error: AccountTrouble | None
     edge: Edge | None
     push: LastPush | None
-    advice: dict[str, Any] | None
+    advice: Advice | None = Field(description="Computed once a day; null until then.")
     created_at: Moment
 
     @classmethod
@@ -272,6 +338,7 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
         "edge_account_id": account.edge_account_id,
         "name": account.name,
         "location": account.location,
+        "plan": account.plan,
         "state": account.state,
         "token": None
         if account.token_name is None
@@ -295,7 +362,7 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
             error=account.push.error,
             dropped={reason: account.push.dropped.get(reason, 0) for reason in DROP_REASONS},
         ),
-        "advice": account.advice,
+        "advice": None if account.advice is None else Advice.of(account.advice),
         "created_at": account.created_at,
     }
 
@@ -365,6 +432,18 @@ SHOW = Endpoint(
     summary="Show an account with its latest operation and its link host",
     scopes=("accounts", "sites"),
     answer=OneFullAccount,
+)
+CHANGE = Endpoint(
+    method="PATCH",
+    path="/v1/accounts/{account_id}",
+    tag="accounts",
+    summary="Change an account's name, or tell its plan at the edge platform",
+    description="An addition to the specification. With another plan the advice is computed anew at once; until then"
+    " there is none.",
+    scopes=("accounts",),
+    body=AccountChange,
+    answer=OneAccount,
+    example={"plan": "paid"},
 )
 ZONES = Endpoint(
     method="GET",
@@ -448,4 +527,4 @@ PUT_LINK_HOST = Endpoint(
     example={"host": "go.example.com"},
 )
 
-ENDPOINTS = (LIST, CONNECT, SHOW, ZONES, RENEW, INSTALL, CHECK, DISCONNECT, PUT_LINK_HOST)
+ENDPOINTS = (LIST, CONNECT, SHOW, CHANGE, ZONES, RENEW, INSTALL, CHECK, DISCONNECT, PUT_LINK_HOST)

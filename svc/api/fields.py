@@ -68,6 +68,8 @@ _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
 _EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
 _NO_NUL = r"^[^\x00]*$"
+# One line that shows something.
+_NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 # What can be sent in a header, and behind an address: no control characters, but for a tab in a header.
 _HEADER = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 _QUERY = r"^[^\x00-\x1f\x7f]*$"
@@ -206,6 +208,11 @@ PathPrefix = Annotated[
     Field(max_length=_LONGEST_PREFIX),
     AfterValidator(_prefix),
     _string(pattern=_PREFIX, maxLength=_LONGEST_PREFIX, examples=["/admin/"]),
+]
+AccountName = Annotated[
+    str,
+    Field(min_length=1, max_length=100, pattern=_NAME),
+    _string(minLength=1, maxLength=100, pattern=_NAME, examples=["Shop"]),
 ]
 EdgeAccountId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", examples=["023e105f4ecef8ad9ca31a8372d0c353"])]
 Network = Annotated[

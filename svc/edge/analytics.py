@@ -1,109 +1,204 @@
-"""What an account used of its daily limits (platform docs: GraphQL analytics): estimates, for advice only.
+"""What an account used of its daily limits (platform docs: GraphQL analytics).
 
-Every function raises EdgeRefused, EdgeUnavailable.
+The datasets are `adaptive`: some of what happened may only have been sampled, and then each figure is an estimate.
+Field reports have seen it on small accounts, too, so every figure comes with its interval (graphql-api/features/
+confidence-intervals); one that is told without is not read at all. A day without use has no row. Two questions, so that
+one dataset that fails leaves the figures of the others.
+
+Every function raises EdgeRefused (the token may not read it, or the platform does not know what is asked for),
+EdgeUnavailable.
 """
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from dataclasses import dataclass
+from datetime import date  # noqa: TC003  # read at run time, by pydantic
 from typing import TYPE_CHECKING
 
+from pydantic import FiniteFloat  # noqa: TC002  # as is this
+
+from svc.advice import Figure
 from svc.clock import day_number, day_text
 from svc.edge.answers import Shape
+from svc.errors import EdgeRefused
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from svc.edge.access import Access
 
+# Platform docs (d1/observability/metrics-analytics): figures are kept for 31 days; four whole weeks are within them.
+DAYS_TOLD = 28
 # Normally one row a day; the datasets may split a day into several. The platform allows up to 10,000.
 _ROWS = 1_000
+_FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"
+_INTERVAL = "{ estimate lower upper }"
 
-_QUERY = f"""query Usage($account: String!, $database: String!, $first: Date!, $last: Date!) {{
+# Requests to Pages Functions count for the same limit (platform docs: pages/functions/pricing), in a dataset of their
+# own.
+_REQUESTS = f"""query Requests($account: String!, $first: Date!, $last: Date!) {{
   viewer {{ accounts(filter: {{accountTag: $account}}) {{
-    requests: workersInvocationsAdaptive(limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last}}) {{
-      sum {{ requests }} dimensions {{ date }} }}
-    rows: d1AnalyticsAdaptiveGroups(limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last}}) {{
-      sum {{ rowsRead rowsWritten }} dimensions {{ date }} }}
-    size: d1StorageAdaptiveGroups(
-      limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last, databaseId: $database}}
-    ) {{ max {{ databaseSizeBytes }} dimensions {{ date }} }}
+    workers: workersInvocationsAdaptive({_FILTER}}}) {{
+      dimensions {{ date }} confidence(level: 0.95) {{ sum {{ requests {_INTERVAL} }} }} }}
+    pages: pagesFunctionsInvocationsAdaptiveGroups({_FILTER}}}) {{
+      dimensions {{ date }} confidence(level: 0.95) {{ sum {{ requests {_INTERVAL} }} }} }}
+  }} }}
+}}"""
+_DATABASES = f"""query Databases($account: String!, $database: String!, $first: Date!, $last: Date!) {{
+  viewer {{ accounts(filter: {{accountTag: $account}}) {{
+    rows: d1AnalyticsAdaptiveGroups({_FILTER}}}) {{
+      dimensions {{ date }} confidence(level: 0.95) {{ sum {{ rowsRead {_INTERVAL} rowsWritten {_INTERVAL} }} }} }}
+    size: d1StorageAdaptiveGroups({_FILTER}, databaseId: $database}}) {{
+      dimensions {{ date }} max {{ databaseSizeBytes }} }}
   }} }}
 }}"""
 
 
 @dataclass(frozen=True)
-class DayUsage:
-    """One UTC day: requests and rows of the whole account, the size of one database.
+class DatabaseDays:
+    """Rows that all databases of the account read and wrote, and the size of one of them, by day.
 
-    A day without any use is not in the platform's answer: its counts are 0; its size is not known: None.
+    A day without a size is not told: it is not known.
     """
 
-    day: int
-    requests: int
-    rows_read: int
-    rows_written: int
-    size_bytes: int | None
+    reads: tuple[Figure, ...]
+    writes: tuple[Figure, ...]
+    sizes: tuple[Figure, ...]
 
 
 class _Dimensions(Shape):
-    date: str
+    date: date
+
+    @property
+    def day(self) -> int:
+        return day_number(self.date.isoformat())
 
 
-class _Sum(Shape):
-    requests: int = 0
-    rowsRead: int = 0  # noqa: N815  # the platform's names
-    rowsWritten: int = 0  # noqa: N815
+class _Interval(Shape):
+    estimate: FiniteFloat
+    lower: FiniteFloat
+    upper: FiniteFloat
+
+
+class _RequestsSum(Shape):
+    requests: _Interval
+
+
+class _RequestsConfidence(Shape):
+    sum: _RequestsSum
+
+
+class _RequestsRow(Shape):
+    dimensions: _Dimensions
+    confidence: _RequestsConfidence
+
+
+class _RequestsAccount(Shape):
+    workers: tuple[_RequestsRow, ...]
+    pages: tuple[_RequestsRow, ...]
+
+
+class _RequestsViewer(Shape):
+    accounts: tuple[_RequestsAccount, ...]
+
+
+class _Requests(Shape):
+    viewer: _RequestsViewer
+
+
+class _RowsSum(Shape):
+    rowsRead: _Interval  # noqa: N815  # the platform's names
+    rowsWritten: _Interval  # noqa: N815
+
+
+class _RowsConfidence(Shape):
+    sum: _RowsSum
+
+
+class _RowsRow(Shape):
+    dimensions: _Dimensions
+    confidence: _RowsConfidence
 
 
 class _Max(Shape):
     databaseSizeBytes: int  # noqa: N815
 
 
-class _Counted(Shape):
-    sum: _Sum
+class _SizeRow(Shape):
     dimensions: _Dimensions
-
-
-class _Sized(Shape):
     max: _Max
-    dimensions: _Dimensions
 
 
-class _Account(Shape):
-    requests: tuple[_Counted, ...]
-    rows: tuple[_Counted, ...]
-    size: tuple[_Sized, ...]
+class _DatabasesAccount(Shape):
+    rows: tuple[_RowsRow, ...]
+    size: tuple[_SizeRow, ...]
 
 
-class _Viewer(Shape):
-    accounts: tuple[_Account, ...]
+class _DatabasesViewer(Shape):
+    accounts: tuple[_DatabasesAccount, ...]
 
 
-class _Data(Shape):
-    viewer: _Viewer
+class _Databases(Shape):
+    viewer: _DatabasesViewer
 
 
-async def usage(access: Access, database_id: str, first_day: int, last_day: int) -> list[DayUsage]:
-    """The use of each day from first to last, both included, day numbers; at most 31 days back (D1 datasets).
+async def request_days(access: Access, first_day: int, last_day: int) -> tuple[Figure, ...]:
+    """The requests to all workers of the account on each day from first to last, both included."""
+    data = await access.graphql(_Requests, _REQUESTS, _variables(access, first_day, last_day))
+    _check_told(data.viewer.accounts)
+    return _by_day(
+        first_day,
+        last_day,
+        (
+            (row.dimensions.day, row.confidence.sum.requests)
+            for account in data.viewer.accounts
+            for row in (*account.workers, *account.pages)
+        ),
+    )
 
-    Raises EdgeRefused (the token may not read it, or one dataset failed: no number is guessed), EdgeUnavailable.
-    """
-    variables = {
-        "account": access.edge_account_id,
-        "database": database_id,
-        "first": day_text(first_day),
-        "last": day_text(last_day),
-    }
-    data = await access.graphql(_Data, _QUERY, dict(variables))
-    days = range(first_day, last_day + 1)
-    requests, read, written = dict.fromkeys(days, 0), dict.fromkeys(days, 0), dict.fromkeys(days, 0)
+
+async def database_days(access: Access, database_id: str, first_day: int, last_day: int) -> DatabaseDays:
+    """The rows of all databases of the account on each day from first to last, both included, and the size of one."""
+    variables = _variables(access, first_day, last_day) | {"database": database_id}
+    data = await access.graphql(_Databases, _DATABASES, variables)
+    _check_told(data.viewer.accounts)
+    rows = [row for account in data.viewer.accounts for row in account.rows]
     sizes: dict[int, int] = {}
     for account in data.viewer.accounts:
-        for row in account.requests:
-            requests[day_number(row.dimensions.date)] += row.sum.requests
-        for row in account.rows:
-            read[day_number(row.dimensions.date)] += row.sum.rowsRead
-            written[day_number(row.dimensions.date)] += row.sum.rowsWritten
-        for sized in account.size:
-            day = day_number(sized.dimensions.date)
-            sizes[day] = max(sizes.get(day, 0), sized.max.databaseSizeBytes)
-    return [DayUsage(day, requests[day], read[day], written[day], sizes.get(day)) for day in days]
+        for row in account.size:
+            day = row.dimensions.day
+            sizes[day] = max(sizes.get(day, 0), row.max.databaseSizeBytes)
+    return DatabaseDays(
+        reads=_by_day(first_day, last_day, ((row.dimensions.day, row.confidence.sum.rowsRead) for row in rows)),
+        writes=_by_day(first_day, last_day, ((row.dimensions.day, row.confidence.sum.rowsWritten) for row in rows)),
+        sizes=tuple(Figure.exact(day, size) for day, size in sorted(sizes.items())),
+    )
+
+
+def _variables(access: Access, first_day: int, last_day: int) -> dict[str, object]:
+    return {"account": access.edge_account_id, "first": day_text(first_day), "last": day_text(last_day)}
+
+
+def _check_told(accounts: Sequence[object]) -> None:
+    """Field reports: what the token may not see can also be left out of the answer, which then is no zero."""
+    if not accounts:
+        raise EdgeRefused("cloudflare_error", "The edge platform's analytics tell nothing of this account.")
+
+
+def _by_day(first_day: int, last_day: int, rows: Iterable[tuple[int, _Interval]]) -> tuple[Figure, ...]:
+    """A figure for each day: the sum of its rows, 0 without one."""
+    sums: dict[int, list[_Interval]] = defaultdict(list)
+    for day, interval in rows:
+        sums[day].append(interval)
+    return tuple(_figure(day, sums[day]) for day in range(first_day, last_day + 1))
+
+
+def _figure(day: int, rows: list[_Interval]) -> Figure:
+    return Figure(
+        day,
+        value=round(sum(row.estimate for row in rows)),
+        at_least=max(0, math.floor(sum(row.lower for row in rows))),
+        at_most=math.ceil(sum(row.upper for row in rows)),
+    )

@@ -24,11 +24,12 @@ Parameter = str | int | None
 
 @dataclass(frozen=True)
 class Database:
-    """A database of the account; `created_at` is epoch ms."""
+    """A database of the account; `created_at` is epoch ms. `size_bytes`: now; None: the platform does not tell it."""
 
     id: str
     name: str
     created_at: int
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class _Database(Shape):
     uuid: Id
     name: str
     created_at: Moment
+    file_size: int | None = None
 
 
 class _Listed(Shape):
@@ -79,7 +81,7 @@ async def find(access: Access, name: str) -> Database | None:
 async def get(access: Access, database_id: str) -> Database | None:
     """The database of that id; None: it is gone."""
     found = await access.find(_Database, f"{_path(access)}/{database_id}", _GONE)
-    return None if found is None else Database(found.uuid, found.name, found.created_at)
+    return None if found is None else Database(found.uuid, found.name, found.created_at, found.file_size)
 
 
 async def create(access: Access, name: str, location: Location | None = None) -> Database:

@@ -28,9 +28,11 @@ class Accounts:
         self._store = deps.store
         self._supervisor = deps.supervisor
         self._bundle = deps.bundle
+        self._clock = deps.clock
         serve.read(api.LIST, self.list)
         serve.write(api.CONNECT, self.connect)
         serve.read(api.SHOW, self.show)
+        serve.write(api.CHANGE, self.change)
         serve.read(api.ZONES, self.zones)
         serve.write(api.RENEW, self.renew)
         serve.write(api.INSTALL, self.install)
@@ -58,6 +60,12 @@ class Accounts:
         found, latest = await self._store.read(_account_and_operation(read.caller.user.id, read.id))
         account = seen(read.caller, found)
         return api.OneFullAccount(account=api.FullAccount.of_all(account, self._bundle.sha256, latest))
+
+    async def change(self, write: Write[api.AccountChange]) -> StoredAnswer:
+        """Change the account's name, or its plan."""
+        account = await visible_account(self._store, write.caller, write.id)
+        changed = accounts.change_account(account.id, write.body.name, write.body.plan, self._clock())
+        return await self._store.run(write.commit(self._one)(changed))
 
     async def zones(self, read: Read[NoQuery]) -> api.Zones:
         """The zones of the edge account, live."""

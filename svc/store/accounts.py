@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from svc.errors import NotFound
 from svc.model import Account, AccountState, AccountWarning, WorkerPush
 from svc.store import operations
+from svc.store.advice import advice_from_json
 from svc.store.link_hosts import link_host_of
 from svc.store.locks import lock_account
 from svc.store.tx import Changed, Row, Tx, from_json, from_json_as, many, note_from_json, placeholders, sql, to_json
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from svc.config import TimingConfig
     from svc.errors import ErrorNote
+    from svc.model import EdgePlan
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -119,6 +121,19 @@ def add_account(*, account_id: str, user_id: int, edge_account_id: str, name: st
         name,
         now,
     )
+
+
+def change_account(account_id: str, name: str | None, plan: EdgePlan | None, now: int) -> Tx[Account]:
+    """Change what is given. Advice by the limits of another plan is none: the next is due at once. Raises NotFound."""
+    account = present((yield from locked(account_id)))
+    if name is not None:
+        yield sql("update accounts set name = $2 where id = $1", account_id, name)
+    if plan is not None and plan != account.plan:
+        yield sql(
+            "update accounts set plan = $2, advice = null, advice_due_at = $3 where id = $1", account_id, plan, now
+        )
+        yield Changed(account.edge_account_id)
+    return present((yield from account_by_id(account_id)))
 
 
 def move(account_id: str, from_states: Sequence[AccountState], to: AccountState, error: ErrorNote | None) -> Tx[bool]:
@@ -283,6 +298,7 @@ def _account(row: Row, host: Row | None) -> Account:
         user_id=row["user_id"],
         edge_account_id=row["edge_account_id"],
         name=row["name"],
+        plan=row["plan"],
         state=row["state"],
         token_id=row["token_id"],
         token_name=row["token_name"],
@@ -309,7 +325,8 @@ def _account(row: Row, host: Row | None) -> Account:
         synced_version=row["synced_version"],
         asked_version=row["asked_version"],
         push=from_json_as(WorkerPush, row["push"]),
-        advice=from_json(row["advice"]),
+        advice=advice_from_json(row["advice"]),
+        advice_due_at=row["advice_due_at"],
         told=from_json(row["told"]),
         notice_due_at=row["notice_due_at"],
         link_host=link_host_of(host) if host else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import email.policy
+from dataclasses import replace
 
 import pytest
 import trio
@@ -11,10 +12,14 @@ from pydantic import SecretStr
 
 from svc.actors import outbox
 from svc.actors.notices import Seen, look
+from svc.advice import LIMITS
+from svc.clock import DAY_MS, day_number
 from svc.config import MailConfig
 from svc.errors import CATALOGUE
 from svc.mail import open_mailer
+from svc.model import Advice, Measured
 from svc.store import accounts, notices
+from svc.store.advice import keep_advice
 from svc.store.tx import sql
 
 AFTER_S = 900
@@ -117,16 +122,42 @@ async def test_a_token_that_ends_soon_is_told_and_its_renewal_ends_it(told):
     assert len(await sent(told)) == 2
 
 
-@pytest.mark.rule("X13")
-async def test_an_account_at_a_limit_of_its_plan_is_told(told):
-    await told.store.run(over((await told.account()).id))
-    await now_in(told, "ready")
-    [(subject, _)] = await sent(told)
+@pytest.mark.rule("X13", "A24")
+@pytest.mark.parametrize(
+    ("metric", "used", "what"),
+    [
+        ("requests", 104_200, "had 104,200 requests on 2026-11-20; its plan allows 100,000 a day"),
+        ("writes", 100_000, "wrote 100,000 rows on 2026-11-20; its plan allows 100,000 a day"),
+        ("reads", 5_100_000, "read 5,100,000 rows on 2026-11-20; its plan allows 5,000,000 a day"),
+        ("size", 412_900_000, "holds 412 MB of the 500 that the account's plan allows"),
+    ],
+)
+async def test_an_account_at_a_limit_of_its_plan_is_told_once_and_its_end_once(told, metric, used, what):
+    limit = LIMITS["free"][metric].limit
+    over = Advice(1, "over", metric, {metric: Measured("over", limit, used, day_number("2026-11-20"), None)})
+    await now_advised(told, over)
+    [(subject, text)] = await sent(told)
     assert "limit" in subject
+    assert what in text
+    # What cannot be read is not known to be well.
+    await now_advised(told, Advice(2, "ok", unavailable=("analytics",)))
+    await now_advised(told, replace(over, at=3))
+    assert len(await sent(told)) == 1
+    await now_advised(told, Advice(4, "ok"))
+    assert [subject for subject, _ in await sent(told)][1:] == [f"{(await told.account()).name}: well again"]
 
 
-def over(account_id):
-    yield sql("update accounts set advice = $2 where id = $1", account_id, '{"level": "over"}')
+async def now_advised(service, advice):
+    """The account has this advice, and a while later its duties have looked at it."""
+    account = await service.account()
+    await service.store.run(keep_advice(account.id, advice, account.plan, due_at=service.clock() + 365 * DAY_MS))
+    await now_in(service, "ready")
+
+
+@pytest.mark.rule("X13", "A24")
+async def test_advice_that_could_not_be_read_is_no_trouble_by_itself(told):
+    await now_advised(told, Advice(1, "ok", unavailable=("analytics", "size")))
+    assert await sent(told) == []
 
 
 @pytest.mark.rule("X13")

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from svc.advice import Figure
 from svc.clock import day_of, system_clock
 from svc.edge import analytics, d1
-from svc.edge.analytics import DayUsage
+from svc.edge.analytics import DAYS_TOLD, DatabaseDays
 from svc.errors import EdgeRefused, EdgeUnavailable
 
 if TYPE_CHECKING:
@@ -17,36 +18,87 @@ if TYPE_CHECKING:
     from svc.edge.client import Edge
 
 
+@pytest.fixture
+def today() -> int:
+    return day_of(system_clock())
+
+
 @pytest.mark.rule("A24")
 async def test_each_day_has_its_use_and_an_unknown_size_stays_unknown(
-    access: Access, emulator: Emulator, customer: Customer
+    access: Access, emulator: Emulator, customer: Customer, today: int
 ) -> None:
     database = await d1.create(access, "svc-edge")
-    today = day_of(system_clock())
+    await d1.create(access, "customers-own")
     await emulator.set_usage(
-        customer.account_id, today - 2, requests=1200, rows_read=50, rows_written=700, size=400_000_000
+        customer.account_id,
+        today - 2,
+        requests=1200,
+        pages_requests=34,
+        rows_read=50,
+        rows_written=700,
+        size=400_000_000,
     )
     await emulator.set_usage(customer.account_id, today - 4, requests=9)
-    assert await analytics.usage(access, database.id, today - 3, today - 1) == [
-        DayUsage(today - 3, 0, 0, 0, None),
-        DayUsage(today - 2, 1200, 50, 700, 400_000_000),
-        DayUsage(today - 1, 0, 0, 0, None),
-    ]
+    days = (today - 3, today - 2, today - 1)
+    requests = await analytics.request_days(access, today - 3, today - 1)
+    assert requests == tuple(map(Figure.exact, days, (0, 1234, 0)))
+    assert await analytics.database_days(access, database.id, today - 3, today - 1) == DatabaseDays(
+        reads=tuple(map(Figure.exact, days, (0, 50, 0))),
+        writes=tuple(map(Figure.exact, days, (0, 700, 0))),
+        sizes=(Figure.exact(today - 2, 400_000_000),),
+    )
 
 
 @pytest.mark.rule("A24")
-async def test_a_refused_query_gives_no_numbers(edge: Edge, emulator: Emulator, customer: Customer) -> None:
+async def test_an_estimate_is_told_as_one(access: Access, emulator: Emulator, customer: Customer, today: int) -> None:
+    await emulator.set_usage(customer.account_id, today - 1, requests=50_000, rows_read=20_000, sample_interval=10)
+    [requests] = await analytics.request_days(access, today - 1, today - 1)
+    assert (requests.day, requests.value) == (today - 1, 50_000)
+    assert requests.at_least < 49_000 < 51_000 < requests.at_most
+    [reads] = (await analytics.database_days(access, "d", today - 1, today - 1)).reads
+    assert reads.at_least < reads.value == 20_000 < reads.at_most
+
+
+@pytest.mark.rule("A24")
+async def test_the_platform_tells_as_many_days_as_are_asked_for(access: Access, today: int) -> None:
+    assert len(await analytics.request_days(access, today - DAYS_TOLD, today - 1)) == DAYS_TOLD
+    assert len((await analytics.database_days(access, "d", today - DAYS_TOLD, today - 1)).writes) == DAYS_TOLD
+    with pytest.raises(EdgeRefused, match="older than 4w3d"):
+        await analytics.database_days(access, "d", today - 32, today - 30)
+
+
+@pytest.mark.rule("A24")
+async def test_the_size_of_a_database_is_that_of_now(
+    access: Access, emulator: Emulator, customer: Customer, today: int
+) -> None:
+    database = await d1.create(access, "svc-edge")
+    await d1.query(access, database.id, [("create table t (a)", ())])
+    found = await d1.get(access, database.id)
+    assert found is not None
+    assert found.size_bytes is not None
+    assert 0 < found.size_bytes < 100_000
+    await emulator.set_usage(customer.account_id, today, size=450_000_000)
+    found = await d1.get(access, database.id)
+    assert found is not None
+    assert found.size_bytes == 450_000_000
+
+
+@pytest.mark.rule("A24")
+async def test_a_refused_query_gives_no_numbers(edge: Edge, emulator: Emulator, customer: Customer, today: int) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["D1 Write"])
+    access = edge.access(customer.account_id, value)
     with pytest.raises(EdgeRefused, match="not authorized"):
-        await analytics.usage(edge.access(customer.account_id, value), "d", 20_000, 20_001)
+        await analytics.database_days(access, "d", today, today)
+    with pytest.raises(EdgeRefused, match="not authorized"):
+        await analytics.request_days(access, today, today)
 
 
 async def test_a_query_is_repeated_after_a_failure_and_given_up_when_throttled(
-    access: Access, emulator: Emulator
+    access: Access, emulator: Emulator, today: int
 ) -> None:
     await emulator.fault("html", "/graphql", method="POST", times=2)
-    assert len(await analytics.usage(access, "d", 20_000, 20_001)) == 2
+    assert len(await analytics.request_days(access, today - 1, today)) == 2
     await emulator.fault("throttle", "/graphql", method="POST", delay_s=300)
     with pytest.raises(EdgeUnavailable) as caught:
-        await analytics.usage(access, "d", 20_000, 20_001)
+        await analytics.request_days(access, today - 1, today)
     assert caught.value.retry_after_s == 300

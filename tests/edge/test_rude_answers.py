@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from svc.config import EdgeConfig
-from svc.edge import d1, tokens, workers, zones
+from svc.edge import analytics, d1, tokens, workers, zones
 from svc.edge.client import open_edge
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 
@@ -162,3 +162,37 @@ async def test_other_scripts_and_databases_of_the_account_may_look_like_anything
         found = await d1.find(access, "svc-edge")
         assert found is not None
         assert found.id == "0" * 32
+
+
+def graph(data: object) -> bytes:
+    """A whole HTTP answer of the analytics."""
+    body = json.dumps({"data": data, "errors": None})
+    return f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+
+
+SURE = {"sum": {"requests": {"estimate": 7, "lower": 7, "upper": 7}}}
+
+
+def requests_row(**more: object) -> object:
+    row = {"dimensions": {"date": "2026-11-20"}, "sum": {"requests": 7}, **more}
+    return {"viewer": {"accounts": [{"workers": [row], "pages": []}]}}
+
+
+@pytest.mark.rule("A24")
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"viewer": {"accounts": []}},
+        requests_row(),
+        requests_row(confidence=None),
+        requests_row(confidence={"sum": {"requests": {"estimate": 7, "lower": None, "upper": None}}}),
+        requests_row(confidence={"sum": {"requests": {"estimate": "NaN", "lower": 7, "upper": 7}}}),
+        {"viewer": {"accounts": [{"workers": None, "pages": []}]}},
+        requests_row(confidence=SURE, dimensions={"date": "yesterday"}),
+    ],
+    ids=["an account that is not shown", "no interval", "null", "no bounds", "no number", "no rows", "no day"],
+)
+async def test_figures_that_are_not_told_whole_are_none(data: object) -> None:
+    async with rude([graph(data)], retries=0) as (access, _):
+        with pytest.raises((EdgeRefused, EdgeUnavailable)):
+            await analytics.request_days(access, 20_777, 20_777)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from edge_worker.emulator.api.analytics import day_text
 from edge_worker.emulator.api.databases import split
 from tests.emulator.clients import PROBE
 
@@ -229,8 +230,11 @@ USAGE = """query Usage($a: String!, $d0: Date!, $d1: Date!) { viewer { accounts(
 async def test_analytics_answer_what_was_used_or_set(emulator: Emulator, api: Api) -> None:
     database = await api.probe()
     await emulator.visit("shop.example", "/insert")
-    await emulator.set_usage(api.customer.account_id, "2026-01-05", requests=7, rows_written=8, rows_read=9, size=10)
-    await emulator.set_usage(api.customer.account_id, "2026-01-06", requests=1, size=11)
+    today = (await emulator.state())["today"]
+    two_ago, one_ago, now = (day_text(today - ago) for ago in (2, 1, 0))
+    account_id = api.customer.account_id
+    await emulator.set_usage(account_id, two_ago, requests=7, rows_written=8, rows_read=9, size=10)
+    await emulator.set_usage(account_id, one_ago, requests=1, size=11)
 
     async def ask(first: str, last: str, query: str = USAGE) -> dict[str, Any]:
         variables = {"a": api.customer.account_id, "d0": first, "d1": last}
@@ -240,22 +244,61 @@ async def test_analytics_answer_what_was_used_or_set(emulator: Emulator, api: Ap
         answer: dict[str, Any] = response.json()
         return answer
 
-    january = (await ask("2026-01-05", "2026-01-06"))["data"]["viewer"]["accounts"][0]
-    assert january["total"] == [{"sum": {"requests": 8}}]
-    assert january["q"][0]["sum"] == {"rowsRead": 9, "rowsWritten": 8, "readQueries": 0, "writeQueries": 0}
-    assert [row["max"]["databaseSizeBytes"] for row in january["s"]] == [11, 10]
-    today = (await ask("2026-01-07", "2100-01-01"))["data"]["viewer"]["accounts"][0]
-    assert [(row["dimensions"]["scriptName"], row["sum"]["requests"]) for row in today["w"]] == [("probe", 1)]
-    assert today["q"][0]["dimensions"]["databaseId"] == database
-    assert today["s"][0]["max"]["databaseSizeBytes"] > 0
-    wrong = await ask("2026-01-05", "2026-01-06", USAGE.replace("rowsRead", "rowsSeen"))
-    assert wrong["data"] is None
-    assert "rowsSeen" in wrong["errors"][0]["message"]
-    _, value = await emulator.create_token(api.customer.account_id, rights=["D1 Read"])
+    before = (await ask(two_ago, one_ago))["data"]["viewer"]["accounts"][0]
+    assert before["total"] == [{"sum": {"requests": 8}}]
+    assert before["q"][0]["sum"] == {"rowsRead": 9, "rowsWritten": 8, "readQueries": 0, "writeQueries": 0}
+    assert [row["max"]["databaseSizeBytes"] for row in before["s"]] == [11, 10]
+    present = (await ask(now, now))["data"]["viewer"]["accounts"][0]
+    assert [(row["dimensions"]["scriptName"], row["sum"]["requests"]) for row in present["w"]] == [("probe", 1)]
+    assert present["q"][0]["dimensions"]["databaseId"] == database
+    assert present["s"][0]["max"]["databaseSizeBytes"] > 0
+
+    async def refusal(first: str, last: str, query: str = USAGE) -> tuple[str, str]:
+        answer = await ask(first, last, query)
+        assert answer["data"] is None
+        return answer["errors"][0]["message"], answer["errors"][0]["extensions"]["code"]
+
+    message, code = await refusal(two_ago, one_ago, USAGE.replace("rowsRead", "rowsSeen"))
+    assert ("rowsSeen" in message, code) == (True, "parser")
+    message, code = await refusal(day_text(today - 33), now)
+    assert ("cannot request a time range wider than 4w4d" in message, code) == (True, "quota")
+    message, code = await refusal(day_text(today - 32), one_ago, USAGE.replace("limit: 1000", "limit: 100"))
+    assert ("cannot request data older than 4w3d" in message, code) == (True, "quota")
+    assert (await refusal("yesterday", now))[1] == "validation"
+    assert (await refusal(one_ago, now, USAGE.replace("limit: 1000,", "limit: 10001,")))[0].startswith("limit must be")
+    _, value = await emulator.create_token(account_id, rights=["D1 Read"])
     blind = type(api)(api.client, api.customer, value)
-    variables = {"a": api.customer.account_id, "d0": "2026-01-05", "d1": "2026-01-06"}
+    variables = {"a": account_id, "d0": two_ago, "d1": one_ago}
     refused = (await blind.call("POST", "/graphql", json={"query": USAGE, "variables": variables})).json()
-    assert "not authorized" in refused["errors"][0]["message"]
+    assert refused["errors"][0]["message"] == "not authorized for that account"
+    assert refused["errors"][0]["extensions"]["code"] == "authz"
+
+
+SAMPLED = """query Sampled($a: String!, $d: Date!) { viewer { accounts(filter: {accountTag: $a}) {
+  w: workersInvocationsAdaptive(limit: 10, filter: {date_geq: $d, date_leq: $d}) { avg { sampleInterval }
+    sum { requests } confidence(level: 0.95) { sum { requests { estimate lower upper sampleSize } } } }
+  p: pagesFunctionsInvocationsAdaptiveGroups(limit: 10, filter: {date: $d}) { sum { requests } } } } }"""
+
+
+async def test_analytics_tell_how_sure_they_are(emulator: Emulator, api: Api) -> None:
+    account_id = api.customer.account_id
+    yesterday = (await emulator.state())["today"] - 1
+
+    async def told(**usage: float) -> Any:
+        await emulator.set_usage(account_id, yesterday, **usage)
+        variables = {"a": account_id, "d": day_text(yesterday)}
+        answer = (await api.call("POST", "/graphql", json={"query": SAMPLED, "variables": variables})).json()
+        return answer["data"]["viewer"]["accounts"][0]
+
+    whole = await told(requests=1_000, pages_requests=5)
+    assert whole["w"][0]["avg"] == {"sampleInterval": 1}
+    interval = {"estimate": 1_000, "lower": 1_000, "upper": 1_000, "sampleSize": 1_000}
+    assert whole["w"][0]["confidence"]["sum"]["requests"] == interval
+    assert whole["p"] == [{"sum": {"requests": 5}}]
+    row = (await told(requests=1_004, sample_interval=10))["w"][0]
+    interval = row["confidence"]["sum"]["requests"]
+    assert (row["sum"]["requests"], interval["estimate"], interval["sampleSize"]) == (1_000, 1_000, 100)
+    assert interval["upper"] - 1_000 == 1_000 - interval["lower"] == pytest.approx(185.9, abs=0.1)
 
 
 async def test_an_unknown_path_is_refused_in_the_envelope(api: Api) -> None:

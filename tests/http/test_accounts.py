@@ -8,8 +8,9 @@ import pytest
 
 from svc.api.openapi import document
 from svc.errors import ServiceError, StoreUnavailable
-from svc.model import WorkerPush
+from svc.model import Advice, Measured, WorkerPush
 from svc.store import accounts
+from svc.store.advice import keep_advice
 from svc.store.tx import sql
 from svc.token_page import TOKEN_PAGE
 from svc.worker.bundle import load_bundle
@@ -25,6 +26,7 @@ ACCOUNT_FIELDS = [
     "edge_account_id",
     "name",
     "location",
+    "plan",
     "state",
     "token",
     "error",
@@ -240,3 +242,84 @@ def test_the_contract_has_the_page_for_a_bootstrap_token():
     paths = document("https://svc.example")["paths"]
     pages = {path: each["x-token-page"] for path in paths for each in paths[path].values() if "x-token-page" in each}
     assert pages == {"/v1/accounts": TOKEN_PAGE, "/v1/accounts/{account_id}/token": TOKEN_PAGE}
+
+
+@pytest.mark.rule("A24", "G5")
+async def test_an_account_has_a_name_and_a_plan_that_its_user_tells(world):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+
+    async def change(body):
+        answer = await world.call("PATCH", path, body, headers=session)
+        assert answer.status == 200, answer.raw
+        assert answer.body["account"] == {
+            name: value
+            for name, value in (await world.call("GET", path, headers=session)).body["account"].items()
+            if name in ACCOUNT_FIELDS
+        }
+        return answer.body["account"]["name"], answer.body["account"]["plan"]
+
+    assert await change({}) == (account.name, "free")
+    assert await change({"plan": "paid"}) == (account.name, "paid")
+    assert await change({"name": "Läden \U0001f6d2"}) == ("Läden \U0001f6d2", "paid")
+    assert await change({"name": None, "plan": None}) == ("Läden \U0001f6d2", "paid")
+    assert await change({"name": "n" * 100, "plan": "free"}) == ("n" * 100, "free")
+
+
+@pytest.mark.rule("G5")
+@pytest.mark.parametrize(
+    "wrong",
+    [{"plan": "enterprise"}, {"plan": ""}, {"name": ""}, {"name": "  "}, {"name": "n" * 101}, {"name": "a\nb"},
+     {"name": "\x00"}, {"name": 7}, {"state": "ready"}],
+)  # fmt: skip
+async def test_a_wrong_name_or_plan_changes_nothing(world, wrong):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+    assert (await world.call("PATCH", path, {"plan": "paid", **wrong}, headers=session)).code == "invalid_request"
+    shown = (await world.call("GET", path, headers=session)).body["account"]
+    assert (shown["name"], shown["plan"]) == (account.name, "free")
+
+
+@pytest.mark.rule("A24")
+async def test_another_plan_takes_the_advice_away_and_the_same_plan_leaves_it(world):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+    requests = Measured("watch", 100_000, 61_000, 20_000, 20_020)
+    advice = Advice(world.clock(), "watch", "requests", {"requests": requests}, ("size",))
+    await world.store.run(keep_advice(account.id, advice, "free", world.clock() + 1))
+    shown = (await world.call("PATCH", path, {"plan": "free", "name": "Shop"}, headers=session)).body["account"]
+    assert shown["advice"] == {
+        "level": "watch",
+        "metric": "requests",
+        "metrics": {
+            "requests": {
+                "level": "watch",
+                "limit": 100_000,
+                "busiest": {"day": "2024-10-04", "value": 61_000},
+                "forecast": "2024-10-24",
+            }
+        },
+        "unavailable": ["size"],
+        "suggest": None,
+        "at": NOW,
+    }
+    # By its key the repeat gets the first answer, though the account is another by now.
+    keyed = {**session, "Idempotency-Key": "paid"}
+    first = await world.call("PATCH", path, {"plan": "paid"}, headers=keyed)
+    assert (first.body["account"]["plan"], first.body["account"]["advice"]) == ("paid", None)
+    await world.call("PATCH", path, {"plan": "free"}, headers=session)
+    again = await world.call("PATCH", path, {"plan": "paid"}, headers=keyed)
+    assert again.raw == first.raw
+    assert (await world.call("GET", path, headers=session)).body["account"]["plan"] == "free"
+
+
+@pytest.mark.rule("A24")
+async def test_only_who_may_change_accounts_tells_their_plan(world):
+    user, _, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+    stranger = await world.session(await world.user())
+    assert (await world.call("PATCH", path, {"plan": "paid"}, headers=stranger)).code == "not_found"
+    elsewhere = await world.key(user, "accounts", allow_accounts=("f" * 32,))
+    assert (await world.call("PATCH", path, {"plan": "paid"}, headers=elsewhere)).code == "not_found"
+    reader = await world.key(user, "sites", "links", "reports")
+    assert (await world.call("PATCH", path, {"plan": "paid"}, headers=reader)).code == "scope_required"

@@ -7,6 +7,8 @@ errors come with HTTP 200.
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 routes = Blueprint("analytics", __name__)
-Row = dict[str, dict[str, Any]]  # "dimensions", "sum", "max" → their fields
+Row = dict[str, dict[str, Any]]  # "dimensions", "sum", "max", "avg" → their fields; "kept", "variance" of each sum
+_LEVEL = 0.95
+_DEVIATIONS = 1.96
 
 
 def day_text(day: int) -> str:
@@ -44,6 +48,13 @@ def _invocations(day: str, usage: Usage, account: Account) -> list[Row]:  # noqa
     return rows
 
 
+def _pages(day: str, usage: Usage, account: Account) -> list[Row]:  # noqa: ARG001
+    if not usage.pages_requests:
+        return []
+    dimensions = {"date": day, "scriptName": "pages-worker--1-production", "status": "success"}
+    return [{"dimensions": dimensions, "sum": {"requests": usage.pages_requests, "errors": 0, "subrequests": 0}}]
+
+
 def _databases(account: Account) -> list[str]:
     return list(account.databases) or ["00000000-0000-0000-0000-000000000000"]
 
@@ -62,19 +73,67 @@ def _d1(day: str, usage: Usage, account: Account) -> list[Row]:
 
 
 def _storage(day: str, usage: Usage, account: Account) -> list[Row]:
-    size = usage.measured_size if usage.size is None else usage.size
-    if size is None:
-        return []
-    dimensions = {"date": day, "databaseId": _databases(account)[0]}
-    return [{"dimensions": dimensions, "max": {"databaseSizeBytes": size}}]
+    sizes = dict(usage.measured_sizes)
+    if usage.size is not None:
+        sizes[_databases(account)[0]] = usage.size
+    return [
+        {"dimensions": {"date": day, "databaseId": uuid}, "max": {"databaseSizeBytes": size}}
+        for uuid, size in sizes.items()
+    ]
 
 
-DATASETS: dict[str, Callable[[str, Usage, Account], list[Row]]] = {
-    "workersInvocationsAdaptive": _invocations,
-    "d1AnalyticsAdaptiveGroups": _d1,
-    "d1QueriesAdaptiveGroups": _d1,
-    "d1StorageAdaptiveGroups": _storage,
+@dataclass(frozen=True)
+class Dataset:
+    """How a dataset's rows of one day are made, and how far back it can be asked, in days."""
+
+    rows: Callable[[str, Usage, Account], list[Row]]
+    oldest_days: int
+
+
+# Platform docs: Workers keep three months, of which a question may span one; D1 keeps 31 days.
+_WIDEST_DAYS = 32
+DATASETS = {
+    "workersInvocationsAdaptive": Dataset(_invocations, 91),
+    "pagesFunctionsInvocationsAdaptiveGroups": Dataset(_pages, 91),
+    "d1AnalyticsAdaptiveGroups": Dataset(_d1, 31),
+    "d1QueriesAdaptiveGroups": Dataset(_d1, 31),
+    "d1StorageAdaptiveGroups": Dataset(_storage, 31),
 }
+MOST_ROWS = 10_000
+
+
+def _check_range(account: Account, condition: dict[str, Any], dataset: Dataset) -> None:
+    """Check that the dataset may be asked about these days. The texts are the platform's (field reports)."""
+    first = next((_moment(value) for key, value in condition.items() if key.endswith(("_geq", "_gt"))), None)
+    last = next((_moment(value) for key, value in condition.items() if key.endswith(("_leq", "_lt"))), None)
+    now = platform().now()
+    if first is None:
+        return
+    if first < now - dataset.oldest_days * DAY_MS:
+        raise QueryError(
+            f'account "{account.id}" cannot request data older than {_weeks(dataset.oldest_days)}, but your query'
+            f" requests data from {_weeks((now - first) // DAY_MS)} ago",
+            "quota",
+        )
+    if min(last or now, now) - first > _WIDEST_DAYS * DAY_MS:
+        raise QueryError(
+            f'account "{account.id}" cannot request a time range wider than {_weeks(_WIDEST_DAYS)}, but your query time'
+            f" range spans {_weeks((min(last or now, now) - first) // DAY_MS)}",
+            "quota",
+        )
+
+
+def _moment(text: Any) -> int:
+    """Read a Date or a Time as epoch ms."""
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        raise QueryError(f"error parsing args: failed to recognize time format {text!r}", "parser") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _weeks(days: int) -> str:
+    return f"{days // 7}w{days % 7}d"
 
 
 def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
@@ -117,8 +176,9 @@ def _merge(rows: list[Row], dimensions: list[Field]) -> list[Row]:
         if key not in merged:
             merged[key] = {part: dict(values) for part, values in row.items()}
             continue
-        for name, value in row.get("sum", {}).items():
-            merged[key]["sum"][name] += value
+        for part in ("sum", "kept", "variance"):
+            for name, value in row.get(part, {}).items():
+                merged[key][part][name] += value
         for name, value in row.get("max", {}).items():
             merged[key]["max"][name] = max(merged[key]["max"][name], value)
     return list(merged.values())
@@ -143,19 +203,64 @@ def _select(values: dict[str, Any], fields: list[Field]) -> dict[str, Any]:
 
 
 def _dataset(account: Account, field: Field) -> list[dict[str, Any]]:
-    make = DATASETS.get(field.name)
-    if make is None:
+    dataset = DATASETS.get(field.name)
+    if dataset is None:
         raise QueryError(f"unknown field {field.name!r}")
     limit = field.arguments.get("limit")
-    if not isinstance(limit, int) or limit < 1:
-        raise QueryError("limit is required")
-    rows = [row for day, usage in sorted(account.usage.items()) for row in make(day_text(day), usage, account)]
-    fits = _bounds(field.arguments.get("filter") or {})
+    if not isinstance(limit, int) or not 1 <= limit <= MOST_ROWS:
+        raise QueryError(f"limit must be positive number and not greater than {MOST_ROWS}")
+    condition = field.arguments.get("filter") or {}
+    _check_range(account, condition, dataset)
+    rows = [
+        _sampled(row, usage.sample_interval)
+        for day, usage in sorted(account.usage.items())
+        for row in dataset.rows(day_text(day), usage, account)
+    ]
+    fits = _bounds(condition)
     rows = [row for row in rows if fits(row["dimensions"])]
     dimensions = next((part.fields for part in field.fields if part.name == "dimensions"), [])
     rows = _order(_merge(rows, dimensions), field.arguments.get("orderBy"))[:limit]
     empty: dict[str, Any] = {}
-    return [{part.alias: _select(row.get(part.name, empty), part.fields) for part in field.fields} for row in rows]
+    return [
+        {
+            part.alias: _confidence(row, part)
+            if part.name == "confidence"
+            else _select(row.get(part.name, empty), part.fields)
+            for part in field.fields
+        }
+        for row in rows
+    ]
+
+
+def _sampled(row: Row, interval: float) -> Row:
+    """Make a row what the analytics have kept of it: one event in `interval`, each counted for that many."""
+    if "sum" not in row:
+        return row
+    kept = {name: round(value / interval) for name, value in row["sum"].items()}
+    estimates = {name: round(count * interval) for name, count in kept.items()}
+    # The variance of a sum of events that were each kept with the chance 1 / interval: 0 where all were.
+    variance = {name: count * interval * (interval - 1) for name, count in kept.items()}
+    return {**row, "sum": estimates, "kept": kept, "variance": variance, "avg": {"sampleInterval": interval}}
+
+
+def _confidence(row: Row, part: Field) -> dict[str, Any]:
+    """Platform docs: graphql-api/features/confidence-intervals. Only 0.95 is known here."""
+    if part.arguments.get("level") != _LEVEL or "variance" not in row or any(one.name != "sum" for one in part.fields):
+        raise QueryError("confidence is told of sums, with the level 0.95")
+    told: dict[str, Any] = {}
+    for one in part.fields:
+        told[one.alias] = {}
+        for field in one.fields:
+            if field.name not in row["variance"]:
+                raise QueryError(f"unknown field {field.name!r}")
+            half = _DEVIATIONS * math.sqrt(row["variance"][field.name])
+            estimate = row["sum"][field.name]
+            known = {
+                "estimate": estimate, "lower": estimate - half, "upper": estimate + half,
+                "sampleSize": row["kept"][field.name], "isValid": True,
+            }  # fmt: skip
+            told[one.alias][field.alias] = _select(known, field.fields)
+    return told
 
 
 def _resolve(fields: list[Field], account: Account, *, allowed: bool) -> dict[str, Any]:
@@ -169,7 +274,7 @@ def _resolve(fields: list[Field], account: Account, *, allowed: bool) -> dict[st
                 raise QueryError(f"unknown field {accounts.name!r}")
             tag = (accounts.arguments.get("filter") or {}).get("accountTag")
             if tag != account.id or not allowed:
-                raise QueryError("not authorized for that account")
+                raise QueryError("not authorized for that account", "authz")
             rows = {field.alias: _dataset(account, field) for field in accounts.fields}
             data[viewer.alias][accounts.alias] = [rows]
     return data
@@ -188,15 +293,14 @@ async def graphql() -> Response:
         fields = parse(str(body.get("query", "")), body.get("variables") or {})
         answer = {"data": _resolve(fields, account, allowed=allowed), "errors": None}
     except QueryError as error:
-        problem = {"message": str(error), "path": None, "extensions": {"timestamp": iso(platform().now())}}
+        extensions = {"code": error.code, "timestamp": iso(platform().now())}
+        problem = {"message": str(error), "path": None, "extensions": extensions}
         answer = {"data": None, "errors": [problem]}
     return Response(json.dumps(answer), content_type="application/json")
 
 
 async def measure_storage(account: Account) -> None:
-    """Note the databases' real size for today, unless control has set one."""
+    """Note the databases' real sizes for today."""
     runtime = platform().runtime
-    usage = account.day(runtime.today())
-    if usage.size is None and account.databases:
-        stats = [await runtime.database_stats(uuid) for uuid in account.databases]
-        usage.measured_size = sum(stat["file_size"] for stat in stats)
+    sizes = {uuid: (await runtime.database_stats(uuid))["file_size"] for uuid in list(account.databases)}
+    account.day(runtime.today()).measured_sizes |= sizes

@@ -34,8 +34,11 @@ def _listed(database: Database) -> dict[str, Any]:
     }
 
 
-async def _whole(database: Database) -> dict[str, Any]:
+async def _whole(account: Account, database: Database) -> dict[str, Any]:
     stats = await platform().runtime.database_stats(database.uuid)
+    set_size = account.day(platform().runtime.today()).size
+    if set_size is not None and database is next(iter(account.databases.values())):
+        stats["file_size"] = set_size
     region = (database.location_hint or "weur").upper()
     more = {"running_in_region": region, "read_replication": {"mode": "disabled"}}
     return {**_listed(database), **stats, **more}
@@ -73,7 +76,7 @@ async def create(account: Account) -> Response:
     )
     account.databases[database.uuid] = database
     await platform().runtime.update()
-    return envelope(await _whole(database))
+    return envelope(await _whole(account, database))
 
 
 @routes.get("/accounts/<account_id>/d1/database")
@@ -89,7 +92,7 @@ async def listing(account: Account) -> Response:
 @for_account(*READ)
 async def get(account: Account, key: str) -> Response:
     """Show a database with its size, or only its `fields`."""
-    whole = await _whole(_of(account, key))
+    whole = await _whole(account, _of(account, key))
     fields = request.args.get("fields")
     if fields:
         whole = {name: value for name, value in whole.items() if name in fields.split(",")}

@@ -13,8 +13,15 @@ TOKEN = re.compile(
 )
 
 
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
 class QueryError(Exception):
-    """The query cannot be read, or asks for what there is not."""
+    """The query cannot be read, or asks for what there is not. `code`: as the platform's `extensions` tell it."""
+
+    def __init__(self, message: str, code: str = "parser") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @dataclass
@@ -74,12 +81,14 @@ class _Reader:
             self.next("$")
             name = self.next()
             self.next(":")
+            type_ = ""
             while self.peek() not in ("$", ")", "="):
-                self.next()
+                type_ += self.next()
             if self.peek() == "=":
                 self.next()
                 default = self.value()
                 self._variables.setdefault(name, default)
+            _check_variable(name, type_, self._variables.get(name))
         self.next(")")
 
     def selection(self) -> list[Field]:
@@ -130,6 +139,17 @@ class _Reader:
         if word[0] == '"' or word[0] == "-" or word[0].isdigit():
             return json.loads(word)
         return {"true": True, "false": False, "null": None}.get(word, word)
+
+
+def _check_variable(name: str, type_: str, value: Any) -> None:
+    """Check what the platform checks of a variable before it runs a query: that it is there, and of its type."""
+    if value is None:
+        if type_.endswith("!"):
+            raise QueryError(f"variable ${name} of required type {type_} was not provided", "validation")
+        return
+    wrong = type_.rstrip("!").lower() in ("string", "date", "time") and not isinstance(value, str)
+    if wrong or (type_.rstrip("!") == "Date" and not _DATE.fullmatch(value)):
+        raise QueryError(f"variable ${name} has an invalid value: expected type {type_}", "validation")
 
 
 def parse(text: str, variables: dict[str, Any]) -> list[Field]:

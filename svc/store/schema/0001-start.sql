@@ -91,6 +91,8 @@ create table accounts (
     user_id INT not null references users (id),
     edge_account_id TEXT not null unique,
     name TEXT not null,
+    -- Its plan at the edge platform, by its user's own word: free or paid.
+    plan TEXT not null default 'free',
     state TEXT not null,
     token_id TEXT,
     token_name TEXT,
@@ -127,7 +129,9 @@ create table accounts (
     -- has lost commits.
     asked_version INT not null default 0,
     push TEXT,
+    -- How near the account is to its limits (JSON), and when that is to be computed next; null: it never was.
     advice TEXT,
+    advice_due_at INT,
     -- What the user was told of the account's troubles (JSON), and when that has to be looked at again.
     told TEXT not null default '{}',
     notice_due_at INT,

@@ -1,0 +1,39 @@
+"""Transactions on the advice of an account."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from svc.model import Advice, Measured
+from svc.store.tx import Tx, from_json, from_json_as, sql, to_json
+
+if TYPE_CHECKING:
+    from svc.model import EdgePlan
+
+
+def keep_advice(account_id: str, advice: Advice, plan: EdgePlan, due_at: int) -> Tx[None]:
+    """Show the advice, which is measured by the limits of `plan`, until `due_at`, when the next is computed.
+
+    Where the account has changed its plan meanwhile, another one is due.
+    """
+    yield sql(
+        "update accounts set advice = $3, advice_due_at = $4 where id = $1 and plan = $2",
+        account_id,
+        plan,
+        to_json(advice),
+        due_at,
+    )
+
+
+def advice_from_json(text: str | None) -> Advice | None:
+    """Stored advice; None for null."""
+    advice = from_json_as(Advice, text)
+    if advice is None:
+        return None
+    known = {one.name for one in fields(Measured)}
+    metrics = {
+        name: Measured(**{field: value for field, value in one.items() if field in known})
+        for name, one in from_json(text).get("metrics", {}).items()
+    }
+    return replace(advice, metrics=metrics, unavailable=tuple(advice.unavailable))
