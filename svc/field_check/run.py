@@ -13,7 +13,7 @@ from pydantic import JsonValue, SecretStr
 
 from svc.actors.script import upload_of
 from svc.clock import DAY_MS, day_of, system_clock
-from svc.edge import d1, routes, tokens, visits, workers, zones
+from svc.edge import analytics, d1, routes, tokens, visits, workers, zones
 from svc.edge.access import Bearer, Exchange
 from svc.edge.answers import DailyLimit, Failed
 from svc.edge.client import open_edge
@@ -170,6 +170,7 @@ class _Run:
         zone_id, host = await self._zone()
         await self._install(zone_id)
         await self._ask_batch()
+        await self._ask_analytics()
         if zone_id is not None:
             await self._count_a_view(zone_id, host)
         if self.plan.uses_up_the_day:
@@ -327,6 +328,21 @@ class _Run:
             self.found.note("0.6", "undone" if left.rows[0]["n"] == 0 else "kept")
         else:
             self.found.note("0.6", "not refused")
+
+    async def _ask_analytics(self) -> None:
+        self.tell("what the account used in four weeks, from its analytics (0.10)")
+        access, today = self._works(), day_of(self.clock())
+        first, last = today - analytics.DAYS_TOLD, today - 1
+        try:
+            requests = await analytics.request_days(access, first, last)
+            databases = await analytics.database_days(access, self.database_id, first, last)
+        except EdgeError as error:
+            self.found.note("0.10", _refused(error), error.message)
+            return
+        figures = [*requests, *databases.reads, *databases.writes]
+        estimates = sum(one.at_least < one.at_most for one in figures)
+        used = sum(one.value > 0 for one in figures)
+        self.found.note("0.10", "told, with intervals", f"{estimates} of {used} figures are estimates")
 
     # ------------------------------------------------------------------------------------------------- count, report
 

@@ -85,6 +85,11 @@ QUESTIONS: dict[str, Question] = {
         "whether a sync waits for midnight",
         ("refused 400/7500, known by its text",),
     ),
+    "0.10": Question(
+        "Do the analytics tell requests, rows and sizes of 28 days, with the intervals of their estimates?",
+        "the advice",
+        ("told, with intervals",),
+    ),
     "job token": Question("Does the working token have the rights that were asked for?", "the connect", ("yes",)),
     "job worker": Question("Database, worker, cron, workers.dev closed?", "the install", ("yes",)),
     "job route": Question("Is a route made and listed?", "sites and links", ("yes",)),

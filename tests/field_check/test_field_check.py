@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 ROUTES = "/zones/*/workers/routes"
 DATABASES = "*/d1/database"
 # With a zone, and without using up the day: the lines before the table.
-STEPS = 17
+STEPS = 18
 
 
 class Site:
@@ -174,6 +174,14 @@ async def test_routes_that_do_not_tell_what_they_do_past_the_limit_fit(site):
     assert rows(lines)["0.8"] == ("fits", "not told")
     assert status == 0
     assert lines[STEPS - 1 : STEPS + 1] == ["removing everything", ""]
+
+
+async def test_analytics_that_do_not_know_what_the_advice_asks_for_are_told(site):
+    await site.emulator.fault("refuse", "/graphql", method="POST", status=400, code=7, message="unknown field")
+    status, lines = await site.run(zone=False)
+    assert rows(lines)["0.10"] == ("OTHER", "refused 400/7 (unknown field)")
+    assert status == 1
+    assert await site.is_empty()
 
 
 async def test_an_answer_that_nobody_expects_is_shown_beside_the_emulated_ones(site):
