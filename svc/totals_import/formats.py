@@ -9,26 +9,23 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from svc.clock import day_number
+from svc.clock import day_text
 from svc.model import Counts
-from svc.totals_import.source import NotReadable, header, rows
-from svc.totals_import.tally import LARGEST, Name
+from svc.totals_import.source import NotReadable
+from svc.totals_import.table import Wrong, read_count, read_day, read_day_of_moment, read_header
+from svc.totals_import.tally import Name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from svc.totals_import.source import Lines, Source
+    from svc.totals_import.table import Table
     from svc.totals_import.tally import Tally
 
-_EPOCH = date(1970, 1, 1).toordinal()
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_NUMBER = re.compile(r"[0-9]{1,13}")
 _NAME = re.compile(r"[!-~]{1,253}")
-_NOTHING = {"", r"\N"}  # how a table has a number that is not there
 _NO_VIEWS = {"2", "5"}  # of Umami's kinds of events: ones of the page's own, and measurements of speed
 
 
@@ -39,25 +36,6 @@ class Reading:
     product: str
     columns: tuple[str, ...]
     notes: tuple[str, ...] = ()
-
-
-class _Wrong(ValueError):
-    """A line cannot be taken; the message says why."""
-
-
-@dataclass
-class _Table:
-    """A table's rows by the names of their columns."""
-
-    lines: Lines
-    names: Sequence[str]
-    delimiter: str
-
-    def rows(self, *columns: str) -> Iterator[tuple[int, list[str]]]:
-        """Of each row the line and these columns; what is not there is ""."""
-        places = [self.names.index(column) if column in self.names else -1 for column in columns]
-        for line, fields in rows(self.lines, self.delimiter):
-            yield line, [fields[place].strip() if 0 <= place < len(fields) else "" for place in places]
 
 
 def read_totals(source: Source, tally: Tally, website: str | None = None) -> Reading:
@@ -76,10 +54,9 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
             raise NotReadable("the file is empty")
         if start in "{[":
             return _umami_json(lines, tally)
-        names, delimiter = header(lines)
-        table = _Table(lines, [one.lower().replace(" ", "_") for one in names], delimiter)
+        table = read_header(lines)
         known = set(table.names)
-        versioned = re.fullmatch(r"([0-9]+)path", table.names[0]) if names else None
+        versioned = re.fullmatch(r"([0-9]+)path", table.names[0]) if table.names else None
         if versioned is not None:
             return _goatcounter(table, versioned[1], tally)
         if known >= {"website_id", "session_id", "created_at"}:
@@ -87,7 +64,7 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
         for columns, read in _KNOWN:
             if known >= columns:
                 return read(table, tally)
-    named = ", ".join(one[:40] for one in names[:20]) or "none"
+    named = ", ".join(one[:40] for one in table.names[:20]) or "none"
     raise NotReadable(f"no product is known by the columns of its first line: {named}. docs/import.md tells which are.")
 
 
@@ -112,20 +89,22 @@ def _table_in(source: Source) -> str:
 # ---- this service, and tables of one's own
 
 
-def _own(table: _Table, tally: Tally) -> Reading:
+def _own(table: Table, tally: Tally) -> Reading:
     columns = ("kind", "edge_account_id", "name", "target", "day", "views", "bots", "visitors", "final")
     unfinished = 0
     for line, [kind, edge_account_id, name, target, day, views, bots, visitors, final] in table.rows(*columns):
         try:
             if kind not in {"site", "link"}:
-                raise _Wrong("kind is neither `site` nor `link`")
+                raise Wrong("kind is neither `site` nor `link`")
             if not all(_NAME.fullmatch(one) for one in (name, target or "-", edge_account_id or "-")):
-                raise _Wrong("name, target or edge_account_id is none")
+                raise Wrong("name, target or edge_account_id is none")
             # An apostrophe is how a table keeps a spreadsheet from computing what begins so; no name has one.
             of = Name(kind, name.removeprefix("'"), edge_account_id)
-            counts = Counts(_number("views", views), _number_or_0("bots", bots), _number_or_0("visitors", visitors))
-            tally.add_day(line, _day(day), counts, of, target)
-        except _Wrong as wrong:
+            counts = Counts(
+                read_count("views", views), read_count("bots", bots, 0), read_count("visitors", visitors, 0)
+            )
+            tally.add_day(line, read_day(day), counts, of, target)
+        except Wrong as wrong:
             tally.refused.add(line, str(wrong))
             continue
         unfinished += final == "0"
@@ -133,7 +112,7 @@ def _own(table: _Table, tally: Tally) -> Reading:
     return Reading("an export of this service", columns, tuple(notes))
 
 
-def _plain_table(table: _Table, tally: Tally) -> Reading:
+def _plain_table(table: Table, tally: Tally) -> Reading:
     _add_days(table, tally, "day", "views", "visitors", "bots")
     return Reading(
         "a table of one's own",
@@ -142,16 +121,16 @@ def _plain_table(table: _Table, tally: Tally) -> Reading:
     )
 
 
-def _add_days(
-    table: _Table, tally: Tally, day: str, views: str, visitors: str, bots: str = ""
-) -> list[tuple[int, int]]:
+def _add_days(table: Table, tally: Tally, day: str, views: str, visitors: str, bots: str = "") -> list[tuple[int, int]]:
     """Add a table that has a row a day; returns the line and the day of each."""
     found = []
     for line, [of_day, of_views, of_visitors, of_bots] in table.rows(day, views, visitors, bots):
         try:
-            counts = Counts(_number(views, of_views), _number_or_0(bots, of_bots), _number_or_0(visitors, of_visitors))
-            number = _day(of_day)
-        except _Wrong as wrong:
+            counts = Counts(
+                read_count(views, of_views), read_count(bots, of_bots, 0), read_count(visitors, of_visitors, 0)
+            )
+            number = read_day(of_day)
+        except Wrong as wrong:
             tally.refused.add(line, str(wrong))
             continue
         found.append((line, number))
@@ -162,15 +141,15 @@ def _add_days(
 # ---- GoatCounter
 
 
-def _goatcounter(table: _Table, version: str, tally: Tally) -> Reading:
+def _goatcounter(table: Table, version: str, tally: Tally) -> Reading:
     """A row a hit; in version 1 also those of bots."""
     if version not in {"1", "2"}:
         raise NotReadable(f"version {version} of GoatCounter's export is not known; 1 and 2 are")
     for line, [at, session, bot, event] in table.rows("date", "session", "bot", "event"):
         try:
-            day = _day_of_instant(at)
-            is_bot = _number_or_0("Bot", bot) > 0
-        except _Wrong as wrong:
+            day = read_day_of_moment(at)
+            is_bot = read_count("Bot", bot, 0) > 0
+        except Wrong as wrong:
             tally.refused.add(line, str(wrong))
             continue
         if event.lower() in {"true", "1"} or not tally.is_day(line, day):
@@ -202,9 +181,9 @@ def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
     with source.text(hits) as lines:
         for line, hit in _objects(lines):
             try:
-                day = _day_of_instant(str(hit.get("hour", "")))
-                count = _number("count", str(hit.get("count", "")))
-            except _Wrong as wrong:
+                day = read_day_of_moment(str(hit.get("hour", "")))
+                count = read_count("count", str(hit.get("count", "")))
+            except Wrong as wrong:
                 tally.refused.add(line, str(wrong))
                 continue
             if hit.get("path_id") not in events and tally.is_day(line, day):
@@ -241,12 +220,12 @@ def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
 # ---- Plausible
 
 
-def _plausible(table: _Table, tally: Tally) -> Reading:
+def _plausible(table: Table, tally: Tally) -> Reading:
     _add_days(table, tally, "date", "pageviews", "visitors")
     return Reading("Plausible's export of a site", ("date", "pageviews", "visitors"), (_SITES_ZONE,))
 
 
-def _plausible_dashboard(table: _Table, tally: Tally) -> Reading:
+def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
     """What the dashboard shows: its rows are days, weeks or months, as the graph was set, without gaps."""
     found = _add_days(table, tally, "date", "pageviews", "visitors")
     days = [day for _, day in found]
@@ -264,7 +243,7 @@ _SITES_ZONE = "its days are days of the site's time zone in Plausible; they are 
 # ---- Umami
 
 
-def _umami(table: _Table, tally: Tally, website: str | None) -> Reading:
+def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
     """A row an event, as the cloud exports them and as the table `website_event` has them (version 1: `pageview`)."""
     websites: set[str] = set()
     for line, [of_website, at, session, kind] in table.rows("website_id", "created_at", "session_id", "event_type"):
@@ -275,8 +254,8 @@ def _umami(table: _Table, tally: Tally, website: str | None) -> Reading:
             named = " and ".join(sorted(one[:40] for one in websites))
             raise NotReadable(f"it has events of several websites, {named} among them: name one by --website")
         try:
-            day = _day_of_instant(at)
-        except _Wrong as wrong:
+            day = read_day_of_moment(at)
+        except Wrong as wrong:
             tally.refused.add(line, str(wrong))
             continue
         if kind not in _NO_VIEWS and tally.is_day(line, day):
@@ -298,7 +277,7 @@ def _umami_json(lines: Lines, tally: Tally) -> Reading:
         raise NotReadable("it is no answer of Umami's `/api/websites/…/pageviews`")
     views, visitors = (_umami_points(answer.get(name)) for name in ("pageviews", "sessions"))
     days = sorted({*views, *visitors})
-    if days and all(datetime.fromordinal(day + _EPOCH).day == 1 for day in days):
+    if days and all(day_text(day).endswith("-01") for day in days):
         raise NotReadable("all its days are the first of a month, as they would be for months: ask with unit=day")
     for day in days:
         tally.add_day(0, day, Counts(views.get(day, 0), 0, visitors.get(day, 0)))
@@ -312,11 +291,11 @@ def _umami_points(points: object) -> dict[int, int]:
     for point in points if isinstance(points, list) else []:
         try:
             at = str(point.get("x", point.get("t", "")))
-            day = _day(at[:10])
+            day = read_day(at[:10])
             if at[10:] not in {"", "T00:00:00Z", " 00:00:00", "T00:00:00.000Z"}:
                 raise NotReadable(f"{at[:40]} is no day: ask with unit=day")
-            found[day] = found.get(day, 0) + _number("y", str(point.get("y", "")))
-        except (_Wrong, AttributeError) as wrong:
+            found[day] = found.get(day, 0) + read_count("y", str(point.get("y", "")))
+        except (Wrong, AttributeError) as wrong:
             raise NotReadable(f"a point of it cannot be read: {wrong}") from None
     return found
 
@@ -324,48 +303,9 @@ def _umami_points(points: object) -> dict[int, int]:
 _UMAMI_VISITORS = "a visitor is a session of Umami that has a view on that day"
 _NO_BOTS = "Umami keeps no hits of bots"
 
-_KNOWN: tuple[tuple[set[str], Callable[[_Table, Tally], Reading]], ...] = (
+_KNOWN: tuple[tuple[set[str], Callable[[Table, Tally], Reading]], ...] = (
     ({"kind", "edge_account_id", "name", "target", "day", "views"}, _own),
     ({"date", "visitors", "pageviews", "bounce_rate"}, _plausible_dashboard),
     ({"date", "visitors", "pageviews"}, _plausible),
     ({"day", "views"}, _plain_table),
 )
-
-
-# ---- fields
-
-
-def _day(text: str) -> int:
-    try:
-        if _DAY.fullmatch(text):
-            return day_number(text)
-    except ValueError:
-        pass
-    raise _Wrong(f"{_shown(text)} is no day, as 2026-11-21 is one")
-
-
-def _day_of_instant(text: str) -> int:
-    """The UTC day of a moment; one without a zone is of UTC."""
-    try:
-        if not _DAY.fullmatch(text[:10]) or text[10:11] not in {"T", " "}:
-            raise ValueError
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise _Wrong(f"{_shown(text)} is no time, as 2026-11-21T04:00:00Z is one") from None
-    return moment.toordinal() - _EPOCH
-
-
-def _number(column: str, text: str) -> int:
-    if _NUMBER.fullmatch(text) and int(text) <= LARGEST:
-        return int(text)
-    raise _Wrong(f"{column} is {_shown(text)}: no whole number from 0 to {LARGEST}")
-
-
-def _number_or_0(column: str, text: str) -> int:
-    return 0 if text in _NOTHING else _number(column, text)
-
-
-def _shown(text: str) -> str:
-    return f"`{text[:40]}`" if text else "missing"

@@ -6,7 +6,6 @@ However large the file is, or what is in it becomes: it is read as it comes, row
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import zipfile
@@ -14,7 +13,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
-from svc.link_import.table import BOMS, DELIMITERS, SEP
+from svc.link_import.table import BOMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,42 +125,6 @@ class Lines:
         """The first character that is no blank, "" of an empty text; for a text of which nothing was read yet."""
         start = self._text.read(64).lstrip()
         return start[:1]
-
-
-def header(lines: Lines) -> tuple[list[str], str]:
-    """The names in a table's first line, and what separates them."""
-    first = next(lines, "")
-    sep = SEP.match(first)
-    if sep is not None:  # how spreadsheets are told the delimiter
-        first = next(lines, "")
-    lines.next_row()
-    best: tuple[list[str], str] | None = None
-    for delimiter in (sep[1],) if sep is not None else DELIMITERS:
-        try:
-            names = next(csv.reader([first], delimiter=delimiter, strict=True), [])
-        except csv.Error:  # quotes that end before another separator
-            continue
-        if best is None or len(names) > len(best[0]):
-            best = [name.strip() for name in names], delimiter
-    if best is None:
-        raise NotReadable(f"line {lines.line} is no CSV")
-    return best
-
-
-def rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows below the header, each with the line on which it begins; empty ones are left out."""
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        line = lines.line + 1
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise NotReadable(f"the row that begins in line {line} is no CSV: {error}") from None
-        lines.next_row()
-        if fields:
-            yield line, fields
 
 
 def _encoding(start: bytes) -> str:
