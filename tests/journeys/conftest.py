@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,9 +30,14 @@ def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> d
 
 
 def free_port() -> str:
-    """An address for all lives of the service: workers go on to push to where they were installed."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"127.0.0.1:{free.getsockname()[1]}"
+    """An address for all lives of the service: workers go on to push to where they were installed.
+
+    Between two lives nobody else gets its port: it is below those that the system takes for connections.
+    """
+    while True:
+        port = secrets.choice(range(10_000, 32_000))
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return f"127.0.0.1:{port}"
 
 
 @pytest.fixture

@@ -99,9 +99,12 @@ async def test_nobody_waits_behind_a_token_that_a_stranger_has_made_up(service):
 
 
 @pytest.mark.rule("A3", "A4")
-@pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 2500)])
+@pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 1000)])
 async def test_tokens_that_are_new_at_both_ends_are_waited_for(place, delay_ms, spread_ms):
-    """The working token is refused for longer than the request lasts; the install goes on asking."""
+    """The working token is refused for longer than the request lasts; the install goes on asking.
+
+    (The bootstrap token, once it was looked at, has a bit more than a second to be accepted everywhere.)
+    """
     place.edge |= {"settling_in_connect_s": 3, "settling_s": 20}
     async with place.running() as service:
         rights = ["Account Settings Read", "Account API Tokens Write"]
