@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from edge_worker.tools.next_bundle import build_next_bundle
 from svc.store import open_store
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from svc.worker.bundle import WorkerBundle
     from tests.databases import OwnPostgres
     from tests.emulated import Running
+
+
+# How long one example takes says nothing on a machine that runs three tests at once.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")

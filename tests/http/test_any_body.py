@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import trio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc.api.accounts import PutLinkHost
@@ -49,7 +49,7 @@ def changed(draw: st.DrawFn) -> tuple[tuple[str, str], bytes]:
 
 
 @pytest.mark.rule("G8")
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 @given(st.lists(changed(), min_size=10, max_size=20), st.text(st.characters(max_codepoint=255), max_size=20))
 def test_no_body_makes_the_service_fail(requests, key):
     async def send() -> None:

@@ -320,7 +320,7 @@ def _history(steps: list[tuple[int, int, int, bool]], targets: list[str]) -> lis
 
 
 @pytest.mark.rule("W3")
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_steps, shuffle=st.randoms(use_true_random=False), copies=st.integers(1, 3), grouped=st.integers(1, 4))
 def test_any_order_and_any_repetition_of_a_history_ends_in_the_same_totals(
     store_config, steps, shuffle, copies, grouped
