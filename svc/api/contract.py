@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.api import accounts, auth, bulk, explain, keys, links, me, probes, push, reports, sites
+from svc.api import accounts, auth, bulk, explain, keys, links, me, probes, push, reports, sites, totals
 from svc.api.endpoint import Endpoint, Tag
 
 TAGS: dict[Tag, str] = {
@@ -29,6 +29,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *bulk.ENDPOINTS,
     *explain.ENDPOINTS,
     *reports.ENDPOINTS,
+    *totals.ENDPOINTS,
     *push.ENDPOINTS,
     *probes.ENDPOINTS,
 )

@@ -41,7 +41,8 @@ class Endpoint(Generic[B, Q]):
     """One method on one path, as its clients see it.
 
     `codes`: what it refuses with, beyond what follows from the rest (see `all_codes`). `body` None: it takes none and
-    ignores one. `answer` None: it answers text of `media_types`, not JSON. `cookies`: it may set some.
+    ignores one. `answer`: what it answers as JSON, beside which it may have other `media_types`; None: those alone.
+    `cookies`: it may set some.
     """
 
     method: Method

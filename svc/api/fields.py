@@ -19,7 +19,7 @@ from pydantic import (
 
 from svc import emails, passwords
 from svc.api.ascii_forms import ascii_host, ascii_url
-from svc.clock import day_text, iso
+from svc.clock import day_number, day_text, iso
 from svc.model import RESERVED_CODES
 
 T = TypeVar("T")
@@ -67,6 +67,7 @@ _PREFIX = rf"^/[{_UNRESERVED}{_SUB_DELIMS}:@%/]*$"
 _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|12[0-8]))?)$"
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
 _EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _NO_NUL = r"^[^\x00]*$"
 # One line that shows something.
 _NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
@@ -148,6 +149,17 @@ def _digits(value: object) -> int:
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,18}", value):
         raise Wrong("must be a whole number, in digits")
     return int(value)
+
+
+def _day(value: object) -> int:
+    """A day of a query, written as in answers and in no other of the forms that Python would take."""
+    wrong = Wrong("must be a day, e.g. 2026-11-21")
+    if not isinstance(value, str) or not re.fullmatch(_DAY, value):
+        raise wrong
+    try:
+        return day_number(value)
+    except ValueError:
+        raise wrong from None
 
 
 def _new_password(value: SecretStr) -> SecretStr:
@@ -248,6 +260,7 @@ LinkCode = Annotated[
 ]
 # Behind the bounds of an integer of a query: `Annotated[int, Field(ge=1), DIGITS]`.
 DIGITS = BeforeValidator(_digits)
+QueryDay = Annotated[int, BeforeValidator(_day), _string(format="date", examples=["2026-11-21"])]
 ExcludedPaths = Annotated[tuple[PathPrefix, ...], Field(max_length=50, fail_fast=True)]
 
 # ------------------------------------------------------------------------------------------------------ what goes out

@@ -180,14 +180,13 @@ def _success(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str
         headers["Idempotent-Replayed"] = _header("Idempotent-Replayed")
     if endpoint.cookies:
         headers["Set-Cookie"] = _header("Set-Cookie")
+    objects = (JSON_TYPE, YAML_TYPE)
+    content: Json = {
+        media_type: {"schema": {"type": "object" if media_type in objects else "string"}}
+        for media_type in endpoint.media_types
+    }
     if endpoint.answer is not None:
-        content: Json = {JSON_TYPE: {"schema": refs[endpoint.answer, "serialization"]}}
-    else:
-        objects = (JSON_TYPE, YAML_TYPE)
-        content = {
-            media_type: {"schema": {"type": "object" if media_type in objects else "string"}}
-            for media_type in endpoint.media_types
-        }
+        content[JSON_TYPE] = {"schema": refs[endpoint.answer, "serialization"]}
     return {"description": endpoint.summary, "headers": headers, "content": content}
 
 

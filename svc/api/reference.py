@@ -123,9 +123,11 @@ def _operation(contract: Json, method: str, path: str, operation: Json) -> Itera
         yield from _fields(_resolved(contract, content["schema"]))
     for status, response in operation["responses"].items():
         if status.startswith("2"):
-            kinds = ", ".join(f"`{kind}`" for kind in response["content"])
-            shown = response["content"].get("application/json", {}).get("schema", {})
-            yield f"Answer: {status}, {_type(shown) if '$ref' in shown else kinds}"
+            kinds = (
+                _type(content["schema"]) if "$ref" in content["schema"] else f"`{kind}`"
+                for kind, content in response["content"].items()
+            )
+            yield f"Answer: {status}, {', '.join(kinds)}"
             yield ""
     codes = [
         f"{status} {', '.join(f'`{code}`' for code in response['content']['application/json']['examples'])}"

@@ -76,12 +76,13 @@ class Ok(Answer):
     ok: bool = True
 
 
-def may_be_absent(description: str | None = None) -> Any:
+def may_be_absent(description: str | None = None, alias: str | None = None) -> Any:
     """A field of a query or an answer that is there or absent, and never null: `cursor: str | None = may_be_absent()`.
 
-    A body's field that may be null is no such: what a client sends as null is taken as absent.
+    `alias`: its name outside, where Python has that word for itself. A body's field that may be null is no such: what a
+    client sends as null is taken as absent.
     """
-    return Field(None, exclude_if=_is_none, json_schema_extra=_never_null, description=description)
+    return Field(None, exclude_if=_is_none, json_schema_extra=_never_null, description=description, alias=alias)
 
 
 def _is_none(value: object) -> bool:

@@ -12,7 +12,7 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
 from svc.errors import Invalid, NotFound, ServiceError
-from svc.faults import kind_of
+from svc.faults import first_of, kind_of
 from svc.http.accounts import Accounts
 from svc.http.auth import Auth
 from svc.http.bulk import Bulk
@@ -25,8 +25,9 @@ from svc.http.me import Me
 from svc.http.probes import Probes
 from svc.http.push import Push
 from svc.http.reports import Reports
-from svc.http.serve import Serve, response_of
+from svc.http.serve import BrokenOff, Serve, response_of
 from svc.http.sites import Sites
+from svc.http.totals import Totals
 from svc.ids import random_base32
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def create_app(deps: Deps) -> QuartTrio:
         Credentials(deps.store, deps.config, deps.clock),
         Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s),
     )
-    for resource in (Probes, Auth, Push, Me, Keys, Accounts, Sites, Links, Bulk, Explain, Reports):
+    for resource in (Probes, Auth, Push, Me, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Totals):
         resource(deps, serve)
     app.before_request(_begin)
     app.after_request(_finish)
@@ -98,6 +99,8 @@ class Outermost:
         try:
             await self._framework({**scope, "path": path, "headers": headers}, receive, noted)
         except Exception as error:
+            if isinstance(first_of(error), BrokenOff):  # logged already; the server breaks the connection off
+                return
             if begun:
                 raise
             request_id = _new_request_id()

@@ -10,27 +10,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
-from dataclasses import dataclass
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import trio
 from pydantic_core import from_json
 from quart import Response, g, request
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_accept_header
 from werkzeug.routing import BaseConverter
 
 from svc.api.contract import ENDPOINTS
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoQuery, Query, parse_body, parse_query
 from svc.errors import Invalid, NotFound, ServiceError
+from svc.faults import kind_of
 from svc.http.credentials import Caller, Credentials, RateLimited, require
 from svc.http.idempotency import stored
 from svc.ids import is_id
 from svc.store.idempotency import Claim
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from quart_trio import QuartTrio
 
@@ -39,6 +44,8 @@ if TYPE_CHECKING:
     from svc.http.idempotency import Idempotency
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 B = TypeVar("B", bound=Body)
@@ -84,6 +91,23 @@ class Write(Generic[B]):
         return self._idempotency.committed(self._claim, rendered, replay)
 
 
+@dataclass(frozen=True)
+class Streamed:
+    """An answer that is made while it is sent, piece by piece, at the pace of its reader.
+
+    The service's time-out of answers does not hold for it, the server's for each piece does. `pieces` must hold nothing
+    across a yield that others wait for: no transaction, no lock, no nursery.
+    """
+
+    pieces: AsyncGenerator[bytes, None]
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class BrokenOff(Exception):
+    """A stream failed when a part of it was sent. It is logged; the connection must not end as after a whole answer."""
+
+
 def _words() -> set[str]:
     """The words that some paths have where others have an id: `bulk` of /v1/links/bulk."""
     places = {endpoint.path.partition("{")[0] for endpoint in ENDPOINTS if "{" in endpoint.path}
@@ -107,7 +131,9 @@ class Serve:
         self._idempotency = idempotency
         self._large = trio.CapacityLimiter(1)  # large bodies that are read at once: threads share one interpreter
 
-    def read(self, endpoint: Endpoint[Any, Q], handler: Callable[[Read[Q]], Awaitable[Answer | Response]]) -> None:
+    def read(
+        self, endpoint: Endpoint[Any, Q], handler: Callable[[Read[Q]], Awaitable[Answer | Response | Streamed]]
+    ) -> None:
         """Serve a request that reads."""
 
         async def serve(**path: str) -> Response:
@@ -255,16 +281,47 @@ def response_of(answer: StoredAnswer) -> Response:
     return Response(answer.body, answer.status, headers=answer.headers, content_type=answer.content_type)
 
 
-def to_response(answer: Answer | Response, status: int = 200) -> Response:
+def accepted(*media_types: str) -> str:
+    """Which of `media_types` the client would rather have; of equal ones, and where it accepts none, the first."""
+    header = ",".join(request.headers.getlist("Accept"))
+    offered = [f"{each}{charset}" for each in media_types for charset in ("", ";charset=utf-8")]
+    best = parse_accept_header(header, MIMEAccept).best_match(offered, media_types[0])
+    return str(best).partition(";")[0]
+
+
+def to_response(answer: Answer | Response | Streamed, status: int = 200) -> Response:
     """What a handler gives as the framework's response."""
     if isinstance(answer, Response):
         return answer
+    if isinstance(answer, Streamed):
+        body = b"" if request.method == "HEAD" else _sent(answer.pieces, g.request_id)
+        response = Response(body, status, headers=dict(answer.headers), content_type=answer.content_type)
+        response.headers.pop("Content-Length", None)  # of the answer to HEAD: how long the other is nobody knows
+        response.timeout = None
+        return response
     return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
 
 
 def _parsed(model: type[B], raw: bytes, *, digested: bool) -> tuple[B, str]:
     """The body, and where it is to be `digested` its digest. Raises Invalid."""
     return parse_body(model, raw), _digest(raw) if digested else ""
+
+
+async def _sent(pieces: AsyncGenerator[bytes, None], request_id: str) -> AsyncGenerator[bytes, None]:
+    """The pieces. Raises BrokenOff."""
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
+    except Exception as error:
+        expected = isinstance(error, ServiceError)  # the store was away
+        log.log(
+            logging.WARNING if expected else logging.ERROR,
+            "answer broken off",
+            exc_info=None if expected else error,
+            extra={"request": request_id, "kind": kind_of(error)},
+        )
+        raise BrokenOff from error
 
 
 def _digest(raw: bytes) -> str:

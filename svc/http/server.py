@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import math
 import resource
+import struct
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -55,6 +56,8 @@ _HEAD_FIELDS = 100
 # A chunk costs some 50 µs however small it is: a body may come in as many as this, and one more for each 256 bytes.
 _FREE_CHUNKS = 64
 _BYTES_A_CHUNK = 256
+# Of SO_LINGER: to close is to reset, and nothing waits to be sent any more.
+_RESET = struct.pack("ii", 1, 0)
 # File descriptors that are not for clients: store, edge platform, mail, log.
 _OWN_FILES = 128
 
@@ -172,6 +175,7 @@ class Connection:
         self.waits_since: float | None = trio.current_time()
         self._answered = False  # an answer that ends the connection has been sent
         self._broken = False
+        self._http: Http1 | None = None
 
     async def run(self) -> None:
         """Serve until either side has had enough. Closes the socket."""
@@ -183,7 +187,15 @@ class Connection:
             if self._answered and not self._broken:
                 await self._linger()
         finally:
+            if self._broken or self._in_answer():
+                # Half an answer that ended like a whole one would pass for it: in HTTP/1.0, which proxies speak to the
+                # services behind them, the end of the connection is the end of the answer.
+                self._stream.socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_LINGER, _RESET)
             self._stream.socket.close()
+
+    def _in_answer(self) -> bool:
+        """Whether an answer has begun and not ended."""
+        return self._http is not None and self._http.our_state is h11.SEND_BODY
 
     def end_if_idle(self) -> None:
         """The service stops: a connection between two requests ends now, any other with its answer."""
@@ -211,6 +223,7 @@ class Connection:
             parse_socket_addr(socket.family, server),
             self._take,
         )
+        self._http = protocol.connection
         self._reading.deadline = trio.current_time() + KEEP_ALIVE_S  # for the first head
         with self._reading, suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while True:
@@ -234,7 +247,7 @@ class Connection:
             self._reading.deadline = trio.current_time() + KEEP_ALIVE_S if event.idle else math.inf
         elif isinstance(event, Closed):
             # Said in the application's task, which is about to be cancelled: the reader does the rest.
-            self._answered = True
+            self._answered = not self._in_answer()
             self._reading.cancel()
 
     async def _send(self, data: bytes) -> None:

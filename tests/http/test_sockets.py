@@ -23,12 +23,14 @@ SLOW_S = 1.0
 
 
 @asynccontextmanager
-async def served(world: World) -> AsyncIterator[int]:
-    """The application behind our server; gives its port."""
+async def served(world: World, connections: int = 100, buffer_bytes: int | None = None) -> AsyncIterator[int]:
+    """The application behind our server; gives its port. `buffer_bytes`: what the system holds of a sent answer."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    if buffer_bytes is not None:
+        listeners[0].socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, buffer_bytes)
     done = trio.Event()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(serve, world.app, listeners, connections=100, graceful_s=3, until=done.wait))
+        nursery.start_soon(partial(serve, world.app, listeners, connections=connections, graceful_s=3, until=done.wait))
         yield listeners[0].socket.getsockname()[1]
         done.set()
 

@@ -1,0 +1,128 @@
+"""…/totals: everything that is stored of what a site or a link counted, as a stream of JSON or CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from svc.api import totals as api
+from svc.api.endpoint import JSON_TYPE
+from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
+from svc.errors import Invalid
+from svc.http.serve import Streamed, accepted
+from svc.http.visible import readable_link, readable_site
+from svc.store.total_pages import PAGE, days_page, hours_page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from svc.http.deps import Deps
+    from svc.http.serve import Read, Serve
+    from svc.store.total_pages import StoredTotal
+    from svc.store.tx import Store
+
+# 0001-01-01 and 9999-12-31: no day lies outside.
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+
+
+class Totals:
+    """The handlers of the two lists of totals."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._clock = deps.clock
+        self._hours_kept_ms = int(deps.config.timing.hours_kept_days * DAY_MS)
+        serve.read(api.SITE, self.site)
+        serve.read(api.LINK, self.link)
+
+    async def site(self, read: Read[api.TotalsQuery]) -> Streamed:
+        """A site's totals."""
+        site, _ = await readable_site(self._store, read.caller, read.id)
+        return await self._answer(site.id, site.host, read.query)
+
+    async def link(self, read: Read[api.TotalsQuery]) -> Streamed:
+        """A link's totals."""
+        link, _ = await readable_link(self._store, read.caller, read.id)
+        return await self._answer(link.id, link.code, read.query)
+
+    async def _answer(self, target: str, name: str, query: api.TotalsQuery) -> Streamed:
+        series = _Series(self._store, target, *self._days(query), query.by)
+        page = await series.page()  # before the answer begins, so that a store that is away is answered as such
+        headers = {"Vary": "Accept"}
+        if accepted(JSON_TYPE, api.CSV_TYPE) == JSON_TYPE:
+            return Streamed(_json(series, page), JSON_TYPE, headers)
+        headers["Content-Disposition"] = f'attachment; filename="{name}-by-{query.by}.csv"'
+        return Streamed(_csv(series, page), f"{api.CSV_TYPE}; charset=utf-8; header=present", headers)
+
+    def _days(self, query: api.TotalsQuery) -> tuple[int, int]:
+        """The first and the last day that are asked for. Raises Invalid."""
+        earliest = _FIRST_DAY
+        if query.by == "hour":  # of the day before, some hours may be deleted already
+            earliest = day_of(self._clock() - self._hours_kept_ms) + 1
+        first = earliest if query.from_ is None else query.from_
+        last = _LAST_DAY if query.to is None else query.to
+        for name, day in (("from", first), ("to", last)):
+            if day < earliest:
+                raise Invalid([(name, f"must be {day_text(earliest)} or later: earlier hours are not kept")])
+        if last < first:
+            raise Invalid([("to", "must not be before from")])
+        return first, last
+
+
+@dataclass(frozen=True)
+class _Series:
+    """What is stored of a target from one day to another."""
+
+    store: Store
+    target: str
+    first_day: int
+    last_day: int
+    by: Literal["day", "hour"]
+
+    async def page(self, after: StoredTotal | None = None) -> Sequence[StoredTotal]:
+        """The first page, or the one behind `after`. Raises StoreUnavailable."""
+        if self.by == "day":
+            return await self.store.read(days_page([self.target], self.first_day, self.last_day, after))
+        first, last = self.first_day * DAY_MS, self.last_day * DAY_MS + DAY_MS - HOUR_MS
+        return await self.store.read(hours_page([self.target], first, last, after))
+
+
+async def _json(series: _Series, page: Sequence[StoredTotal]) -> AsyncGenerator[bytes, None]:
+    """The answer's bytes, a piece for each page."""
+    unit_ms = DAY_MS if series.by == "day" else 1
+    before = b'{"totals":['
+    while True:
+        points = [
+            api.Total.model_construct(
+                at=row.at * unit_ms,
+                views=row.views,
+                bots=row.bots,
+                visitors=row.visitors,
+                imported=True if row.imported else None,
+            ).to_bytes()
+            for row in page
+        ]
+        piece = before + b",".join(points)
+        if len(page) < PAGE:
+            yield piece + b"]}"
+            return
+        yield piece
+        page = await series.page(page[-1])
+        before = b"," if page else b""
+
+
+async def _csv(series: _Series, page: Sequence[StoredTotal]) -> AsyncGenerator[bytes, None]:
+    """The same as RFC 4180: numbers and times, so that nothing needs quotes and no spreadsheet finds a formula."""
+    lines = ["day,views,bots,visitors,imported" if series.by == "day" else "at,views,bots,visitors"]
+    while True:
+        for row in page:
+            counts = f"{row.views},{row.bots},{row.visitors}"
+            if series.by == "day":
+                lines.append(f"{day_text(row.at)},{counts},{int(row.imported)}")
+            else:
+                lines.append(f"{iso(row.at)},{counts}")
+        yield "".join(f"{line}\r\n" for line in lines).encode()
+        if len(page) < PAGE:
+            return
+        page = await series.page(page[-1])
+        lines = []
