@@ -84,6 +84,12 @@ def _parser() -> argparse.ArgumentParser:
         "--account", metavar="ID", help="the account that gets them; needed where its user has several"
     )
     of_links.add_argument("--user", metavar="EMAIL", help="the account's user")
+    of_links.add_argument(
+        "--of",
+        metavar="EDGE_ACCOUNT_ID",
+        type=_edge_account_id,
+        help="of an export of this service, take the links of this edge account; without it, the account's own",
+    )
     of_links.add_argument("--https", action="store_true", help="take http:// addresses as https://")
     of_links.add_argument("--dry-run", action="store_true", help="only say what would be made; this is the default")
     of_links.add_argument("--apply", action="store_true", help="make the links")
@@ -195,9 +201,12 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
                 now=system_clock(),
                 apply=arguments.apply,
                 https=arguments.https,
+                of=arguments.of,
             )
         for line, code, reason in report.refused:
             print(f"line {line}: {_printable(code)}: {reason}")
+        if report.left_out:
+            print(f"{report.left_out} rows were left out: deleted links, or of another edge account (--of takes those)")
         if report.stopped:
             print(f"stopped at {report.stopped} {report.unreached} rows from there on were not tried.")
         made = "were made" if arguments.apply else "would be made"

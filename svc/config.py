@@ -161,6 +161,7 @@ class LimitsConfig(_Section):
     requests_per_minute: Number = 120
     report_reads_per_minute: Number = 30
     pushes_per_minute: Number = 60
+    exports_per_hour: Number = 10
     sign_ins_per_minute: Number = 10
     wrong_passwords_per_hour: Number = 20
     mailbox_depth: Number = 16

@@ -17,7 +17,11 @@ from svc.api.openapi import document
 BEFORE_AN_ENDPOINT = {404: "not_found", 405: "method_not_allowed"}
 
 
-_PARSERS: dict[str, Callable[[bytes], Any]] = {"application/json": json.loads, "application/yaml": yaml.safe_load}
+_PARSERS: dict[str, Callable[[bytes], Any]] = {
+    "application/json": json.loads,
+    "application/yaml": yaml.safe_load,
+    "application/zip": bytes.hex,
+}
 
 
 class OutsideTheContract(AssertionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.api import accounts, auth, bulk, explain, keys, links, me, probes, push, reports, sites, totals
+from svc.api import accounts, auth, bulk, explain, export, keys, links, me, probes, push, reports, sites, totals
 from svc.api.endpoint import Endpoint, Tag
 
 TAGS: dict[Tag, str] = {
@@ -30,6 +30,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *explain.ENDPOINTS,
     *reports.ENDPOINTS,
     *totals.ENDPOINTS,
+    *export.ENDPOINTS,
     *push.ENDPOINTS,
     *probes.ENDPOINTS,
 )

@@ -17,6 +17,7 @@ from svc.api.auth import REFRESH_COOKIE
 from svc.api.contract import ENDPOINTS, TAGS
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
 from svc.api.errors import ErrorAnswer
+from svc.api.export import ZIP_TYPE
 from svc.api.probes import YAML_TYPE
 from svc.errors import CATALOGUE, ServiceError
 from svc.ids import ID_PATTERN
@@ -40,6 +41,10 @@ _SECURITY: dict[Access, list[Json]] = {
     "cookie": [{"refresh": []}],
     "anybody": [],
 }
+
+
+# Of answers without a model that are no text; what is binary has no schema (OpenAPI 3.1.0, 4.8.14.4).
+_OTHER_SCHEMAS: dict[str, Json] = {JSON_TYPE: {"type": "object"}, YAML_TYPE: {"type": "object"}, ZIP_TYPE: {}}
 
 
 class _Generator(GenerateJsonSchema):
@@ -180,9 +185,8 @@ def _success(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str
         headers["Idempotent-Replayed"] = _header("Idempotent-Replayed")
     if endpoint.cookies:
         headers["Set-Cookie"] = _header("Set-Cookie")
-    objects = (JSON_TYPE, YAML_TYPE)
     content: Json = {
-        media_type: {"schema": {"type": "object" if media_type in objects else "string"}}
+        media_type: {"schema": _OTHER_SCHEMAS.get(media_type, {"type": "string"})}
         for media_type in endpoint.media_types
     }
     if endpoint.answer is not None:

@@ -106,7 +106,7 @@ def parse_body(model: type[B], raw: bytes) -> B:
         raise Invalid(issues_of(error)) from None
 
 
-def parsed(model: type[B], **fields: str) -> B:
+def parsed(model: type[B], **fields: object) -> B:
     """These fields as a `model`, as if they came in a body. Raises Invalid."""
     return parse_body(model, to_json(fields))
 

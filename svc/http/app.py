@@ -18,6 +18,7 @@ from svc.http.auth import Auth
 from svc.http.bulk import Bulk
 from svc.http.credentials import Credentials
 from svc.http.explain import Explain
+from svc.http.export import Export
 from svc.http.idempotency import Idempotency, refusal
 from svc.http.keys import Keys
 from svc.http.links import Links
@@ -64,7 +65,7 @@ def create_app(deps: Deps) -> QuartTrio:
         Credentials(deps.store, deps.config, deps.clock),
         Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s),
     )
-    for resource in (Probes, Auth, Push, Me, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Totals):
+    for resource in (Probes, Auth, Push, Me, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Totals, Export):
         resource(deps, serve)
     app.before_request(_begin)
     app.after_request(_finish)

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from svc.http.deps import Deps
     from svc.http.serve import Read, Serve
-    from svc.store.total_pages import StoredTotal
-    from svc.store.tx import Store
+    from svc.store.tx import Row, Store
 
 # 0001-01-01 and 9999-12-31: no day lies outside.
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
@@ -79,7 +78,7 @@ class _Series:
     last_day: int
     by: Literal["day", "hour"]
 
-    async def page(self, after: StoredTotal | None = None) -> Sequence[StoredTotal]:
+    async def page(self, after: Row | None = None) -> Sequence[Row]:
         """The first page, or the one behind `after`. Raises StoreUnavailable."""
         if self.by == "day":
             return await self.store.read(days_page([self.target], self.first_day, self.last_day, after))
@@ -87,18 +86,18 @@ class _Series:
         return await self.store.read(hours_page([self.target], first, last, after))
 
 
-async def _json(series: _Series, page: Sequence[StoredTotal]) -> AsyncGenerator[bytes, None]:
+async def _json(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, None]:
     """The answer's bytes, a piece for each page."""
     unit_ms = DAY_MS if series.by == "day" else 1
     before = b'{"totals":['
     while True:
         points = [
             api.Total.model_construct(
-                at=row.at * unit_ms,
-                views=row.views,
-                bots=row.bots,
-                visitors=row.visitors,
-                imported=True if row.imported else None,
+                at=row["at"] * unit_ms,
+                views=row["views"],
+                bots=row["bots"],
+                visitors=row["visitors"],
+                imported=row.get("imported") == 1 or None,
             ).to_bytes()
             for row in page
         ]
@@ -111,16 +110,16 @@ async def _json(series: _Series, page: Sequence[StoredTotal]) -> AsyncGenerator[
         before = b"," if page else b""
 
 
-async def _csv(series: _Series, page: Sequence[StoredTotal]) -> AsyncGenerator[bytes, None]:
+async def _csv(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, None]:
     """The same as RFC 4180: numbers and times, so that nothing needs quotes and no spreadsheet finds a formula."""
     lines = ["day,views,bots,visitors,imported" if series.by == "day" else "at,views,bots,visitors"]
     while True:
         for row in page:
-            counts = f"{row.views},{row.bots},{row.visitors}"
+            counts = f"{row['views']},{row['bots']},{row['visitors']}"
             if series.by == "day":
-                lines.append(f"{day_text(row.at)},{counts},{int(row.imported)}")
+                lines.append(f"{day_text(row['at'])},{counts},{row['imported']}")
             else:
-                lines.append(f"{iso(row.at)},{counts}")
+                lines.append(f"{iso(row['at'])},{counts}")
         yield "".join(f"{line}\r\n" for line in lines).encode()
         if len(page) < PAGE:
             return

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+from pydantic_core import from_json
 
 from svc.actors.bulk import WantedLink, add_wanted
 from svc.api.bulk import LinkRow
+from svc.api.links import rules_of
 from svc.api.shape import parsed
 from svc.errors import Forbidden, Invalid, ServiceError
 from svc.store import accounts, links, users
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.link_import.table import Row
-    from svc.model import Account
+    from svc.model import Account, Link
     from svc.store.tx import Store, Tx
 
 BATCH = 1_000
@@ -27,10 +30,14 @@ class NoAccount(ValueError):
 
 @dataclass
 class Report:
-    """What became of the rows, or would become of them. `refused`: line, code, and why. `unreached`: not tried."""
+    """What became of the rows, or would become of them. `refused`: line, code, and why. `unreached`: not tried.
+
+    `left_out`: rows of an export of this service that are deleted links, or of another edge account.
+    """
 
     made: int = 0
     there: int = 0
+    left_out: int = 0
     refused: list[tuple[int, str, str]] = field(default_factory=list)
     unreached: int = 0
     stopped: str = ""
@@ -58,21 +65,32 @@ async def find_account(store: Store, account_id: str | None, email: str | None) 
 
 
 async def import_links(
-    store: Store, account: Account, rows: Sequence[Row], *, limit: int, now: int, apply: bool, https: bool = False
+    store: Store,
+    account: Account,
+    rows: Sequence[Row],
+    *,
+    limit: int,
+    now: int,
+    apply: bool,
+    https: bool = False,
+    of: str | None = None,
 ) -> Report:
     """Make the links that are not there yet, in batches of one transaction each; only try it unless `apply`.
 
-    `limit`: links a user may have. `https`: take addresses of http as ones of https. A batch that would pass the limit
-    ends the import. What is there already with the same address is left as it is, so an import may be repeated.
+    `limit`: links a user may have. `https`: take addresses of http as ones of https. `of`: the edge account whose links
+    are taken of an export that names them; None: the account's own. A batch that would pass the limit ends the import.
+    What is there already with the same address and rules is left as it is, so an import may be repeated.
     """
-    report = Report()
-    wanted = _right(rows, report, https=https)
+    edge_account_id = of or account.edge_account_id
+    taken = [row for row in rows if not row.deleted and row.edge_account_id in (None, edge_account_id)]
+    report = Report(left_out=len(rows) - len(taken))
+    wanted = _right(taken, report, https=https)
     for first in range(0, len(wanted), BATCH):
         batch = wanted[first : first + BATCH]
         try:
             # What a dry run would have made counts, too: its batches are undone one by one.
             room = limit if apply else limit - report.made
-            results = await _batch(store, account, [link for _, link in batch], room, now, apply=apply)
+            results = await _batch(store, account, batch, room, now, apply=apply)
         except Forbidden as error:
             report.unreached = len(wanted) - first
             report.stopped = f"line {batch[0][0].line}: {error.message}"
@@ -90,45 +108,58 @@ async def import_links(
 
 def _right(rows: Sequence[Row], report: Report, *, https: bool) -> list[tuple[Row, WantedLink]]:
     """The rows that could be links; the others are reported."""
-    first_of: dict[str, tuple[int, str]] = {}
+    first_of: dict[str, tuple[int, WantedLink]] = {}
     right = []
     for row in rows:
         url = f"https://{row.url[7:]}" if https and row.url[:7].lower() == "http://" else row.url
         try:
             if row.code == "":
                 raise Invalid([("code", "is missing")])  # a random one would be another at each repeat
-            link = parsed(LinkRow, code=row.code, url=url)
+            link = parsed(LinkRow, code=row.code, url=url, rules=_rules(row))
         except Invalid as error:
             report.refused.append((row.line, row.code, _reason(error)))
             continue
-        line, same = first_of.setdefault(row.code, (row.line, link.url))
-        if line != row.line and same == link.url:
+        wanted = WantedLink(link.url, row.code, rules_of(link.rules))
+        line, same = first_of.setdefault(row.code, (row.line, wanted))
+        if line == row.line:
+            right.append((row, wanted))
+        elif same == wanted:
             report.there += 1
-        elif line != row.line:
-            report.refused.append((row.line, row.code, f"line {line} has the same code with another address"))
         else:
-            right.append((row, WantedLink(link.url, row.code)))
+            what = "another address" if same.url != wanted.url else "other rules"
+            report.refused.append((row.line, row.code, f"line {line} has the same code with {what}"))
     return right
 
 
+def _rules(row: Row) -> object:
+    """The rules as they would come in a body. Raises Invalid."""
+    try:
+        return from_json(row.rules) if row.rules else []
+    except ValueError:
+        raise Invalid([("rules", "must be a JSON list")]) from None
+
+
 async def _batch(
-    store: Store, account: Account, wanted: Sequence[WantedLink], limit: int, now: int, *, apply: bool
+    store: Store, account: Account, batch: Sequence[tuple[Row, WantedLink]], limit: int, now: int, *, apply: bool
 ) -> list[str | None]:
     try:
-        return await store.run(_add(account, wanted, limit, now, apply=apply))
+        return await store.run(_add(account, batch, limit, now, apply=apply))
     except _Undone as undone:
         return undone.results
 
 
-def _add(account: Account, wanted: Sequence[WantedLink], limit: int, now: int, *, apply: bool) -> Tx[list[str | None]]:
+def _add(
+    account: Account, batch: Sequence[tuple[Row, WantedLink]], limit: int, now: int, *, apply: bool
+) -> Tx[list[str | None]]:
     """For each link why it was not made: None: it was; "": it is there. Raises _Undone unless `apply`."""
-    there = yield from links.targets_of_codes(account.id, [cast("str", link.code) for link in wanted])
-    missing = [link for link in wanted if there.get(cast("str", link.code)) != link.url]
+    there = yield from links.links_of_codes(account.id, [row.code for row, _ in batch])
+    met = [_met(row, link, there.get(row.code)) for row, link in batch]
+    missing = [link for (_, link), why in zip(batch, met, strict=True) if why is None]
     added = iter((yield from add_wanted(account, missing, limit, now)))
     results: list[str | None] = []
-    for link in wanted:
-        if there.get(cast("str", link.code)) == link.url:
-            results.append("")
+    for why in met:
+        if why is not None:
+            results.append(why)
             continue
         result = next(added)
         results.append(_reason(result) if isinstance(result, ServiceError) else None)
@@ -137,10 +168,20 @@ def _add(account: Account, wanted: Sequence[WantedLink], limit: int, now: int, *
     return results
 
 
+def _met(row: Row, wanted: WantedLink, link: Link | None) -> str | None:
+    """What stands in the way of a link: "" when it is there already, None when nothing does."""
+    if link is None:
+        return None
+    if link.url != wanted.url:
+        return "the account has another link with this code"
+    # A file of another product has no rules: what the link has got since is its user's.
+    return "" if row.rules is None or link.rules == wanted.rules else "the account has this link with other rules"
+
+
 def _reason(error: ServiceError) -> str:
     if isinstance(error, Invalid):
         return "; ".join(f"{path} {text}" for path, text in error.issues)
-    return "the account has another link with this code" if error.code == "link_exists" else error.message
+    return error.message
 
 
 def accounts_meant(account_id: str | None, email: str | None) -> Tx[list[Account]]:

@@ -31,11 +31,18 @@ class NotATable(ValueError):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the file; `line` is where it begins, from 1. A code or an address that is not there is ""."""
+    """A row of the file; `line` is where it begins, from 1. A code or an address that is not there is "".
+
+    `rules`: a JSON list; None where the file has no such column. `edge_account_id`, `deleted`: of an export of this
+    service.
+    """
 
     line: int
     code: str
     url: str
+    rules: str | None = None
+    edge_account_id: str | None = None
+    deleted: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,11 +83,15 @@ def read_table(raw: bytes) -> Table:
 
 
 class _Columns(NamedTuple):
-    """Where a row has its code, its short address (one of the two may not be there), and its address."""
+    """Where a row has its code, its short address (one of the two may not be there), its address, and what only an
+    export of this service has."""
 
     code: int | None
     short: int | None
     url: int
+    rules: int | None
+    edge_account_id: int | None
+    state: int | None
 
 
 def _rows(reader: _csv.Reader, columns: _Columns, width: int, skipped: int) -> Iterator[Row]:
@@ -97,7 +108,14 @@ def _rows(reader: _csv.Reader, columns: _Columns, width: int, skipped: int) -> I
             code = "" if columns.code is None else padded[columns.code]
             if code == "" and columns.short is not None:
                 code = _code_of(padded[columns.short])
-            yield Row(line, code, padded[columns.url])
+            yield Row(
+                line,
+                code,
+                padded[columns.url],
+                rules=None if columns.rules is None else padded[columns.rules],
+                edge_account_id=None if columns.edge_account_id is None else padded[columns.edge_account_id],
+                deleted=columns.state is not None and padded[columns.state] == "deleted",
+            )
 
 
 def _no_csv(line: int, error: csv.Error) -> NotATable:
@@ -108,11 +126,14 @@ def _no_csv(line: int, error: csv.Error) -> NotATable:
 def _columns(names: Sequence[str]) -> _Columns | None:
     plain = [_plain(name) for name in names]
 
-    def first(known: Sequence[str]) -> int | None:
+    def first(*known: str) -> int | None:
         return next((plain.index(name) for name in known if name in plain), None)
 
-    code, short, url = first(_CODES), first(_SHORT_ADDRESSES), first(_ADDRESSES)
-    return None if url is None or (code is None and short is None) else _Columns(code, short, url)
+    code, short, url = first(*_CODES), first(*_SHORT_ADDRESSES), first(*_ADDRESSES)
+    if url is None or (code is None and short is None):
+        return None
+    edge = first("edgeaccountid")
+    return _Columns(code, short, url, first("rules"), edge, None if edge is None else first("state"))
 
 
 def _plain(name: str) -> str:

@@ -149,18 +149,18 @@ def links_to(account_id: str, host: str) -> Tx[list[Link]]:
     return [link for link in map(link_of, rows) if link.targets_on(host)]
 
 
-def targets_of_codes(account_id: str, codes: Sequence[str]) -> Tx[dict[str, str]]:
-    """The addresses of those of `codes` (at most some thousand) that are links of the account, by their codes."""
-    found: dict[str, str] = {}
+def links_of_codes(account_id: str, codes: Sequence[str]) -> Tx[dict[str, Link]]:
+    """Those of `codes` (at most some thousand) that are links of the account."""
+    found: dict[str, Link] = {}
     for first in range(0, len(codes), CODES_A_STATEMENT):
         some = codes[first : first + CODES_A_STATEMENT]
         rows = yield sql(
-            "select code, url from links where account_id = $1 and state = 'active'"  # noqa: S608  # placeholders only
+            "select * from links where account_id = $1 and state = 'active'"  # noqa: S608  # placeholders only
             f" and code in ({placeholders(len(some), first=2)})",
             account_id,
             *some,
         )
-        found.update((row["code"], row["url"]) for row in rows)
+        found.update((row["code"], link_of(row)) for row in rows)
     return found
 
 

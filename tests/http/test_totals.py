@@ -280,10 +280,10 @@ async def test_pages_meet_each_row_once_whatever_changes_between_them(store):
         after = page[-1]
         pages += 1
         # A row in front of the place, one behind it, and other numbers everywhere.
-        await store.run(stored_days(after.target, range(after.at + 1, after.at + 2)))
-        if after.at:
-            await store.run(one(sql("update days set views = views + 1000 where day = $1", after.at)))
-    places = [(row.target, row.at) for row in met]
+        await store.run(stored_days(after["target"], range(after["at"] + 1, after["at"] + 2)))
+        if after["at"]:
+            await store.run(one(sql("update days set views = views + 1000 where day = $1", after["at"])))
+    places = [(row["target"], row["at"]) for row in met]
     assert places == sorted(set(places))
     assert {(target, day) for target in targets for day in range(0, 20, 2)} <= set(places)
     assert pages > 4

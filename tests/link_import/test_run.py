@@ -7,6 +7,7 @@ import pytest
 from svc.actors.bulk import WantedLink, add_wanted
 from svc.link_import.run import BATCH, NoAccount, Report, find_account, import_links
 from svc.link_import.table import Row
+from svc.model import Rule
 from svc.store import accounts
 from svc.store.link_lists import LinkFilter, list_links
 from svc.store.tx import sql
@@ -114,3 +115,36 @@ async def test_the_account_is_the_one_named_or_the_only_one_of_its_user(store, a
 
 def _emails(user_id):
     return (yield sql("select email from users where id = $1", user_id))
+
+
+@pytest.mark.rule("X2", "X4")
+async def test_rules_come_from_a_column_of_json(store, account):
+    def row(line: int, code: str, rules: str | None) -> Row:
+        return Row(line, code, URL, rules)
+
+    phones = '[{"url": "https://m.example/", "devices": ["mobile"]}]'
+    rows = [
+        row(2, "phones", phones),
+        row(3, "none", ""),
+        row(4, "empty", "[]"),
+        row(5, "phones", phones),
+        row(6, "phones", "[]"),
+        row(7, "broken", "[{"),
+        row(8, "wrong", '[{"url": "http://m.example/"}]'),
+        row(9, "loop", '[{"url": "https://go.example.com/"}]'),
+        row(10, "eleven", str([{"url": URL}] * 11).replace("'", '"')),
+    ]
+    report = await import_links(store, account, rows, limit=100, now=1, apply=True)
+    assert (report.made, report.there) == (3, 1)
+    reasons = {line: reason for line, _, reason in report.refused}
+    assert sorted(reasons) == [6, 7, 8, 9, 10]
+    assert reasons[6] == "line 2 has the same code with other rules"
+    assert reasons[7] == "rules must be a JSON list"
+    assert reasons[9] == "rules.0.url must not be on the link host"
+    found = {link.code: link.rules for link in await store.read(list_links(LinkFilter(account.user_id)))}
+    assert found == {"phones": (Rule("https://m.example/", None, ("mobile",)),), "none": (), "empty": ()}
+    # A file without the column leaves rules alone; one with it tells of others.
+    report = await import_links(store, account, rows_of(("phones", URL)), limit=100, now=2, apply=True)
+    assert (report.there, report.refused) == (1, [])
+    report = await import_links(store, account, [row(2, "phones", "[]")], limit=100, now=2, apply=True)
+    assert report.refused == [(2, "phones", "the account has this link with other rules")]
