@@ -117,17 +117,10 @@ class InstalledWorker:
         self.emulator, self.receiver, self.customer, self._client = emulator, receiver, customer, client
         self.database = ""
         self.version = 0
-        self._begin_s = 0.0
-
-    async def start_clock(self) -> None:
-        """Make it ten past noon, so that no test is overtaken by the end of an hour or a day."""
-        real = await self.emulator.clock(0)
-        self._begin_s = (real - real % DAY_MS + 12 * HOUR_MS + 10 * MINUTE_MS - real) / 1000
-        await self.clock(0)
 
     async def clock(self, offset_s: float) -> int:
         """Set the platform's clock to `offset_s` after the beginning; return its time (epoch ms)."""
-        return await self.emulator.clock(self._begin_s + offset_s)
+        return await self.emulator.clock(offset_s)
 
     async def api(self, method: str, path: str, **more: Any) -> Any:
         """Call the platform's API; return its result."""
@@ -254,7 +247,7 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
         headers = {"authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(base_url=emulator.api, headers=headers, trust_env=False, timeout=60) as client:
             worker = InstalledWorker(emulator, receiver, customer, client)
-            await worker.start_clock()
+            await emulator.begin_at_noon()
             await worker.install(bundle)
             await emulator.set_rudeness(firewall=False)  # what is sent from here on is the tests' own
             yield worker

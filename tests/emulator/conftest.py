@@ -23,6 +23,7 @@ async def emulator() -> AsyncIterator[Emulator]:
     async with open_emulator(
         token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, local_egress=True
     ) as running:
+        await running.begin_at_noon()
         yield running
 
 
