@@ -1,0 +1,407 @@
+"""A year of many accounts in some minutes: their workers push through the real application, whose clock is moved.
+
+What a worker counts follows from its account and the day, so the whole year is counted again in the end, from nothing
+that the service was sent. Workers are away for days and catch up, pushes come twice and late, and housekeeping is done
+once a day. In the end each target's every day, the hours that are kept, and the reports are equal to the second count.
+
+An honest year of 200 accounts is 1.75 million pushes. Here a worker pushes its day in three parts after midnight, as
+after an absence, and a target has views in a few hours of the day: the same rows of days, a third of the rows of hours.
+`SVC_BENCH_WHOLE_YEAR=1` has all of it: a push for each hour, and each target in each hour.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import tempfile
+import time
+from array import array
+from collections import Counter
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import trio
+from pydantic import SecretStr
+
+from bench.figures import Row
+from svc.actors import housekeeping
+from svc.actors.context import Context
+from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
+from svc.config import Config, LimitsConfig, StoreConfig
+from svc.http.app import create_app
+from svc.http.deps import Deps
+from svc.ids import digest, new_id, new_secret
+from svc.model import Counts
+from svc.store import accounts, open_store, sessions, totals, users, worker_keys
+from svc.store.tx import many, sql
+from svc.worker.bundle import load_bundle
+from tests.databases import postgres_config, postgres_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+
+    from quart_trio import QuartTrio
+
+    from svc.store.tx import Store, Tx
+
+_NOTHING = cast("Any", None)  # neither the platform nor an actor is reached by any of this
+_FIRST_DAY = day_of(system_clock()) - 400
+# A push comes some minutes after the day has ended; the service looks for what it may forget once a day.
+_PUSHED_AT_MS = 11 * 60_000
+_PARTS_A_PUSH = 20
+_SEED = 1
+_REPORTS = 300
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large a simulation is. `cuts`: at which hours of a day what has been counted is made a part.
+
+    `at_once`: the parts of a day go in one push; otherwise each when it is made. `hours`: of a day with views.
+    """
+
+    accounts: int
+    targets: int
+    days: int
+    cuts: tuple[int, ...] = (8, 16, 24)
+    at_once: bool = True
+    hours: int = 6
+
+    def whole(self) -> Shape:
+        """The same with a push for every hour."""
+        return Shape(self.accounts, self.targets, self.days, tuple(range(1, 25)), at_once=False, hours=24)
+
+
+def counted(account: int, targets: Sequence[str], day: int, hours: int) -> dict[int, dict[str, Counts]]:
+    """What a worker counts on a day, by hour and target: always the same for the same arguments."""
+    chance = random.Random(f"{_SEED} {account} {day}")
+    found: dict[int, dict[str, Counts]] = {}
+    for target in targets:
+        if chance.random() < 0.1:
+            continue  # a day without anybody
+        for hour in chance.sample(range(24), hours):
+            views = chance.randrange(12)
+            found.setdefault(hour, {})[target] = Counts(views, chance.randrange(4), min(views, 1 + views // 2))
+    return found
+
+
+def day_sums(hours: dict[int, dict[str, Counts]], until: int = 24) -> dict[str, Counts]:
+    """The totals of a day up to an hour. Of visitors half are taken for the same as in another hour."""
+    sums: dict[str, Counts] = {}
+    for hour in sorted(hours):
+        if hour < until:
+            for target, counts in hours[hour].items():
+                sums[target] = sums.get(target, Counts()) + counts
+    return {target: Counts(each.views, each.bots, (each.visitors + 1) // 2) for target, each in sums.items()}
+
+
+class Worker:
+    """One account's worker: its outbox, its absences."""
+
+    def __init__(self, number: int, shape: Shape) -> None:
+        self.number = number
+        self.shape = shape
+        self.key = new_secret("svcw_")
+        self.account_id = new_id("acc")
+        half = shape.targets // 2
+        self.sites = [new_id("site") for _ in range(half)]
+        self.links = [new_id("lnk") for _ in range(shape.targets - half)]
+        self.targets = [*self.sites, *self.links]
+        self._outbox: list[dict[str, Any]] = []
+        self._last_id = 0
+        self._away_until = 0
+        self._chance = random.Random(f"{_SEED} worker {number}")
+
+    def count(self, day: int) -> Iterator[list[bytes]]:
+        """The day passes: what is pushed at each of its cuts (only at its end where all goes at once)."""
+        hours = counted(self.number, self.targets, day, self.shape.hours)
+        began = 0
+        for cut in self.shape.cuts:
+            sums = day_sums(hours, cut)
+            seen = {target for hour in range(began, cut) for target in hours.get(hour, {})}
+            self._last_id += 1
+            self._outbox.append(
+                {
+                    "id": self._last_id,
+                    "day": day_text(day),
+                    "as_of": day * DAY_MS + cut * HOUR_MS,
+                    "final": cut == 24,
+                    "hours": [
+                        {"at": day * DAY_MS + hour * HOUR_MS, "rows": _rows(hours[hour])}
+                        for hour in range(began, cut)
+                        if hour in hours
+                    ],
+                    "refused_hours": [],
+                    "days": _rows(sums if cut == 24 else {target: sums[target] for target in sorted(seen)}),
+                }
+            )
+            began = cut
+            if not self.shape.at_once or cut == 24:
+                yield self._pushes(day)
+
+    def back(self) -> list[bytes]:
+        """What still waits, wherever the worker has been."""
+        self._away_until = 0
+        return self._pushes(1)
+
+    def _pushes(self, day: int) -> list[bytes]:
+        if day < self._away_until:
+            return []
+        if self._chance.random() < 0.02 / len(self.shape.cuts):
+            self._away_until = day + self._chance.randrange(1, 7)
+        sent = []
+        while self._outbox:
+            parts, self._outbox = self._outbox[:_PARTS_A_PUSH], self._outbox[_PARTS_A_PUSH:]
+            head = {"v": 1, "install": "op_bench", "bundle": "bench", "schema": 1, "sent_at": 0, "queue": len(parts)}
+            sent.append(json.dumps({**head, "error": None, "dropped": {}, "parts": parts}).encode())
+        if self._chance.random() < 0.1:  # an answer was lost, or somebody on the way sends twice
+            sent += self._chance.sample(sent, len(sent))
+        return sent
+
+
+def _rows(counts: dict[str, Counts]) -> list[list[Any]]:
+    return [[target, each.views, each.bots, each.visitors] for target, each in sorted(counts.items())]
+
+
+class Simulation:
+    """The service with a moved clock, the accounts' workers, and the second count."""
+
+    def __init__(self, store: Store, shape: Shape) -> None:
+        self.store = store
+        self.shape = shape
+        self.now = _FIRST_DAY * DAY_MS
+        self.workers = [Worker(number, shape) for number in range(shape.accounts)]
+        self.pushed = 0
+        self.longest_chore_ms = 0.0
+        self._headers: dict[str, str] = {}
+        limits = LimitsConfig(pushes_per_minute=1_000_000, requests_per_minute=1_000_000)
+        config = Config(limits=limits)
+        bundle = load_bundle()
+        self._context = Context(store, _NOTHING, _NOTHING, config, self.clock, bundle, "")
+        deps = Deps(store, _NOTHING, config, self.clock, _NOTHING, "https://svc.example", bundle)
+        self._app: QuartTrio = create_app(deps)
+
+    def clock(self) -> int:
+        """The service's clock."""
+        return self.now
+
+    async def begin(self) -> None:
+        """A user with all accounts, sites and links."""
+        user = await self.store.run(users.add_user("year@example.com", "no password", self.now, confirmed=True))
+        if user is None:
+            raise AssertionError("the address was taken")
+        access, until = new_secret("svs_"), self.now + 1_000 * DAY_MS
+        await self.store.run(
+            sessions.add_session(user.id, digest(access), until, digest(new_secret()), until, self.now)
+        )
+        self._headers = {"Authorization": f"Bearer {access}"}
+        for worker in self.workers:
+            await self.store.run(_account(user.id, worker, self.now))
+
+    async def run(self) -> None:
+        """Let all days pass, and in the end every worker come back."""
+        for day in range(_FIRST_DAY, _FIRST_DAY + self.shape.days):
+            await self._day(day)
+        async with trio.open_nursery() as nursery:
+            for worker in self.workers:
+                nursery.start_soon(self._push, worker, worker.back())
+        await self._housekeeping()
+
+    async def _day(self, day: int) -> None:
+        passing = [(worker, worker.count(day)) for worker in self.workers]
+        for cut in self.shape.cuts if not self.shape.at_once else (24,):
+            self.now = day * DAY_MS + cut * HOUR_MS + _PUSHED_AT_MS
+            async with trio.open_nursery() as nursery:
+                for worker, pushes in passing:
+                    nursery.start_soon(self._push, worker, next(pushes))
+        await self._housekeeping()
+
+    async def _push(self, worker: Worker, bodies: Sequence[bytes]) -> None:
+        headers = {"Authorization": f"Bearer {worker.key}", "Content-Type": "application/json"}
+        for body in bodies:
+            answer = await self._app.test_client().post("/edge/push", data=body, headers=headers)
+            said = await answer.get_json()
+            if answer.status_code != 200 or said["refused"] or said["unknown_targets"]:
+                raise AssertionError(f"a push was answered {answer.status_code} {said}")
+            self.pushed += 1
+
+    async def _housekeeping(self) -> None:
+        for chore in housekeeping.chores(self._context.config.timing):
+            began = time.perf_counter()
+            before = self.now - int(chore.kept_days * DAY_MS)
+            while await self.store.run(chore.delete(before)):
+                self.longest_chore_ms = max(self.longest_chore_ms, (time.perf_counter() - began) * 1000)
+                began = time.perf_counter()
+
+    async def report(self, site_id: str) -> Any:
+        """A site's report of 30 days, over HTTP."""
+        answer = await self._app.test_client().get(f"/v1/sites/{site_id}/report?period=30d", headers=self._headers)
+        if answer.status_code != 200:
+            raise AssertionError(f"a report was answered {answer.status_code} {await answer.get_data()!r}")
+        return (await answer.get_json())["report"]
+
+    async def report_ms(self) -> float:
+        """How long the report of some site takes."""
+        site_id = random.choice(random.choice(self.workers).sites)  # not for secrets
+        began = time.perf_counter()
+        await self.report(site_id)
+        return (time.perf_counter() - began) * 1000
+
+    async def check(self) -> int:
+        """Compare all that is stored and reported with the second count. Returns how many rows of days there are.
+
+        Raises AssertionError: something is lost, doubled or made up.
+        """
+        last = _FIRST_DAY + self.shape.days - 1
+        kept_ms = int(self._context.config.timing.hours_kept_days * DAY_MS)
+        rows = 0
+        for worker in self.workers:
+            days: dict[str, array[int]] = {target: array("q", [-1] * 3 * self.shape.days) for target in worker.targets}
+            hours: Counter[str] = Counter()
+            for day in range(_FIRST_DAY, last + 1):
+                of_day = counted(worker.number, worker.targets, day, self.shape.hours)
+                for target, each in day_sums(of_day).items():
+                    place = 3 * (day - _FIRST_DAY)
+                    days[target][place : place + 3] = array("q", [each.views, each.bots, each.visitors])
+                for hour, of_hour in of_day.items():
+                    if day * DAY_MS + hour * HOUR_MS > self.now - kept_ms:
+                        hours.update({target: each.views for target, each in of_hour.items()})
+            for target in worker.targets:
+                stored = await self.store.read(totals.day_counts(target, 0, last + 400))
+                wanted = {
+                    _FIRST_DAY + number: Counts(*days[target][3 * number : 3 * number + 3])
+                    for number in range(self.shape.days)
+                    if days[target][3 * number] >= 0
+                }
+                if {day: (counts, True) for day, counts in wanted.items()} != {
+                    day: (counts, final) for day, (counts, _, final) in stored.items()
+                }:
+                    raise AssertionError(f"the days of {target} are not what was counted")
+                kept = await self.store.read(totals.hour_counts(target, 0, (last + 400) * DAY_MS))
+                if sum(counts.views for _, counts in kept) != hours[target]:
+                    raise AssertionError(f"the hours of {target} are not what was counted")
+                rows += len(stored)
+                if target in worker.sites:
+                    await self._check_report(target, wanted, last)
+        return rows
+
+    async def _check_report(self, site_id: str, wanted: dict[int, Counts], last: int) -> None:
+        report = await self.report(site_id)
+        expected = [wanted.get(day, Counts()) for day in range(last - 28, last + 2)]  # the clock is in the next day
+        series = [(point["views"], point["bots"], point["visitors"]) for point in report["series"]]
+        if series != [(each.views, each.bots, each.visitors) for each in expected]:
+            raise AssertionError(f"the report of {site_id} is not what was counted: {report}")
+        if report["totals"]["views"] != sum(each.views for each in expected):
+            raise AssertionError(f"the totals of {site_id} are not the sum of its days: {report}")
+
+
+def _account(user_id: int, worker: Worker, now: int) -> Tx[None]:
+    edge_account_id = f"{worker.number:032x}"
+    yield from accounts.add_account(
+        account_id=worker.account_id, user_id=user_id, edge_account_id=edge_account_id, name="year", now=now
+    )
+    yield from worker_keys.add_worker_key(worker.account_id, digest(worker.key))
+    yield many(
+        "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
+        " respect_gpc, version, created_at) values ($1, $2, $3, $4, 'z', 'active', $5, 'k3f', '[]', 0, 1, $6)",
+        [
+            (site_id, worker.account_id, user_id, f"s{number}.example", f"/{site_id}", now)
+            for number, site_id in enumerate(worker.sites)
+        ],
+    )
+    yield many(
+        "insert into links (id, account_id, user_id, code, url, rules, state, version, created_at)"
+        " values ($1, $2, $3, $4, 'https://a.example', '[]', 'active', 1, $5)",
+        [(link_id, worker.account_id, user_id, f"code{number}", now) for number, link_id in enumerate(worker.links)],
+    )
+
+
+@asynccontextmanager
+async def _on(engine: str) -> AsyncIterator[StoreConfig]:
+    if engine == "SQLite":
+        with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+            yield StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
+    else:
+        with postgres_server() as url, postgres_config(url) as config:
+            yield config
+
+
+async def _simulated(engine: str, shape: Shape, young: Shape) -> AsyncIterator[Row]:
+    """A simulation, checked; reports of it and of a young store with as many accounts, in turn."""
+    shape = shape.whole() if os.environ.get("SVC_BENCH_WHOLE_YEAR") else shape
+    async with (
+        _on(engine) as config,
+        _on(engine) as young_config,
+        open_store(config) as store,
+        open_store(young_config) as young_store,
+    ):
+        simulation, beginning = Simulation(store, shape), Simulation(young_store, young)
+        began = time.perf_counter()
+        for each in (beginning, simulation):
+            await each.begin()
+            await each.run()
+        took_s = time.perf_counter() - began
+        rows = await simulation.check()
+        times: dict[Simulation, list[float]] = {beginning: [], simulation: []}
+        for _ in range(_REPORTS):
+            for each, seen in times.items():
+                seen.append(await each.report_ms())
+        first, last = (statistics.median(seen) for seen in times.values())
+        what = f"{engine}, {shape.days} days of {shape.accounts:,} accounts with {shape.targets} targets"
+        yield Row(f"{what}: days that are exact", f"{rows:,}", "all")
+        yield Row("  pushes, seconds of the simulation", f"{simulation.pushed:,} {took_s:.0f}", "")
+        yield Row(f"  a report's median ms after {young.days} days and at the end", f"{first:.1f} {last:.1f}", "2x")
+        yield Row("  the longest piece of housekeeping, ms", f"{simulation.longest_chore_ms:.0f}", "100")
+        if engine == "SQLite":
+            yield Row("  size of the database, MB", await _size_mb(store), "")
+
+
+async def year() -> AsyncIterator[Row]:
+    """A year of 200 accounts."""
+    async for row in _simulated("SQLite", Shape(200, 20, 365), Shape(200, 20, 31)):
+        yield row
+
+
+async def month() -> AsyncIterator[Row]:
+    """A month of a thousand accounts, on both engines."""
+    for engine in ("SQLite", "PostgreSQL"):
+        async for row in _simulated(engine, Shape(1_000, 20, 31), Shape(1_000, 20, 2)):
+            yield row
+
+
+async def size() -> AsyncIterator[Row]:
+    """What a thousand sites take that have visitors in every hour: a year of days and 40 days of hours."""
+    async with _on("SQLite") as config, open_store(config) as store:
+        for _ in range(1_000):
+            await store.run(_whole_year(new_id("site")))
+        yield Row("SQLite: a year of 1,000 sites, 40 days of hours, MB", await _size_mb(store), "1,000")
+
+
+def _whole_year(target: str) -> Tx[None]:
+    days = range(_FIRST_DAY, _FIRST_DAY + 365)
+    yield many(
+        "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, 5000, 100, 3000, $3, 1)",
+        [(target, day, (day + 1) * DAY_MS) for day in days],
+    )
+    yield many(
+        "insert into hours (target, at, views, bots, visitors, as_of, final) values ($1, $2, 500, 10, 300, $3, 0)",
+        [
+            (target, day * DAY_MS + hour * HOUR_MS, day * DAY_MS + (hour + 1) * HOUR_MS)
+            for day in days[-40:]
+            for hour in range(24)
+        ],
+    )
+
+
+async def _size_mb(store: Store) -> str:
+    def bytes_used() -> Tx[int]:
+        rows = yield sql("select page_count * page_size as n from pragma_page_count(), pragma_page_size()")
+        return int(rows[0]["n"])
+
+    return f"{await store.read(bytes_used()) / 1e6:.0f}"
+
+
+MEASURES = (size, year, month)

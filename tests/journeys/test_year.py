@@ -1,0 +1,23 @@
+"""A small piece of the simulated year of `bench/year.py`: whatever workers do, in the end each number is exact."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.year import Shape, Simulation
+
+
+@pytest.mark.rule("W3", "R1", "R2")
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(Shape(accounts=2, targets=4, days=43), id="days pushed at their end"),
+        pytest.param(Shape(accounts=2, targets=4, days=3).whole(), id="a push for every hour"),
+    ],
+)
+async def test_after_absences_replays_and_housekeeping_each_day_and_hour_is_exact(store, shape):
+    simulation = Simulation(store, shape)
+    await simulation.begin()
+    await simulation.run()
+    assert await simulation.check() > 0.7 * shape.accounts * shape.targets * shape.days
+    assert simulation.pushed > shape.accounts

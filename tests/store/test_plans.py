@@ -1,0 +1,102 @@
+"""How SQLite finds the rows of what is asked often: by an index, whatever else is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from svc.clock import DAY_MS, day_of
+from svc.http.reports import _stored
+from svc.report import span_of
+from svc.store import accounts, lifetimes, links, open_store, sites, worker_keys
+from svc.store.link_lists import LinkFilter, clicks_7d, list_links, listed, ranked_by_clicks
+from svc.store.site_lists import list_sites, series_7d
+from svc.store.tx import Statement, sql
+from tests.clock import START_MS
+from tests.databases import sqlite_config
+from tests.store.makers import a_link, a_site, an_account, owner_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from svc.store.tx import Tx
+
+TODAY = day_of(START_MS)
+# What grows with the service, and not with one account.
+LARGE = ("hours", "days", "sites", "links", "accounts", "worker_keys", "final_days", "refused_hours", "pushed")
+ALIASES = ("s", "t", "d")
+
+
+def explained(tx: Tx[Any], plans: list[str]) -> Tx[Any]:
+    """The same transaction; `plans` gets SQLite's plan for each of its statements, line by line."""
+    try:
+        step = next(tx)
+        while True:
+            rows = []
+            if isinstance(step, Statement):
+                plan = yield sql(f"explain query plan {step.text}", *step.runs[0])
+                plans += [row["detail"] for row in plan]
+            rows = yield step
+            step = tx.send(rows)
+    except StopIteration as done:
+        return done.value
+
+
+READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
+    "a site": lambda user, account, site, link: sites.get_site(user, site),
+    "a link": lambda user, account, site, link: links.get_link(user, link),
+    "an account": lambda user, account, site, link: accounts.get_account(user, account),
+    "the key of a push": lambda user, account, site, link: worker_keys.account_of_worker_key("digest", START_MS),
+    "sites": lambda user, account, site, link: list_sites(user),
+    "views_7d": lambda user, account, site, link: series_7d([site], TODAY),
+    "links": lambda user, account, site, link: list_links(LinkFilter(user)),
+    "links by code": lambda user, account, site, link: list_links(LinkFilter(user), "code"),
+    "clicks_7d": lambda user, account, site, link: clicks_7d([link], TODAY),
+    "links by clicks": lambda user, account, site, link: ranked_by_clicks(LinkFilter(user), TODAY),
+    "a page by clicks": lambda user, account, site, link: listed(LinkFilter(user), [link]),
+}
+
+
+@pytest.mark.rule("X15", "R1")
+@pytest.mark.parametrize("what", READS)
+async def test_what_is_read_often_looks_at_nobody_elses_rows(tmp_path: Path, what: str) -> None:
+    async with open_store(sqlite_config(tmp_path)) as store:
+        account_id = await store.run(an_account())
+        site_id, link_id = await store.run(a_site(account_id)), await store.run(a_link(account_id))
+        user_id = await store.read(owner_of(account_id))
+        plans: list[str] = []
+        await store.read(explained(READS[what](user_id, account_id, site_id, link_id), plans))
+    assert any(line.startswith("SEARCH") for line in plans)
+    assert not scans(plans), plans
+
+
+def scans(plans: list[str]) -> list[str]:
+    """The lines of plans that read a whole table; rows that a part of the statement has found are none."""
+    found = {line.split()[1] for line in plans if line.startswith(("CO-ROUTINE", "MATERIALIZE"))}
+    return [line for line in plans if line.startswith("SCAN") and line.split()[1] in {*LARGE, *ALIASES} - found]
+
+
+@pytest.mark.rule("R1")
+async def test_a_report_looks_at_nobody_elses_rows(tmp_path: Path) -> None:
+    async with open_store(sqlite_config(tmp_path)) as store:
+        account_id = await store.run(an_account())
+        site_id = await store.run(a_site(account_id))
+        account = await store.read(accounts.account_by_id(account_id))
+        assert account is not None
+        plans: list[str] = []
+        await store.read(explained(_stored(site_id, account, span_of("30d", START_MS)), plans))
+    assert len(plans) >= 5
+    assert not scans(plans), plans
+
+
+@pytest.mark.parametrize(
+    "delete", [lifetimes.delete_hours, lifetimes.delete_refused_hours, lifetimes.delete_final_days]
+)
+async def test_what_is_forgotten_is_found_by_its_age(tmp_path: Path, delete: Callable[[int], Tx[int]]) -> None:
+    async with open_store(sqlite_config(tmp_path)) as store:
+        plans: list[str] = []
+        assert await store.run(explained(delete(START_MS - 40 * DAY_MS), plans)) == 0
+    assert any("INDEX" in line and "age" in line for line in plans), plans
+    assert not scans(plans), plans
