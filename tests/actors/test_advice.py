@@ -42,6 +42,7 @@ async def advised(service):
     """The advice that is shown once the account's duties are done."""
     service.supervisor.wake(service.customer.account_id)
     await service.idle()
+    service.session = await service.world.session(service.user)  # one from days ago has expired
     return (await service.shown())["advice"]
 
 
@@ -192,6 +193,7 @@ async def test_nobody_waits_for_advice_that_the_platform_does_not_give(place):
             return await questions(service) or None
 
         await eventually(asked)
+        service.session = await service.world.session(service.user)
         with trio.fail_after(30):
             answer = await service.call(
                 "PUT", f"/v1/accounts/{account.id}/link-host", {"host": f"go.{service.customer.account_id}.example"}
