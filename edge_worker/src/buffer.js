@@ -9,8 +9,9 @@
 
 import { keepsDetail, windowMs } from "./budget.js";
 import { closeLine, encodeDrops, encodeEvent, firstIdAt, newWriteName } from "./event_log.js";
+import { addDropped, countEvent, encodeTally } from "./ledger.js";
 import { noneDropped } from "./state.js";
-import { DAY_MS, MINUTE_MS, SECOND_MS } from "./time.js";
+import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
 
 /** A row of this many characters is full: appending copies it. Under 2 MB with what isolates add meanwhile. */
@@ -56,6 +57,9 @@ const TOO_BIG = "SQLITE_TOOBIG";
  * @property {number} n its events
  * @property {Waiting[] | null} events null: they are in `lines`
  * @property {string} lines @property {string} drops
+ * @property {import("./ledger.js").Tally} accepted what is in `lines`
+ * @property {import("./ledger.js").Tally} dropped what became of events that are not
+ * @property {string} tally both, as it is written
  * @property {number} id of the row of the event log that it was last written to
  * @property {boolean} tried perhaps it is there
  * @property {number} triedAt epoch ms; 0 for a try that failed
@@ -76,6 +80,8 @@ export class EventBuffer {
   /** @type {Map<number, CryptoKey>} by epoch day */
   salts = new Map();
   dropped = noneDropped();
+  /** @type {import("./ledger.js").Tally} the same for the ledger: of events only, by target and day */
+  droppedEvents = new Map();
 
   /** Events not yet confirmed by the database. */
   get held() {
@@ -91,26 +97,37 @@ export class EventBuffer {
  * @returns {Promise<void> | undefined} for waitUntil; undefined: another request will write this event
  */
 export function record(buffer, event, { ip, ua }, sink) {
-  if (buffer.events.length >= FLUSH_EVENTS && buffer.held >= MOST_HELD) {
-    return recordDrop(buffer, Date.now() < buffer.limitedUntil ? "budget" : "busy", sink);
-  }
   const { target, hour, reason } = event;
+  const day = Math.floor(hour / 24);
+  if (buffer.events.length >= FLUSH_EVENTS && buffer.held >= MOST_HELD) {
+    const why = Date.now() < buffer.limitedUntil ? "budget" : "busy";
+    const bots = reason === "" ? 0 : 1;
+    addDropped(buffer.droppedEvents, why, { target, day, views: 1 - bots, bots });
+    return noteDrop(buffer, why, sink);
+  }
   // Encoded here and not in the flush: what an event costs is paid by its own request.
   const withDetail = keepsDetail(sink.level);
   const { head, tail } = encodeEvent(event, withDetail);
   if (!withDetail && reason === "") buffer.dropped.budget += 1;
-  buffer.events.push({ head, tail, day: Math.floor(hour / 24), target, reason, ip, ua });
+  buffer.events.push({ head, tail, day, target, reason, ip, ua });
   if (buffer.events.length % FLUSH_EVENTS === 0) return flushAll(buffer, sink);
   return arm(buffer, sink, windowMs(sink.level));
 }
 
 /**
+ * Notes what is no event, and not counted.
  * @param {EventBuffer} buffer
  * @param {import("./state.js").DropReason} reason
  * @param {Sink} sink
  * @returns {Promise<void> | undefined} for waitUntil
  */
 export function recordDrop(buffer, reason, sink) {
+  countEvent(buffer.droppedEvents, reason, { target: "", day: dayOf(Date.now()), reason: "" });
+  return noteDrop(buffer, reason, sink);
+}
+
+/** @param {EventBuffer} buffer @param {import("./state.js").DropReason} reason @param {Sink} sink */
+function noteDrop(buffer, reason, sink) {
   buffer.dropped[reason] += 1;
   return arm(buffer, sink, windowMs(DROPS_LEVEL));
 }
@@ -173,9 +190,21 @@ function takeBatch(buffer) {
   }
   const drops = encodeDrops(buffer.dropped);
   if (n === 0 && drops === "") return null;
+  const batch = {
+    name: newWriteName(),
+    n,
+    events: buffer.events.splice(0, n),
+    lines: "",
+    drops,
+    accepted: new Map(),
+    dropped: buffer.droppedEvents,
+    tally: "",
+    id: 0,
+    tried: false,
+    triedAt: Date.now(),
+  };
   buffer.dropped = noneDropped();
-  const events = buffer.events.splice(0, n);
-  const batch = { name: newWriteName(), n, events, lines: "", drops, id: 0, tried: false, triedAt: Date.now() };
+  buffer.droppedEvents = new Map();
   buffer.batches.push(batch);
   return batch;
 }
@@ -218,11 +247,18 @@ async function encodeLines(buffer, batch, db) {
   let tooOld = 0;
   for (const [i, event] of batch.events.entries()) {
     const visitor = visitors[i];
-    if (visitor === undefined) tooOld += 1;
-    else batch.lines += closeLine(event, visitor);
+    if (visitor === undefined) {
+      tooOld += 1;
+      const bots = event.reason === "" ? 0 : 1;
+      addDropped(batch.dropped, "too_old", { target: event.target, day: event.day, views: 1 - bots, bots });
+    } else {
+      batch.lines += closeLine(event, visitor);
+      countEvent(batch.accepted, "accepted", event);
+    }
   }
   if (tooOld > 0) batch.drops += encodeDrops({ ...noneDropped(), too_old: tooOld });
   batch.n -= tooOld;
+  batch.tally = encodeTally(batch.accepted) + encodeTally(batch.dropped);
   batch.events = null;
 }
 
@@ -265,10 +301,10 @@ async function fetchSalts(buffer, events, db) {
 
 // An id that is sorted takes nothing more, and a write that the row remembers is not repeated: no row comes back then.
 const APPEND =
-  "insert into event_log(id, lines, writes, drops) select ?1, ?2, ?3, ?4 " +
+  "insert into event_log(id, lines, writes, drops, tally) select ?1, ?2, ?3, ?4, ?5 " +
   "where ?1 > coalesce((select value ->> 'sorted' from meta where key = 'state'), 0) " +
   "on conflict(id) do update set lines = lines || excluded.lines, writes = writes || excluded.writes, " +
-  "drops = drops || excluded.drops where instr(event_log.writes, excluded.writes) = 0 " +
+  "drops = drops || excluded.drops, tally = tally || excluded.tally where instr(event_log.writes, excluded.writes) = 0 " +
   "returning length(lines) as chars";
 
 /** @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db */
@@ -281,7 +317,7 @@ async function append(buffer, batch, db) {
     /** @type {Record<string, unknown> | null} */
     let row;
     try {
-      row = await db.prepare(APPEND).bind(batch.id, batch.lines, batch.name, batch.drops).first();
+      row = await db.prepare(APPEND).bind(batch.id, batch.lines, batch.name, batch.drops, batch.tally).first();
     } catch (error) {
       if (!String(error).includes(TOO_BIG)) throw error;
       // Other isolates have filled the row: nothing of this batch is stored, nor was it before.
@@ -299,7 +335,10 @@ async function append(buffer, batch, db) {
         .bind(batch.id, batch.name)
         .first("held");
       // The row was sorted meanwhile: whether the first try was in it is unknown, and nothing may count twice.
-      if (held === null || held === 0) buffer.dropped.busy += batch.n;
+      if (held === null || held === 0) {
+        buffer.dropped.busy += batch.n;
+        for (const events of batch.accepted.values()) addDropped(buffer.droppedEvents, "busy", events);
+      }
       return;
     }
     // Nothing of this batch is stored: its row was already sorted, as this machine's clock is slow. Use a later row.

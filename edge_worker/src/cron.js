@@ -17,6 +17,7 @@ import {
   waitingStatement,
 } from "./event_pages.js";
 import { mergeDay } from "./fold.js";
+import { addLate, addPushed, clearLedger } from "./ledger.js";
 import { PARTS_KEPT_MS, clearStatements, partStatements } from "./outbox.js";
 import { MOST_PARTS, PUSH_CHARS, afterPush, pushBody, pushDue, send } from "./push.js";
 import { dayStatements, hourStatements } from "./rows.js";
@@ -162,8 +163,8 @@ async function sort(run) {
   const next = {
     ...state,
     sorted: last,
-    // What was written yesterday is of yesterday's budget.
-    written: addWritten(state, taken.writes + taken.rows + pages + 1, now),
+    // What was written yesterday is of yesterday's budget. The ledger: mostly a row, two at midnight.
+    written: addWritten(state, taken.writes + taken.rows + pages + 2, now),
     dropped: addDrops(state.dropped, taken.drops),
   };
   const done = await advance(run, next, [
@@ -205,6 +206,7 @@ async function fold(run) {
   const done = await advance(run, next, [
     ...hourStatements(db, sums.hours.values()),
     ...dayStatements(db, days),
+    ...addLate(db, sums.late),
     takeOff(db, page),
   ]);
   run.pages = page.whole ? page.pages - 1 : page.pages;
@@ -248,8 +250,8 @@ async function closeHours(run, until) {
     as_of: until * HOUR_MS,
     dirty: state.dirty.filter((hour) => hour >= until || Math.floor(hour / 24) !== day),
     next_part: state.next_part + parts.length,
-    // Each part is written, and deleted when it was sent; the push writes the state once more.
-    written: addWritten(state, 2 * parts.length + 2, now),
+    // Each part is written, and deleted when it was sent; the push writes the state and the ledger once more.
+    written: addWritten(state, 2 * parts.length + 3, now),
   };
   return advance(run, next, parts);
 }
@@ -294,10 +296,10 @@ async function closeDay(run, day) {
     dirty: state.dirty.filter((hour) => Math.floor(hour / 24) > day),
     next_part: state.next_part + parts.length,
     dropped: { ...state.dropped, expired: state.dropped.expired + gone },
-    // The day's rows twice: their visitors now, their end after 35 days.
-    written: addWritten(state, 2 * parts.length + 2 * targets + rows + gone + 3, now),
+    // The day's rows twice: their visitors now, their end after 35 days. Some of the ledger end, too.
+    written: addWritten(state, 2 * parts.length + 2 * targets + rows + gone + 6, now),
   };
-  return advance(run, next, [...parts, ...clearStatements(db, day, now)]);
+  return advance(run, next, [...parts, ...clearStatements(db, day, now), clearLedger(db, day)]);
 }
 
 /** Isolates read the level, and when the last run was, with their configuration. @param {Run} run */
@@ -328,10 +330,11 @@ async function push(run, env, failure) {
   const rows = /** @type {import("./push.js").OutboxRow[]} */ (page?.results ?? []);
   const body = pushBody(env, run, rows, queue, failure ?? state.push.error);
   const outcome = await send(env, body);
-  const { state: next, gone } = afterPush(state, env, rows, queue, outcome, now);
+  const { state: next, ...answered } = afterPush(state, env, rows, queue, outcome, now);
   if (failure !== null) next.push.error = failure;
   // When another run was faster the parts are sent again: their numbers are absolute.
   await advance(run, next, [
-    db.prepare("delete from outbox where id in (select value from json_each(?))").bind(JSON.stringify(gone)),
+    ...addPushed(db, answered),
+    db.prepare("delete from outbox where id in (select value from json_each(?))").bind(JSON.stringify(answered.gone)),
   ]);
 }

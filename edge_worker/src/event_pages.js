@@ -6,6 +6,7 @@
 
 import { firstIdAt, readLines, writesIn } from "./event_log.js";
 import { addLines, dayKey, daysOf, emptySums } from "./fold.js";
+import { addTallies } from "./ledger.js";
 import { MINUTE_MS } from "./time.js";
 
 /** Characters of a page of usual lines: about 2 ms of CPU in a new isolate. */
@@ -103,10 +104,16 @@ const KEEP_BROKEN =
 
 /**
  * @param {D1Database} db @param {number} last
- * @returns {D1PreparedStatement[]} that put the lines of the rows up to `last` into pages, by target
+ * @returns {D1PreparedStatement[]} that put the lines of the rows up to `last` into pages, by target, and what the rows
+ *   count into the ledger
  */
 export function sortStatements(db, last) {
-  return [SORT, KEEP_BROKEN, "delete from event_log where id <= ?1"].map((sql) => db.prepare(sql).bind(last));
+  return [
+    db.prepare(SORT).bind(last),
+    db.prepare(KEEP_BROKEN).bind(last),
+    addTallies(db, last),
+    db.prepare("delete from event_log where id <= ?1").bind(last),
+  ];
 }
 
 /**

@@ -1,10 +1,12 @@
 /** Adding events up: pure. */
 
 import { splitClient } from "./event_log.js";
+import { countEvent } from "./ledger.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
  * @typedef {import("./event_log.js").Line} Line
+ * @typedef {import("./ledger.js").Tally} Tally
  * @typedef {Record<string, number>} Breakdown counts by key
  *
  * @typedef {object} DayTotals a day's row, as JSON; its visitors come with the day's end
@@ -17,7 +19,10 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  *   hour: of the day
  * @typedef {{target: string, day: number, views: number, pages: Map<string, number>, sources: Map<string, number>,
  *   clients: Map<string, number>, bots: Map<string, number>}} DaySum
- * @typedef {{hours: Map<string, HourSum>, days: Map<string, DaySum>, tooOld: number, invalid: number}} Sums
+ * @typedef {object} Sums
+ * @property {Map<string, HourSum>} hours @property {Map<string, DaySum>} days
+ * @property {number} tooOld @property {Tally} late the same, by target and day
+ * @property {number} invalid
  */
 
 /** The dimensions, and how many keys each may have a target and day. */
@@ -65,7 +70,7 @@ export function daysOf(lines, closedDay, most) {
 export const dayKey = (target, day) => `${target} ${day}`;
 
 /** @returns {Sums} */
-export const emptySums = () => ({ hours: new Map(), days: new Map(), tooOld: 0, invalid: 0 });
+export const emptySums = () => ({ hours: new Map(), days: new Map(), tooOld: 0, late: new Map(), invalid: 0 });
 
 /** @param {Map<string, number>} counts @param {string} key */
 const addOne = (counts, key) => counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -96,6 +101,7 @@ export function addLines(sums, lines, closedDay) {
       const day = dayOfHour(epochHour);
       if (day <= closedDay) {
         sums.tooOld += 1;
+        countEvent(sums.late, "too_old", { target, day, reason });
         continue;
       }
       hourSum = hourSumOf(sums, target, day, epochHour - day * 24);

@@ -107,7 +107,13 @@ export function readAnswer(text) {
 /**
  * @param {State} state @param {PushEnv} env @param {OutboxRow[]} rows what was sent @param {number} queue
  * @param {Outcome} outcome @param {number} now
- * @returns {{state: State, gone: number[]}} the next state, and the parts that leave the outbox
+ * @typedef {object} Pushed
+ * @property {State} state the next one
+ * @property {number[]} gone the parts that leave the outbox
+ * @property {number[]} accepted those of them that the service has taken
+ * @property {string[]} unknown targets that it does not know
+ *
+ * @returns {Pushed}
  */
 export function afterPush(state, env, rows, queue, outcome, now) {
   const { answer, status } = outcome;
@@ -126,7 +132,8 @@ export function afterPush(state, env, rows, queue, outcome, now) {
     } else {
       push.next_at = now + Math.max(outcome.retryAfterS * SECOND_MS, Math.min(60, 2 ** push.fails) * MINUTE_MS);
     }
-    return { state: { ...state, dropped, push }, gone: only ? rows.map(({ id }) => id) : [] };
+    const gone = only ? rows.map(({ id }) => id) : [];
+    return { state: { ...state, dropped, push }, gone, accepted: [], unknown: [] };
   }
   const sent = new Map(rows.map((row) => [row.id, row]));
   const refused = answer.refused.filter(({ id }) => sent.has(id));
@@ -145,7 +152,7 @@ export function afterPush(state, env, rows, queue, outcome, now) {
   push.error = stuck ? "push: the service named none of the parts sent" : null;
   const more = queue > gone.length && !stuck;
   push.next_at = more ? now : nextSlot(now, Number(env.PUSH_MINUTE) || 0);
-  return { state: { ...state, dropped, push }, gone };
+  return { state: { ...state, dropped, push }, gone, accepted: answer.accepted, unknown: answer.unknown_targets };
 }
 
 /**

@@ -52,7 +52,7 @@ test("the manifest's statements make the database, with the schema's number, and
   const tables = database.prepare("select name from sqlite_schema where type = 'table' order by name").all();
   assert.deepEqual(
     tables.map(({ name }) => name),
-    ["config", "day", "event_log", "event_page", "hour", "meta", "outbox", "salt"],
+    ["config", "day", "event_log", "event_page", "hour", "ledger", "meta", "outbox", "salt"],
   );
   const row = database.prepare("select value from meta where key = 'schema'").get();
   assert.equal(row?.value, vocabulary.schema);

@@ -1,0 +1,148 @@
+/**
+ * The ledger: what became of the events of a UTC day, by target, counted apart from the folding, so that anybody can
+ * compare the two. Events are counted as they are accepted and written down in the same statement as their lines; what
+ * the service has acknowledged and what was dropped is noted in the batch that does it. This file owns the formats of
+ * the column `tally` and the table `ledger`, and the statements on it.
+ */
+
+import { DAYS_KEPT } from "./outbox.js";
+
+/**
+ * @typedef {import("./state.js").DropReason} DropReason
+ * @typedef {"accepted" | DropReason} Entry accepted: all that the worker took on to count, also what it dropped then
+ * @typedef {{target: string, day: number, entry: Entry, views: number, bots: number}} Count day: epoch day; target ""
+ *   stands for those that are not named one by one
+ * @typedef {Map<string, Count>} Tally
+ */
+
+/** What is dropped while the database fails is counted for so many targets one by one, about 50 kB. */
+const MOST_DROPPED = 500;
+
+/** A day's counts stay under the platform's 2 MB for a value: about 45,000 targets. Past that they are not added to. */
+const COUNTS_CHARS = 1_900_000;
+
+/**
+ * Counts one event.
+ * @param {Tally} tally changed
+ * @param {Entry} entry
+ * @param {{target: string, day: number, reason: string}} event reason: a bot's, "" for a person
+ */
+export function countEvent(tally, entry, { target, day, reason }) {
+  addCount(tally, { target, day, entry, views: reason === "" ? 1 : 0, bots: reason === "" ? 0 : 1 });
+}
+
+/**
+ * Notes that an event that the worker took on is not counted.
+ * @param {Tally} tally changed
+ * @param {DropReason} why
+ * @param {Omit<Count, "entry">} events
+ */
+export function addDropped(tally, why, { target, day, views, bots }) {
+  const name = tally.size < MOST_DROPPED || tally.has(keyOf("accepted", target, day)) ? target : "";
+  addCount(tally, { target: name, day, entry: "accepted", views, bots });
+  addCount(tally, { target: name, day, entry: why, views, bots });
+}
+
+/** @param {Entry} entry @param {string} target @param {number} day */
+const keyOf = (entry, target, day) => `${target} ${day} ${entry}`;
+
+/** @param {Tally} tally changed @param {Count} count */
+function addCount(tally, count) {
+  const key = keyOf(count.entry, count.target, count.day);
+  const known = tally.get(key);
+  if (known === undefined) {
+    tally.set(key, { ...count });
+  } else {
+    known.views += count.views;
+    known.bots += count.bots;
+  }
+}
+
+/** @param {Tally} tally @returns {string} lines of [target, epoch day, views, bots], and the entry if not `accepted` */
+export function encodeTally(tally) {
+  let text = "";
+  for (const { target, day, entry, views, bots } of tally.values()) {
+    text += `["${target}",${day},${views},${bots}${entry === "accepted" ? "" : `,"${entry}"`}]\n`;
+  }
+  return text;
+}
+
+/**
+ * The end of an insert into the ledger that brings its counts together with those that are there.
+ * @param {"sum" | "max"} how
+ */
+const merged = (how) =>
+  "on conflict(day, entry) do update set counts = " +
+  // What somebody else wrote there gives way: a cron that fails at it would fail for ever.
+  "case when case when json_valid(ledger.counts) then json_type(ledger.counts) end = 'object' then " +
+  `(select case when length(whole) < ${COUNTS_CHARS} then whole else ledger.counts end from (` +
+  "select json_group_object(target, json_array(views, bots)) as whole from (" +
+  `select one.key as target, ${how}(one.value ->> 0) as views, ${how}(one.value ->> 1) as bots ` +
+  // Not a `union`: the firewall before the platform's API takes it for an attack, and refuses the upload.
+  "from json_each(json_array(json(ledger.counts), json(excluded.counts))) lists, json_each(lists.value) one " +
+  "where one.type = 'array' group by one.key))) else excluded.counts end";
+
+const ENTRIES = "'[' || replace(substr(tally, 1, length(tally) - 1), char(10), ',') || ']'";
+
+const ADD_TALLIES =
+  "insert into ledger(day, entry, counts) select day, entry, json_group_object(target, json_array(views, bots)) from (" +
+  "select e.value ->> 1 as day, coalesce(e.value ->> 4, 'accepted') as entry, e.value ->> 0 as target, " +
+  "sum(e.value ->> 2) as views, sum(e.value ->> 3) as bots " +
+  `from event_log, json_each(${ENTRIES}) e where event_log.id <= ?1 and tally <> '' and json_valid(${ENTRIES}) ` +
+  "and e.type = 'array' and typeof(e.value ->> 0) = 'text' and typeof(e.value ->> 1) = 'integer' group by 1, 2, 3) " +
+  `where true group by day, entry ${merged("sum")}`;
+
+/**
+ * @param {D1Database} db @param {number} last
+ * @returns {D1PreparedStatement} that adds the tallies of the rows of the event log up to `last`
+ */
+export const addTallies = (db, last) => db.prepare(ADD_TALLIES).bind(last);
+
+const ADD_LATE =
+  "insert into ledger(day, entry, counts) select value ->> 0, 'too_old', value -> '$[1]' from json_each(?1) " +
+  `where true ${merged("sum")}`;
+
+/**
+ * @param {D1Database} db
+ * @param {Tally} late events that a fold dropped, as their day was closed
+ * @returns {D1PreparedStatement[]} none or one
+ */
+export function addLate(db, late) {
+  if (late.size === 0) return [];
+  /** @type {Map<number, Record<string, [number, number]>>} */
+  const days = new Map();
+  for (const { target, day, views, bots } of late.values()) {
+    const counts = days.get(day) ?? {};
+    counts[target] = [views, bots];
+    days.set(day, counts);
+  }
+  return [db.prepare(ADD_LATE).bind(JSON.stringify([...days]))];
+}
+
+// A day's numbers in a part are absolute and only grow: the largest is the newest, whatever comes twice or late.
+// ?1 the parts that leave the outbox, ?2 those of them that the service accepted, ?3 targets that it does not know
+const ADD_PUSHED =
+  "insert into ledger(day, entry, counts) select day, entry, json_group_object(target, json_array(views, bots)) from (" +
+  "select unixepoch(part ->> 'day') / 86400 as day, " +
+  "case when one.value ->> 0 in (select value from json_each(?3)) then 'unknown_target' " +
+  "when outbox.id in (select value from json_each(?2)) then 'pushed' else 'refused' end as entry, " +
+  "one.value ->> 0 as target, max(one.value ->> 1) as views, max(one.value ->> 2) as bots " +
+  "from outbox, json_each(outbox.part, '$.days') one " +
+  "where outbox.id in (select value from json_each(?1)) group by 1, 2, 3) " +
+  `where true group by day, entry ${merged("max")}`;
+
+/**
+ * @param {D1Database} db
+ * @param {{gone: number[], accepted: number[], unknown: string[]}} answered ids of parts, ids of targets
+ * @returns {D1PreparedStatement[]} none or one, to be run before the parts are deleted
+ */
+export function addPushed(db, { gone, accepted, unknown }) {
+  if (gone.length === 0) return [];
+  return [db.prepare(ADD_PUSHED).bind(...[gone, accepted, unknown].map((ids) => JSON.stringify(ids)))];
+}
+
+/** @param {D1Database} db @param {number} day epoch day that is closed @returns {D1PreparedStatement} */
+export function clearLedger(db, day) {
+  // The same days as the oldest part that may still wait: what is given up leaves no day that cannot be explained.
+  return db.prepare("delete from ledger where day <= ?").bind(day - DAYS_KEPT);
+}
