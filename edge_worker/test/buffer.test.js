@@ -226,3 +226,52 @@ test("a row that others have filled stops nobody: the next one takes the write",
   );
   assert.equal(buffer.dropped.busy, 0);
 });
+
+/** @returns {Record<string, number>} views in the tallies of the event log, by entry */
+function tallied() {
+  /** @type {Record<string, number>} */
+  const views = {};
+  for (const { tally } of platform.database.run("select tally from event_log where tally <> ''")) {
+    for (const line of tally.trimEnd().split("\n")) {
+      const [, , n, , entry = "accepted"] = JSON.parse(line);
+      views[entry] = (views[entry] ?? 0) + n;
+    }
+  }
+  return views;
+}
+
+// rule W4
+test("what does not fit into memory is in the tally, as accepted and as dropped", async () => {
+  buffer.limitedUntil = platform.now + 60 * SECOND_MS;
+  for (let n = 0; n < 8_010; n += 1) visit(`/${n}`);
+  await platform.pass(60 * SECOND_MS);
+  let visits = 8_010;
+  while (buffer.held > 0 || visits === 8_010) {
+    visit("/next");
+    visits += 1;
+    await platform.pass(60 * SECOND_MS);
+  }
+  // Ten, and the next one, which begins the write that makes room again.
+  assert.deepEqual(tallied(), { accepted: visits, budget: 10, busy: 1 });
+  assert.equal(platform.pages().length, visits - 11);
+});
+
+// rule W4
+test("what was perhaps written, and cannot be looked for any more, is in the tally as accepted and as dropped", async () => {
+  visit("/first");
+  await platform.pass(10 * SECOND_MS);
+  platform.deaf.add(visit("/unknown"));
+  await platform.pass(10 * SECOND_MS);
+  assert.deepEqual(tallied(), { accepted: 2 });
+  // A cron sorts the row before the write is repeated.
+  const [{ id }] = platform.database.run("select max(id) as id from event_log");
+  platform.database.run("update meta set value = ? where key = 'state'", [JSON.stringify({ sorted: id })]);
+  platform.database.run("delete from event_log");
+  await platform.pass(60 * SECOND_MS);
+  visit("/next");
+  await platform.pass(60 * SECOND_MS);
+  visit("/last");
+  await platform.pass(60 * SECOND_MS);
+  assert.deepEqual(platform.pages(), ["/next", "/last"]);
+  assert.deepEqual(tallied(), { accepted: 3, busy: 1 });
+});

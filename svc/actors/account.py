@@ -18,6 +18,7 @@ from svc.actors import (
     checkup,
     expiry,
     health,
+    ledger,
     link_host,
     links,
     notices,
@@ -36,7 +37,7 @@ from svc.store import operations as operation_rows
 from svc.store.tx import given
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Sequence
+    from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 
     from pydantic import SecretStr
 
@@ -44,11 +45,13 @@ if TYPE_CHECKING:
     from svc.actors.checkup import Checked
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty
+    from svc.actors.ledger import WorkerSide
     from svc.actors.live import Found, LiveReads, Unavailable
     from svc.edge.d1 import Parameter
     from svc.edge.zones import Zone
     from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
     from svc.worker.counts import Live, TargetDays
+    from svc.worker.ledger import Stored
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -241,6 +244,10 @@ class AccountActor:
     ) -> Found | Unavailable:
         """What some statements find in the account's own database, see `actors.live`. Spends the user's limit."""
         return await self._live.rows(user_id, account, key, statements)
+
+    async def ledger(self, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]) -> WorkerSide:
+        """What became of a day's events in the account, see `actors.ledger`. Spends the user's limit."""
+        return await ledger.read(self._context, self._live, user_id, account, day, stored)
 
     def wake(self) -> None:
         """Do now what is due: something of this account changed in the store, whose commit tells the supervisor."""

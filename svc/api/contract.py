@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.api import accounts, auth, bulk, explain, export, keys, links, me, probes, push, reports, sites, totals
+from svc.api import accounts, auth, bulk, explain, export, keys, ledger, links, me, probes, push, reports, sites, totals
 from svc.api.endpoint import Endpoint, Tag
 
 TAGS: dict[Tag, str] = {
@@ -31,6 +31,7 @@ ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *reports.ENDPOINTS,
     *totals.ENDPOINTS,
     *export.ENDPOINTS,
+    *ledger.ENDPOINTS,
     *push.ENDPOINTS,
     *probes.ENDPOINTS,
 )

@@ -46,6 +46,12 @@ _REQUESTS = f"""query Requests($account: String!, $first: Date!, $last: Date!) {
       dimensions {{ date }} confidence(level: 0.95) {{ sum {{ requests {_INTERVAL} }} }} }}
   }} }}
 }}"""
+_SCRIPT = f"""query Script($account: String!, $script: String!, $first: Date!, $last: Date!) {{
+  viewer {{ accounts(filter: {{accountTag: $account}}) {{
+    workers: workersInvocationsAdaptive({_FILTER}, scriptName: $script}}) {{
+      dimensions {{ date }} confidence(level: 0.95) {{ sum {{ requests {_INTERVAL} }} }} }}
+  }} }}
+}}"""
 _DATABASES = f"""query Databases($account: String!, $database: String!, $first: Date!, $last: Date!) {{
   viewer {{ accounts(filter: {{accountTag: $account}}) {{
     rows: d1AnalyticsAdaptiveGroups({_FILTER}}}) {{
@@ -108,6 +114,18 @@ class _Requests(Shape):
     viewer: _RequestsViewer
 
 
+class _ScriptAccount(Shape):
+    workers: tuple[_RequestsRow, ...]
+
+
+class _ScriptViewer(Shape):
+    accounts: tuple[_ScriptAccount, ...]
+
+
+class _Script(Shape):
+    viewer: _ScriptViewer
+
+
 class _RowsSum(Shape):
     rowsRead: _Interval  # noqa: N815  # the platform's names
     rowsWritten: _Interval  # noqa: N815
@@ -157,6 +175,17 @@ async def request_days(access: Access, first_day: int, last_day: int) -> tuple[F
             for row in (*account.workers, *account.pages)
         ),
     )
+
+
+async def script_requests(access: Access, script: str, day: int) -> Figure | None:
+    """The requests to one worker on a day (day number), its crons among them.
+
+    None: there is no row of it, so it is not known; a worker with a cron has requests every day.
+    """
+    variables = _variables(access, day, day) | {"script": script}
+    data = await access.graphql(_Script, _SCRIPT, variables)
+    rows = [row.confidence.sum.requests for account in data.viewer.accounts for row in account.workers]
+    return _figure(day, rows) if rows else None
 
 
 async def database_days(access: Access, database_id: str, first_day: int, last_day: int) -> DatabaseDays:

@@ -21,6 +21,7 @@ from svc.http.explain import Explain
 from svc.http.export import Export
 from svc.http.idempotency import Idempotency, refusal
 from svc.http.keys import Keys
+from svc.http.ledger import Ledger
 from svc.http.links import Links
 from svc.http.me import Me
 from svc.http.probes import Probes
@@ -65,7 +66,10 @@ def create_app(deps: Deps) -> QuartTrio:
         Credentials(deps.store, deps.config, deps.clock),
         Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s),
     )
-    for resource in (Probes, Auth, Push, Me, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Totals, Export):
+    resources = (
+        Probes, Auth, Push, Me, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Totals, Export, Ledger,
+    )  # fmt: skip
+    for resource in resources:
         resource(deps, serve)
     app.before_request(_begin)
     app.after_request(_finish)

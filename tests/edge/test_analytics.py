@@ -102,3 +102,19 @@ async def test_a_query_is_repeated_after_a_failure_and_given_up_when_throttled(
     with pytest.raises(EdgeUnavailable) as caught:
         await analytics.request_days(access, today - 1, today)
     assert caught.value.retry_after_s == 300
+
+
+@pytest.mark.rule("X5")
+async def test_the_requests_of_one_script_are_told_apart_and_what_is_not_told_is_not_known(
+    access: Access, edge: Edge, emulator: Emulator, customer: Customer, today: int
+) -> None:
+    await emulator.set_usage(customer.account_id, today - 1, requests=1200)
+    assert await analytics.script_requests(access, "svc-edge", today - 1) is None
+    found = await analytics.script_requests(access, "other", today - 1)
+    assert found is not None
+    assert found.at_least <= found.value <= found.at_most
+    assert (found.day, found.value) == (today - 1, 1200)
+    assert await analytics.script_requests(access, "other", today - 2) is None
+    _, value = await emulator.create_token(customer.account_id, rights=["D1 Write"])
+    with pytest.raises(EdgeRefused, match="not authorized"):
+        await analytics.script_requests(edge.access(customer.account_id, value), "other", today - 1)

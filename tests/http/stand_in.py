@@ -14,6 +14,7 @@ import trio
 
 from svc.actors import bulk, links, sites
 from svc.actors.context import Context
+from svc.actors.ledger import WorkerSide
 from svc.actors.live import Unavailable
 from svc.actors.mailbox import Ask
 from svc.errors import Conflict, ServiceError
@@ -24,7 +25,7 @@ from svc.store.tx import sql
 from svc.worker.counts import Live
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from pydantic import SecretStr
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from svc.model import Account, AccountState, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
     from svc.store.tx import Store, Tx
     from svc.worker.counts import TargetDays
+    from svc.worker.ledger import Stored
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -63,6 +65,7 @@ class StandIn:
     one_at_a_time: trio.Lock = field(default_factory=trio.Lock)
     zone_list: list[Zone] = field(default_factory=lambda: [Zone("z1", "example.com")])
     readable: Live | Unavailable = field(default_factory=lambda: Unavailable("not_installed"))
+    worker_side: WorkerSide = field(default_factory=lambda: WorkerSide(None, "not_installed"))
     woken: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     before: Callable[[], Awaitable[None]] = go_on
@@ -183,6 +186,10 @@ class StandInActor:
     async def live(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
         await self._asked(f"live {asked.target_id} {asked.first_day} {asked.last_day}")
         return self._world.readable
+
+    async def ledger(self, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]) -> WorkerSide:
+        await self._asked(f"ledger {day} {sorted(stored)}")
+        return self._world.worker_side
 
     async def _in_actor(self, work: Callable[[], Awaitable[T]]) -> T:
         """In the actor's own task, one after the other: a caller who hangs up does not stop it."""

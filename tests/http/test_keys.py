@@ -19,6 +19,7 @@ READS = {
     "/v1/accounts": {"accounts", "sites"},
     "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaaa": {"accounts", "sites"},
     "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaaa/zones": {"accounts", "sites"},
+    "/v1/accounts/acc_aaaaaaaaaaaaaaaaaaaa/ledger": {"reports"},
     "/v1/sites": {"sites"},
     "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa": {"sites"},
     "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/report": {"reports"},

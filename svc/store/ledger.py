@@ -1,0 +1,38 @@
+"""What is stored of all targets of an account on one day, for the comparison with the worker's ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.clock import DAY_MS
+from svc.store.tx import sql
+from svc.worker.ledger import Events, Stored
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+
+def stored_day(account_id: str, day: int) -> Tx[dict[str, Stored]]:
+    """The totals of a day (day number) by target id, each with the sum of its hours. Imported days are not in it."""
+    totals: dict[str, Events] = {}
+    hours: dict[str, Events] = {}
+    for table in ("sites", "links"):
+        rows = yield sql(
+            "select days.target, days.views, days.bots"  # noqa: S608  # names of this line
+            f" from {table} t join days on days.target = t.id and days.day = $2"
+            " where t.account_id = $1 and days.imported = 0",
+            account_id,
+            day,
+        )
+        totals.update({row["target"]: Events(row["views"], row["bots"]) for row in rows})
+        rows = yield sql(
+            "select hours.target, sum(hours.views) as views, sum(hours.bots) as bots"  # noqa: S608  # names of this line
+            f" from {table} t join hours on hours.target = t.id and hours.at >= $2 and hours.at < $3"
+            " where t.account_id = $1 group by hours.target",
+            account_id,
+            day * DAY_MS,
+            (day + 1) * DAY_MS,
+        )
+        hours.update({row["target"]: Events(int(row["views"]), int(row["bots"])) for row in rows})
+    none = Events()
+    return {target: Stored(total, hours.get(target, none)) for target, total in totals.items()}

@@ -1,0 +1,259 @@
+"""The worker's ledger of a UTC day, compared with what it has counted and what the service has stored. Pure.
+
+The worker writes down what it accepts as it accepts it, apart from the folding that makes the totals (see
+docs/worker-database.md). So each number here is of another origin than the one beside it: accepted events, what was
+folded of them, what the service acknowledged, what the service has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, TypeAdapter
+
+from svc.clock import day_of, day_text
+
+Row = Mapping[str, object]
+Statement = tuple[str, list[str]]
+
+# Where two numbers that belong together differ; see docs/api.md.
+Fault = Literal["counting", "unknown_target", "queued", "refused", "push", "store", "set_back"]
+# Why the worker did not count what it had accepted, or what it took for no event.
+DropReason = Literal["budget", "busy", "too_old", "invalid"]
+
+# The worker deletes a day with the last part of it that could still be sent.
+KEPT_DAYS = 35
+
+# Points into `day` by its key: the whole table may have 350,000 rows.
+_FOLDED = (
+    "select day.target as target, day.totals ->> '$.views' as views,"
+    " (select sum(value) from json_each(day.totals, '$.bots')) as bots from {keys} join day on day.target = {key}"
+    " and day.day = cast(?1 as integer)"
+)
+# What comes for a day that is closed is dropped when it is sorted, and in the ledger then.
+_TALLIES = (
+    "select tally from event_log where tally <> '' and cast(?1 as integer) >"
+    " (select coalesce(max(value ->> 'day'), -1) from meta where key = 'state')"
+)
+_OF_LEDGER = (
+    _FOLDED.format(keys="ledger join json_each(ledger.counts) one", key="one.key")
+    + " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted' and json_valid(ledger.counts)"
+)
+_OF_STORED = _FOLDED.format(keys="json_each(?2) one", key="one.value")
+
+_Pairs = TypeAdapter(dict[str, tuple[int, int]])
+
+
+@dataclass(frozen=True)
+class Events:
+    """Views of people and hits of bots."""
+
+    views: int = 0
+    bots: int = 0
+
+    def __add__(self, other: Events) -> Events:
+        return Events(self.views + other.views, self.bots + other.bots)
+
+    def __sub__(self, other: Events) -> Events:
+        return Events(self.views - other.views, self.bots - other.bots)
+
+    def within(self, least: Events, most: Events) -> bool:
+        """Whether it lies between two others, both included."""
+        return least.views <= self.views <= most.views and least.bots <= self.bots <= most.bots
+
+
+NONE = Events()
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the service has of a target and day: its total, and the sum of its hours."""
+
+    total: Events = NONE
+    hours: Events = NONE
+
+
+@dataclass
+class WorkerDay:
+    """What the worker's database holds of a day, by target, at one instant.
+
+    `accepted`: all that it took on to count; of this, `dropped` by reason, `waiting` to be folded, and `folded` into
+    the day's own row. `pushed`: the most that the service acknowledged, `refused`: that it refused, `unknown`: that it
+    left out, as it does not know the target. `queued_parts`: parts of this day that wait in the outbox.
+    """
+
+    closed: bool
+    queued_parts: int = 0
+    accepted: dict[str, Events] = field(default_factory=dict)
+    dropped: dict[str, dict[DropReason, Events]] = field(default_factory=dict)
+    waiting: dict[str, Events] = field(default_factory=dict)
+    folded: dict[str, Events] = field(default_factory=dict)
+    pushed: dict[str, Events] = field(default_factory=dict)
+    refused: dict[str, Events] = field(default_factory=dict)
+    unknown: dict[str, Events] = field(default_factory=dict)
+
+    def add(self, entry: str, target: str, events: Events) -> None:
+        """Add what the ledger, or a tally on its way to it, says of a target."""
+        whole: dict[str, dict[str, Events]] = {
+            "accepted": self.accepted,
+            "pushed": self.pushed,
+            "refused": self.refused,
+            "unknown_target": self.unknown,
+        }
+        if entry in whole:
+            whole[entry][target] = whole[entry].get(target, NONE) + events
+        elif entry in ("budget", "busy", "too_old", "invalid"):
+            reasons = self.dropped.setdefault(target, {})
+            reasons[entry] = reasons.get(entry, NONE) + events  # type: ignore[index,call-overload]  # one of them
+
+    def wait(self, target: str, events: Events) -> None:
+        """Add events that are not folded yet."""
+        self.waiting[target] = self.waiting.get(target, NONE) + events
+
+    def counted_drops(self, targets: Iterable[str]) -> dict[DropReason, int]:
+        """How many events of these targets were dropped, by reason."""
+        summed: dict[DropReason, int] = {}
+        for target in targets:
+            for reason, events in self.dropped.get(target, {}).items():
+                summed[reason] = summed.get(reason, 0) + events.views + events.bots
+        return summed
+
+    @property
+    def all_drops(self) -> dict[DropReason, int]:
+        """What was dropped that day, also of no target that is known."""
+        return self.counted_drops(self.dropped)
+
+
+@dataclass(frozen=True)
+class TargetDay:
+    """What became of a target's events of a day. `agrees` None: the worker's side is not known; then only `stored` is.
+
+    `off_by`: by how much the later of the two numbers that differ exceeds the earlier, negative where some are missing.
+    """
+
+    target: str
+    stored: Events
+    accepted: Events | None = None
+    waiting: Events | None = None
+    counted: Events | None = None
+    pushed: Events | None = None
+    dropped: Mapping[DropReason, int] = field(default_factory=dict)
+    agrees: bool | None = None
+    fault: Fault | None = None
+    off_by: Events | None = None
+
+
+class _State(BaseModel):
+    day: int = -1
+    since: int = 0
+
+
+def statements(day: int, stored_targets: Iterable[str]) -> list[Statement]:
+    """The one batch that reads all of a day (day number): small, however many events and days the database has.
+
+    `stored_targets`: ids of the targets of which the service has totals of that day.
+    """
+    of_day = [str(day)]
+    return [
+        ("select value from meta where key = 'state'", []),
+        ("select entry, counts from ledger where day = cast(?1 as integer)", of_day),
+        (_TALLIES, of_day),
+        ("select lines from event_page", []),
+        # The beginning of a part is its day.
+        ("select count(*) as parts from outbox where instr(substr(part, 1, 30), ?1) > 0", [f'"{day_text(day)}"']),
+        (_OF_LEDGER, of_day),
+        (_OF_STORED, [str(day), json.dumps(sorted(stored_targets))]),
+    ]
+
+
+def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
+    """What the statements found, in their order; None: the database has begun to count after that day.
+
+    Raises ValueError, KeyError, TypeError on what the worker did not write.
+    """
+    states, ledger, tallies, pages, outbox, *folded = results
+    state = max((_State.model_validate_json(str(row["value"])) for row in states), key=lambda state: state.day)
+    if day < day_of(state.since):
+        return None
+    found = WorkerDay(closed=day <= state.day, queued_parts=sum(int(str(row["parts"])) for row in outbox))
+    for row in ledger:
+        for target, (views, bots) in _Pairs.validate_json(str(row["counts"])).items():
+            found.add(str(row["entry"]), target, Events(views, bots))
+    for target, of_day, views, bots, *reason in _lines(tallies, "tally"):
+        if of_day == day:
+            events = Events(int(views), int(bots))
+            found.add(str(reason[0]) if reason else "accepted", str(target), events)
+            if not reason:
+                found.wait(str(target), events)
+            elif reason[0] != "invalid":
+                found.wait(str(target), NONE - events)
+    for target, epoch_hour, bot, *_ in _lines(pages, "lines"):
+        if int(epoch_hour) // 24 == day:
+            found.wait(str(target), Events(0, 1) if bot else Events(1, 0))
+    for rows in folded:
+        for row in rows:
+            found.folded[str(row["target"])] = Events(int(str(row["views"] or 0)), int(str(row["bots"] or 0)))
+    return found
+
+
+def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> list[TargetDay]:
+    """Each target of the day, by its id. `before`, `after`: what was stored before and after the worker was read.
+
+    A push may have come in between, so what the service acknowledged is that of either moment.
+    """
+    if worker is None:
+        return [TargetDay(target, after[target].total) for target in sorted(after)]
+    known = {*after, *worker.accepted, *worker.folded, *worker.pushed, *worker.waiting} - {""}
+    return [
+        _compared(worker, target, before.get(target, Stored()), after.get(target, Stored())) for target in sorted(known)
+    ]
+
+
+def _compared(worker: WorkerDay, target: str, before: Stored, after: Stored) -> TargetDay:
+    accepted, waiting = worker.accepted.get(target, NONE), worker.waiting.get(target, NONE)
+    folded, pushed = worker.folded.get(target, NONE), worker.pushed.get(target, NONE)
+    dropped = sum(worker.dropped.get(target, {}).values(), start=NONE)
+    fault, off_by = _first_fault(
+        worker, target, folded + waiting + dropped - accepted, folded, pushed, (before.total, after.total)
+    )
+    if fault is None and not after.hours.within(NONE, after.total):
+        fault, off_by = "set_back", after.total - after.hours
+    return TargetDay(
+        target=target,
+        stored=after.total,
+        accepted=accepted,
+        waiting=waiting,
+        counted=folded,
+        pushed=pushed,
+        dropped=worker.counted_drops([target]),
+        agrees=fault is None,
+        fault=fault,
+        off_by=off_by,
+    )
+
+
+def _first_fault(
+    worker: WorkerDay, target: str, balance: Events, folded: Events, pushed: Events, stored: Sequence[Events]
+) -> tuple[Fault, Events] | tuple[None, None]:
+    """Where an event's way, from the first write to the service's store, first has two numbers that differ."""
+    if balance != NONE:
+        return "counting", balance
+    if worker.unknown.get(target, NONE) != NONE and pushed == NONE:
+        return "unknown_target", pushed - folded
+    if pushed != folded if worker.closed else not pushed.within(NONE, folded):
+        if worker.queued_parts:
+            return "queued", pushed - folded
+        refused = worker.refused.get(target, NONE)
+        return ("push" if refused.within(NONE, pushed) else "refused"), pushed - folded
+    # A part whose acknowledgement was lost is stored, and waits in the outbox.
+    if pushed in stored or (worker.queued_parts and stored[-1].within(pushed, folded)):
+        return None, None
+    return "store", stored[-1] - pushed
+
+
+def _lines(rows: Sequence[Row], column: str) -> Iterable[Sequence[Any]]:
+    for row in rows:
+        yield from json.loads("[" + str(row[column])[:-1].replace("\n", ",") + "]")

@@ -1,0 +1,151 @@
+"""The comparison of what the worker accepted, counted and pushed with what is stored."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from svc.clock import DAY_MS, HOUR_MS
+from svc.worker.ledger import Events, Stored, WorkerDay, compare, read_day
+
+DAY = 20_000
+TARGET = "site_a"
+
+
+def lines(*items: list[Any]) -> str:
+    return "".join(json.dumps(item) + "\n" for item in items)
+
+
+def rows(
+    *,
+    closed_day: int = DAY - 1,
+    since: int = 0,
+    ledger: dict[str, Any] | None = None,
+    log: str = "",
+    pages: str = "",
+    parts: int = 0,
+    folded: tuple[int, int] | None = None,
+) -> list[list[dict[str, Any]]]:
+    """What the statements find."""
+    of_day = [] if folded is None else [{"target": TARGET, "views": folded[0], "bots": folded[1]}]
+    return [
+        [{"value": json.dumps({"day": closed_day, "since": since})}],
+        [{"entry": entry, "counts": json.dumps(counts)} for entry, counts in (ledger or {}).items()],
+        [{"tally": log}] if log else [],
+        [{"lines": pages}] if pages else [],
+        [{"parts": parts}],
+        of_day,
+        of_day,
+    ]
+
+
+@pytest.mark.rule("X5", "W4")
+def test_what_waits_in_the_log_and_in_pages_is_accepted_and_waits():
+    found = read_day(
+        rows(
+            ledger={"accepted": {TARGET: [5, 1], "": [2, 0]}, "busy": {TARGET: [1, 0], "": [2, 0]}},
+            log=lines([TARGET, DAY, 3, 1], [TARGET, DAY, 1, 0, "busy"], [TARGET, DAY - 1, 9, 9])
+            + lines(["", DAY, 4, 0, "invalid"]),
+            pages=lines([TARGET, DAY * 24, "", "v", "/"], [TARGET, DAY * 24 + 23, "head", ""])
+            + lines([TARGET, DAY * 24 - 1, "", "v"]),
+            folded=(3, 0),
+        ),
+        DAY,
+    )
+    assert found is not None
+    [line] = compare(found, {}, {})
+    assert (line.accepted, line.waiting, line.counted) == (Events(8, 2), Events(3, 2), Events(3, 0))
+    assert line.dropped == {"busy": 2}
+    assert (line.agrees, line.fault) == (True, None)
+    assert found.all_drops == {"busy": 4, "invalid": 4}
+
+
+def test_a_database_that_began_later_says_nothing_of_the_day():
+    assert read_day(rows(since=(DAY + 1) * DAY_MS), DAY) is None
+    assert read_day(rows(since=(DAY + 1) * DAY_MS - HOUR_MS), DAY) is not None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ledger": {"accepted": [1]}},
+        {"ledger": {"accepted": {TARGET: [1, 2, 3]}}},
+        {"ledger": {"accepted": {TARGET: ["x", 0]}}},
+        {"log": "x\n"},
+        {"log": lines([TARGET])},
+        {"log": "5\n"},
+        {"pages": lines([TARGET, "x", "", ""])},
+    ],
+)
+def test_what_the_worker_did_not_write_is_refused(wrong):
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        read_day(rows(**wrong), DAY)
+    with pytest.raises(ValueError, match="empty"):
+        read_day([[], *rows()[1:]], DAY)
+
+
+def worker_day(**more: Any) -> WorkerDay:
+    """A closed day on which all is as it should be."""
+    whole = {"accepted": Events(5, 1), "folded": Events(5, 1), "pushed": Events(5, 1)}
+    events = {name: {TARGET: value} for name, value in {**whole, **more}.items() if isinstance(value, Events)}
+    rest = {name: value for name, value in more.items() if not isinstance(value, Events)}
+    return WorkerDay(**{"closed": True, **events, **rest})
+
+
+RIGHT = Stored(Events(5, 1), Events(4, 1))
+
+
+@pytest.mark.rule("X5")
+@pytest.mark.parametrize(
+    ("worker", "stored", "fault", "off_by"),
+    [
+        (worker_day(), RIGHT, None, None),
+        # What was dropped is no fault; what is counted twice, or as a bot, is.
+        (worker_day(accepted=Events(7, 1), dropped={TARGET: {"too_old": Events(2, 0)}}), RIGHT, None, None),
+        (worker_day(accepted=Events(6, 1)), RIGHT, "counting", Events(-1, 0)),
+        (worker_day(accepted=Events(6, 0)), RIGHT, "counting", Events(-1, 1)),
+        (worker_day(accepted=Events(4, 1)), RIGHT, "counting", Events(1, 0)),
+        (worker_day(folded=Events(9, 1)), RIGHT, "counting", Events(4, 0)),
+        # A closed day is pushed whole.
+        (worker_day(pushed=Events(3, 1)), replace(RIGHT, total=Events(4, 1)), "push", Events(-2, 0)),
+        (worker_day(pushed=Events(3, 1), queued_parts=1), RIGHT, "queued", Events(-2, 0)),
+        (worker_day(pushed=Events(3, 1), refused=Events(5, 1)), RIGHT, "refused", Events(-2, 0)),
+        (worker_day(pushed=Events(), unknown=Events(5, 1)), Stored(), "unknown_target", Events(-5, -1)),
+        # An open one as far as it is closed, and no further; what was sent and is not acknowledged may be stored.
+        (worker_day(closed=False, pushed=Events(3, 1)), Stored(Events(3, 1)), None, None),
+        (worker_day(closed=False, pushed=Events(3, 1)), Stored(Events(4, 1)), "store", Events(1, 0)),
+        (worker_day(closed=False, pushed=Events(3, 1), queued_parts=1), Stored(Events(4, 1)), None, None),
+        (worker_day(closed=False, pushed=Events(3, 1), queued_parts=1), Stored(Events(6, 1)), "store", Events(3, 0)),
+        (worker_day(closed=False, pushed=Events(6, 1)), Stored(Events(6, 1)), "push", Events(1, 0)),
+        (worker_day(), Stored(Events(4, 1)), "store", Events(-1, 0)),
+        (worker_day(), Stored(), "store", Events(-5, -1)),
+        # Its own hours hold more: the worker's database was emptied or set back in the middle of the day.
+        (worker_day(), replace(RIGHT, hours=Events(8, 1)), "set_back", Events(-3, 0)),
+    ],
+)
+def test_a_fault_is_told_where_two_numbers_first_differ(worker, stored, fault, off_by):
+    [line] = compare(worker, {TARGET: stored}, {TARGET: stored})
+    assert (line.fault, line.off_by, line.agrees) == (fault, off_by, fault is None)
+
+
+@pytest.mark.rule("X5")
+def test_a_push_that_comes_while_the_worker_is_read_is_no_fault():
+    before, after = Stored(Events(3, 1)), Stored(Events(5, 1))
+    for pushed in (before.total, after.total):
+        worker = worker_day(closed=False, pushed=pushed)
+        [line] = compare(worker, {TARGET: before}, {TARGET: after})
+        assert line.agrees
+    [line] = compare(worker_day(closed=False, pushed=Events(4, 1)), {TARGET: before}, {TARGET: after})
+    assert line.fault == "store"
+
+
+@pytest.mark.rule("X5")
+def test_what_is_stored_of_a_target_that_the_worker_never_counted_is_a_fault():
+    stored = {TARGET: Stored(Events(2, 0))}
+    [line] = compare(WorkerDay(closed=True), stored, stored)
+    assert (line.fault, line.off_by) == ("store", Events(2, 0))
+    [line] = compare(None, stored, stored)
+    assert (line.agrees, line.accepted, line.stored) == (None, None, Events(2, 0))
