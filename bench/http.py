@@ -9,29 +9,32 @@ import subprocess
 import sys
 import tempfile
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
-from pydantic import SecretStr
 
+from bench.accounts import Workers
 from bench.figures import Row
 from bench.load import load, request
-from bench.service import NOW, add_account, add_user
+from bench.service import ENGINES, NOW, add_account, add_counted, add_links, add_user, new_config
+from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import open_service
 from svc.clock import DAY_MS, HOUR_MS, day_text
-from svc.config import StoreConfig
 from svc.ids import digest, new_id, new_secret
 from svc.model import Key
 from svc.passwords import hash_password
 from svc.store import keys, open_store, users, worker_keys
-from tests.databases import postgres_config, postgres_server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from bench.load import Load
+    from bench.service import Engine
+    from edge_worker.emulator.client import Emulator
     from edge_worker.harness.service import Service
+    from svc.config import StoreConfig
 
 _TARGETS = 50
 # Whose workers push in turn: those of one account all change the same rows, which nobody's do.
@@ -52,12 +55,15 @@ _EMAIL, _PASSWORD = "bench@example.com", "a long password"
 class Place:
     """A running service with a user, a key, an account and its links."""
 
-    def __init__(self, service: Service, key: str, workers: list[tuple[str, list[str]]]) -> None:
+    def __init__(
+        self, service: Service, key: str, workers: list[tuple[str, list[str]]], site_ids: Sequence[str]
+    ) -> None:
         self.port = int(service.url.rpartition(":")[2])
         self.pid = service.process.pid
         self.key = key
         self.workers = workers  # a key and the links that it pushes for, of each account; of the first the most
         self.link_ids = workers[0][1]
+        self.site_ids = site_ids
 
     async def load(self, requests: Iterator[bytes], *, connections: int, seconds: float | None = None) -> Load:
         """As `bench.load.load`, on this service."""
@@ -96,7 +102,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
         await store.run(users.add_user(_EMAIL, hash_password(_PASSWORD), NOW))
         user_id = await add_user(store)
         value = new_secret("svc_")
-        key = Key(new_id("key"), user_id, value[:8], ("links",), None, None, NOW, None)
+        key = Key(new_id("key"), user_id, value[:8], ("links", "sites", "reports"), None, None, NOW, None)
         await store.run(keys.add_key(key, digest(value), 5))
         workers = []
         for number in range(_ACCOUNTS):
@@ -104,66 +110,87 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
             worker_key = new_secret("svcw_")
             await store.run(worker_keys.add_worker_key(account_id, digest(worker_key)))
             workers.append((worker_key, link_ids))
+            if number == 0:
+                site_ids = await store.run(add_counted(user_id, account_id, link_ids, _LINKS))
     settings = {**_UNLIMITED, "SVC_STORE_URL": config.url.get_secret_value()}
     async with open_service(folder, settings) as service:
-        yield Place(service, value, workers)
+        yield Place(service, value, workers, site_ids)
 
 
 @asynccontextmanager
-async def on_sqlite() -> AsyncIterator[Place]:
-    """A service on SQLite."""
+async def on(engine: Engine) -> AsyncIterator[Place]:
+    """A service on this engine; PostgreSQL's server shares the cores."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
-        async with open_place(StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db")), Path(folder)) as place:
+        async with new_config(engine) as config, open_place(config, Path(folder)) as place:
             yield place
 
 
 @asynccontextmanager
-async def on_postgres() -> AsyncIterator[Place]:
-    """A service on PostgreSQL, whose server is started here and shares the cores; its commits reach the disk."""
-    server = postgres_server(durable=True)
-    url = await trio.to_thread.run_sync(server.__enter__)
-    schema = postgres_config(url)
-    config = await trio.to_thread.run_sync(schema.__enter__)
-    try:
-        with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
-            async with open_place(config, Path(folder)) as place:
-                yield place
-    finally:
-        with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(schema.__exit__, None, None, None)
-            await trio.to_thread.run_sync(server.__exit__, None, None, None)
-
-
-async def reads() -> AsyncIterator[Row]:
-    """An authenticated read against the stack's barest endpoint, in turn, 50 connections."""
+async def open_bare() -> AsyncIterator[tuple[int, int]]:
+    """The bare stack; its port and process."""
     bare = await trio.lowlevel.open_process([sys.executable, "-m", "bench.bare"], stdout=subprocess.PIPE)
     try:
         if bare.stdout is None:
             raise AssertionError("the process has no standard output")
         url = await bare.stdout.receive_some()
-        port = int(url.strip().rpartition(b":")[2])
-        rounds: list[tuple[Load, Load]] = []
-        async with on_sqlite() as place:
-            one = f"/v1/links/{place.link_ids[0]}"
-            for _ in range(_READ_ROUNDS):
-                nothing = itertools.repeat(request("GET", "/"))
-                rounds.append(
-                    (
-                        await load(port, bare.pid, lambda: nothing, connections=50, seconds=_SHORT_S),  # noqa: B023  # called at once
-                        await place.load(place.get(one), connections=50, seconds=_SHORT_S),
-                    )
-                )
-            many = await place.load(place.get("/v1/links"), connections=2)
+        yield int(url.strip().rpartition(b":")[2]), bare.pid
     finally:
         bare.kill()
         with trio.CancelScope(shield=True):
             await bare.wait()
-    by_time = statistics.median(ours.per_second / theirs.per_second for theirs, ours in rounds)
-    by_cpu = statistics.median(theirs.cpu_us / ours.cpu_us for theirs, ours in rounds)
-    yield Row("an authenticated read of /v1 against a bare JSON endpoint", f"{by_time:.2f}x", "0.65x")
-    yield Row("  the same by CPU of the two processes", f"{by_cpu:.2f}x", "0.65x")
-    yield Row("  reads a second, 50 connections", f"{max(ours.per_second for _, ours in rounds):.0f}", "")
-    yield Row(f"lists of {_LINKS:,} links a second, 2 connections", f"{many.per_second:.0f}", "")
+
+
+def _nothing() -> Iterator[bytes]:
+    """Requests for the bare stack."""
+    return itertools.repeat(request("GET", "/"))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Requests beside the bare stack's, medians of short turns: the ratio by time and by CPU, and our figures."""
+
+    by_time: float
+    by_cpu: float
+    per_second: float
+    cpu_ms: float
+
+
+async def compared(place: Place, bare: tuple[int, int], path: str, *, connections: int, rounds: int) -> Compared:
+    """An authenticated read against the stack's barest endpoint, in turn."""
+    seen: list[tuple[Load, Load]] = []
+    for _ in range(rounds):
+        theirs = await load(*bare, _nothing, connections=connections, seconds=_SHORT_S)
+        ours = await place.load(place.get(path), connections=connections, seconds=_SHORT_S)
+        seen.append((theirs, ours))
+    return Compared(
+        statistics.median(ours.per_second / theirs.per_second for theirs, ours in seen),
+        statistics.median(theirs.cpu_us / ours.cpu_us for theirs, ours in seen),
+        statistics.median(ours.per_second for _, ours in seen),
+        statistics.median(ours.cpu_us for _, ours in seen) / 1000,
+    )
+
+
+async def reads() -> AsyncIterator[Row]:
+    """An authenticated read, 50 connections; lists whose rows tell the clicks and views of seven days."""
+    for engine in ENGINES:
+        async with open_bare() as bare, on(engine) as place:
+            one = await compared(place, bare, f"/v1/links/{place.link_ids[0]}", connections=50, rounds=_READ_ROUNDS)
+            yield Row(f"{engine}: an authenticated read of /v1 against a bare endpoint", f"{one.by_time:.2f}x", "0.65x")
+            yield Row("  the same by CPU of the two processes", f"{one.by_cpu:.2f}x", "0.65x")
+            yield Row("  reads a second, 50 connections", f"{one.per_second:.0f}", "")
+            for what, path in (
+                (f"a page of {_LINKS:,} links with clicks_7d", "/v1/links"),
+                (f"a page of {_LINKS:,} sites with views_7d and series_7d", "/v1/sites"),
+                ("a site's report of 30 days", f"/v1/sites/{place.site_ids[0]}/report?period=30d"),
+            ):
+                many = await compared(place, bare, path, connections=2, rounds=_ROUNDS)
+                to_reach = "5" if "report" in what else ""
+                yield Row(f"{engine}: {what}, CPU of the service, ms", f"{many.cpu_ms:.1f}", to_reach)
+                yield Row("  a second on 2 connections, against the bare endpoint", _second(many), "")
+
+
+def _second(found: Compared) -> str:
+    return f"{found.per_second:.0f} {found.by_time:.2f}x"
 
 
 async def pushes() -> AsyncIterator[Row]:
@@ -171,27 +198,83 @@ async def pushes() -> AsyncIterator[Row]:
 
     Of a hundred accounts in turn each row lies on a page of its own; of one account all pushes change the same rows.
     """
-    for name, place_on, to_reach in (("SQLite", on_sqlite, "500"), ("PostgreSQL", on_postgres, "300")):
-        async with place_on() as place:
+    for engine in ENGINES:
+        async with open_bare() as bare, on(engine) as place:
             sources = {accounts: place.pushes(accounts) for accounts in (1, _ACCOUNTS)}
             figures: dict[int, list[Load]] = {accounts: [] for accounts in sources}
+            bares = []
             for _ in range(_ROUNDS):
+                bares.append(await load(*bare, _nothing, connections=16, seconds=_SHORT_S))
                 for accounts, source in sources.items():
                     figures[accounts].append(await place.load(source, connections=16))
         for accounts, seen in figures.items():
             best = max(seen, key=lambda one: one.per_second)
-            what = f"pushes of {_TARGETS} targets a second over HTTP, {name}, accounts: {accounts}"
-            yield Row(what, f"{best.per_second:.0f}", to_reach)
-            cpu_ms = min(one.cpu_us for one in seen) / 1000
-            yield Row("  CPU of the service's process for each, ms", f"{cpu_ms:.2f}", "")
+            what = f"{engine}: pushes of {_TARGETS} targets a second, accounts: {accounts}"
+            yield Row(what, f"{best.per_second:.0f}", "500" if engine == "SQLite" else "300")
+            ratio = statistics.median(a.per_second / b.per_second for a, b in zip(seen, bares, strict=True))
+            cpu_ms = statistics.median(one.cpu_us for one in seen) / 1000
+            yield Row("  CPU of the service for each, ms; against a bare endpoint", f"{cpu_ms:.2f} {ratio:.2f}x", "")
+
+
+async def live_reports() -> AsyncIterator[Row]:
+    """Reports that read the account's own database, at the emulated platform; none is kept between two."""
+    for engine in ENGINES:
+        async with (
+            open_emulator(
+                token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, no_runtime=True
+            ) as emulator,
+            new_config(engine) as config,
+        ):
+            settings = {
+                **_UNLIMITED,
+                "SVC_STORE_URL": config.url.get_secret_value(),
+                "SVC_EDGE_API_BASE_URL": emulator.api,
+                "SVC_EDGE_SETTLING_S": "1",
+                "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
+                "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
+                "SVC_TIMING_REPORT_CACHE_S": "0.001",
+            }
+            value = new_secret("svc_")
+            async with open_store(config) as store:
+                user_id = await add_user(store)
+                key = Key(new_id("key"), user_id, value[:8], ("accounts", "reports"), None, None, NOW, None)
+                await store.run(keys.add_key(key, digest(value), 5))
+            with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+                async with open_bare() as bare, open_service(Path(folder), settings) as service:
+                    service.headers = {"Authorization": f"Bearer {value}"}
+                    account_id = await _connected(service, emulator)
+                    async with open_store(config) as store:
+                        link_ids = await add_links(store, user_id, account_id, 1)
+                        site_ids = await store.run(add_counted(user_id, account_id, link_ids, 1))
+                    place = Place(service, value, [("", link_ids)], site_ids)
+                    for what, path in (
+                        ("a link's report of today, read live", f"/v1/links/{link_ids[0]}/report"),
+                        ("a site's 30 days with breakdowns", f"/v1/sites/{site_ids[0]}/report?period=30d&breakdowns=1"),
+                    ):
+                        found = await compared(place, bare, path, connections=4, rounds=_ROUNDS)
+                        yield Row(f"{engine}: {what}, CPU of the service, ms", f"{found.cpu_ms:.1f}", "")
+                        yield Row("  a second on 4 connections, against the bare endpoint", _second(found), "")
+
+
+async def _connected(service: Service, emulator: Emulator) -> str:
+    """Connect an account whose worker has pushed; its id."""
+    customer = await emulator.create_account(subdomain="customer")
+    body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Workers(emulator).push_until, 1)
+        answer = await service.call("POST", "/v1/accounts", body, expect=202, key="connect")
+        account_id: str = answer["account"]["id"]
+        await service.account_in(account_id, "ready")
+    return account_id
 
 
 async def sign_ins() -> AsyncIterator[Row]:
     """Sign-ins, which are as slow as a password's hash is to be."""
     body = json.dumps({"email": _EMAIL, "password": _PASSWORD}).encode()
-    async with on_sqlite() as place:
-        figure = await place.load(itertools.repeat(request("POST", "/auth/sign-in", body)), connections=4)
-    yield Row("sign-ins a second, 4 connections", f"{figure.per_second:.1f}", "")
+    for engine in ENGINES:
+        async with on(engine) as place:
+            figure = await place.load(itertools.repeat(request("POST", "/auth/sign-in", body)), connections=4)
+        yield Row(f"{engine}: sign-ins a second, 4 connections", f"{figure.per_second:.1f}", "")
 
 
-MEASURES = (reads, pushes, sign_ins)
+MEASURES = (reads, pushes, live_reports, sign_ins)

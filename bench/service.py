@@ -1,48 +1,63 @@
-"""The figures of the service's parts: what the store takes, accounts at rest, stored reports."""
+"""The figures of the service's parts: what the store takes, accounts at rest."""
 
 from __future__ import annotations
 
-import resource
+import json
 import secrets
+import sys
 import tempfile
 import time
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Literal
 
 import trio
 from pydantic import SecretStr
 
 from bench.figures import Row
-from svc.actors.context import Context
-from svc.actors.supervisor import open_supervisor
 from svc.clock import DAY_MS, HOUR_MS, system_clock
-from svc.config import Config, StoreConfig
+from svc.config import StoreConfig
 from svc.ids import new_id
 from svc.store import accounts, link_hosts, open_store, totals, users
-from svc.store.tx import many, sql
-from svc.worker.bundle import load_bundle
+from svc.store.tx import many
+from tests.databases import postgres_config, postgres_server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from svc.store.tx import Store, Tx
 
-_NOTHING = cast("Any", None)  # the platform is not reached by any of these
+Engine = Literal["SQLite", "PostgreSQL"]
+ENGINES: tuple[Engine, ...] = ("SQLite", "PostgreSQL")
 _TARGETS = 50
 _PUSHES = 2_000
 _AT_ONCE = 20
-_ACCOUNTS = 10_000
-_REPORTS = 200
 NOW = system_clock() // HOUR_MS * HOUR_MS
+
+
+@asynccontextmanager
+async def new_config(engine: Engine) -> AsyncIterator[StoreConfig]:
+    """The configuration of an empty store. PostgreSQL's server is started here, and its commits reach the disk."""
+    if engine == "SQLite":
+        with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+            yield StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
+        return
+    server = postgres_server(durable=True)
+    url = await trio.to_thread.run_sync(server.__enter__)
+    schema = postgres_config(url)
+    config = await trio.to_thread.run_sync(schema.__enter__)
+    try:
+        yield config
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(schema.__exit__, None, None, None)
+            await trio.to_thread.run_sync(server.__exit__, None, None, None)
 
 
 @asynccontextmanager
 async def new_store() -> AsyncIterator[Store]:
     """An empty SQLite store on disk."""
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
-        async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))) as store:
-            yield store
+    async with new_config("SQLite") as config, open_store(config) as store:
+        yield store
 
 
 async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, list[str]]:
@@ -58,9 +73,14 @@ async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, li
         )
     )
     await store.run(link_hosts.put_link_host(account_id, "go.example", "zone"))
-    ids = [new_id("lnk") for _ in range(targets)]
+    return account_id, await add_links(store, user_id, account_id, targets)
+
+
+async def add_links(store: Store, user_id: int, account_id: str, count: int) -> list[str]:
+    """So many links; their ids."""
+    ids = [new_id("lnk") for _ in range(count)]
     await store.run(_links(user_id, account_id, ids))
-    return account_id, ids
+    return ids
 
 
 def _links(user_id: int, account_id: str, ids: list[str]) -> Tx[None]:
@@ -72,6 +92,29 @@ def _links(user_id: int, account_id: str, ids: list[str]) -> Tx[None]:
             for number, link_id in enumerate(ids)
         ],
     )
+
+
+def add_counted(user_id: int, account_id: str, link_ids: Sequence[str], sites: int) -> Tx[list[str]]:
+    """Sites, and 30 days of views of each of them and of these links; the sites' ids."""
+    site_ids = [new_id("site") for _ in range(sites)]
+    yield many(
+        "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
+        " respect_gpc, version, created_at) values ($1, $2, $3, $4, 'z', 'active', $5, 'k3f', '[]', 0, 1, $6)",
+        [
+            (site_id, account_id, user_id, f"s{number}.example", f"/{site_id}", NOW)
+            for number, site_id in enumerate(site_ids)
+        ],
+    )
+    today = NOW // DAY_MS
+    yield many(
+        "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, 5, 1, 3, $3, 0)",
+        [
+            (target, day, (day + 1) * DAY_MS)
+            for target in (*link_ids, *site_ids)
+            for day in range(today - 29, today + 1)
+        ],
+    )
+    return site_ids
 
 
 async def add_user(store: Store) -> int:
@@ -109,63 +152,29 @@ async def pushes() -> AsyncIterator[Row]:
 
 
 async def at_rest() -> AsyncIterator[Row]:
-    """10,000 accounts: how long until the service has started, and what it takes then."""
-    async with new_store() as store:
-        user_id = await add_user(store)
-        await store.run(_many_accounts(user_id))
-        context = Context(store, _NOTHING, _NOTHING, Config(), system_clock, load_bundle(), "")
-        began = time.perf_counter()
-        async with open_supervisor(context) as supervisor:
-            took = time.perf_counter() - began
-            memory_mb = _resident_mb()
-            known = supervisor.stats()["known"]
-    if known != _ACCOUNTS:
-        raise AssertionError(f"{known} accounts were loaded")
-    yield Row(f"{_ACCOUNTS:,} accounts: supervisor started, seconds", f"{took:.2f}", "2")
-    yield Row("  resident memory of the whole process, MB", f"{memory_mb:.0f}", "150")
-
-
-def _many_accounts(user_id: int) -> Tx[None]:
-    for _ in range(_ACCOUNTS):
-        yield sql(
-            "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
-            " created_at) values ($1, $2, $3, 'bench', 'ready', 0, 0, $4)",
-            new_id("acc"),
-            user_id,
-            secrets.token_hex(16),
-            NOW,
-        )
-
-
-def _resident_mb() -> float:
-    for line in Path("/proc/self/status").read_text().splitlines() if Path("/proc/self/status").exists() else ():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-async def reports() -> AsyncIterator[Row]:
-    """The stored part of a 30-day report, with 1,000 targets of 30 days stored."""
-    async with new_store() as store:
-        _, ids = await add_account(store, await add_user(store), 1_000)
-        today = NOW // DAY_MS
-        await store.run(_many_days(ids, today))
-        began = time.perf_counter()
-        for number in range(_REPORTS):
-            await store.read(totals.day_counts(ids[number], today - 29, today))
-        took = (time.perf_counter() - began) / _REPORTS
-    yield Row("30 stored days of one of 1,000 targets, ms", f"{took * 1000:.2f}", "5")
-
-
-def _many_days(ids: list[str], today: int) -> Tx[None]:
-    for target in ids:
-        for day in range(today - 29, today + 1):
-            yield sql(
-                "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, 5, 1, 3, $3, 0)",
-                target,
-                day,
-                (day + 1) * DAY_MS,
+    """Many accounts: how long until the service has started, and what it takes then, in a process of its own."""
+    for engine in ENGINES:
+        for count, to_reach_s in ((10_000, "2"), (100_000, "")):
+            async with new_config(engine) as config:
+                async with open_store(config) as store:
+                    await store.run(_many_accounts(await add_user(store), count))
+                command = [sys.executable, "-m", "bench.at_rest", config.url.get_secret_value()]
+                done = await trio.run_process(command, capture_stdout=True)
+            found = json.loads(done.stdout)
+            if found["known"] != count:
+                raise AssertionError(f"{found['known']} accounts were loaded")
+            yield Row(
+                f"{engine}, {count:,} accounts: supervisor started, seconds", f"{found['took_s']:.2f}", to_reach_s
             )
+            yield Row("  resident memory of the whole process, MB", f"{found['memory_mb']:.0f}", "150")
 
 
-MEASURES = (pushes, at_rest, reports)
+def _many_accounts(user_id: int, count: int) -> Tx[None]:
+    yield many(
+        "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
+        " created_at) values ($1, $2, $3, 'bench', 'ready', 0, 0, $4)",
+        [(new_id("acc"), user_id, secrets.token_hex(16), NOW) for _ in range(count)],
+    )
+
+
+MEASURES = (pushes, at_rest)

@@ -15,22 +15,20 @@ import json
 import os
 import random
 import statistics
-import tempfile
 import time
 from array import array
 from collections import Counter
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import trio
-from pydantic import SecretStr
 
 from bench.figures import Row
+from bench.service import ENGINES, new_config
 from svc.actors import housekeeping
 from svc.actors.context import Context
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
-from svc.config import Config, LimitsConfig, StoreConfig
+from svc.config import Config, LimitsConfig
 from svc.http.app import create_app
 from svc.http.deps import Deps
 from svc.ids import digest, new_id, new_secret
@@ -38,13 +36,13 @@ from svc.model import Counts
 from svc.store import accounts, open_store, sessions, totals, users, worker_keys
 from svc.store.tx import many, sql
 from svc.worker.bundle import load_bundle
-from tests.databases import postgres_config, postgres_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
     from quart_trio import QuartTrio
 
+    from bench.service import Engine
     from svc.store.tx import Store, Tx
 
 _NOTHING = cast("Any", None)  # neither the platform nor an actor is reached by any of this
@@ -319,22 +317,12 @@ def _account(user_id: int, worker: Worker, now: int) -> Tx[None]:
     )
 
 
-@asynccontextmanager
-async def _on(engine: str) -> AsyncIterator[StoreConfig]:
-    if engine == "SQLite":
-        with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
-            yield StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
-    else:
-        with postgres_server() as url, postgres_config(url) as config:
-            yield config
-
-
-async def _simulated(engine: str, shape: Shape, young: Shape) -> AsyncIterator[Row]:
+async def _simulated(engine: Engine, shape: Shape, young: Shape) -> AsyncIterator[Row]:
     """A simulation, checked; reports of it and of a young store with as many accounts, in turn."""
     shape = shape.whole() if os.environ.get("SVC_BENCH_WHOLE_YEAR") else shape
     async with (
-        _on(engine) as config,
-        _on(engine) as young_config,
+        new_config(engine) as config,
+        new_config(engine) as young_config,
         open_store(config) as store,
         open_store(young_config) as young_store,
     ):
@@ -367,14 +355,14 @@ async def year() -> AsyncIterator[Row]:
 
 async def month() -> AsyncIterator[Row]:
     """A month of a thousand accounts, on both engines."""
-    for engine in ("SQLite", "PostgreSQL"):
+    for engine in ENGINES:
         async for row in _simulated(engine, Shape(1_000, 20, 31), Shape(1_000, 20, 2)):
             yield row
 
 
 async def size() -> AsyncIterator[Row]:
     """What a thousand sites take that have visitors in every hour: a year of days and 40 days of hours."""
-    async with _on("SQLite") as config, open_store(config) as store:
+    async with new_config("SQLite") as config, open_store(config) as store:
         for _ in range(1_000):
             await store.run(_whole_year(new_id("site")))
         yield Row("SQLite: a year of 1,000 sites, 40 days of hours, MB", await _size_mb(store), "1,000")
