@@ -5,7 +5,7 @@ Every function raises EdgeRefused, EdgeUnavailable; those that are never repeate
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 from svc.edge.answers import Id, Moment, Shape
@@ -29,7 +29,7 @@ class Database:
     id: str
     name: str
     created_at: int
-    size_bytes: int | None = None
+    size_bytes: int | None = field(default=None, compare=False)  # the same database, however large
 
 
 @dataclass(frozen=True)
