@@ -13,18 +13,21 @@ if TYPE_CHECKING:
 
 
 def stored_day(account_id: str, day: int) -> Tx[dict[str, Stored]]:
-    """The totals of a day (day number) by target id, each with the sum of its hours. Imported days are not in it."""
+    """What is stored of a day (day number) by the id of each target of the account, also of those without anything.
+
+    Imported days are not in it.
+    """
     totals: dict[str, Events] = {}
     hours: dict[str, Events] = {}
     for table in ("sites", "links"):
         rows = yield sql(
-            "select days.target, days.views, days.bots"  # noqa: S608  # names of this line
-            f" from {table} t join days on days.target = t.id and days.day = $2"
-            " where t.account_id = $1 and days.imported = 0",
+            "select t.id, coalesce(days.views, 0) as views, coalesce(days.bots, 0) as bots"  # noqa: S608  # names of this line
+            f" from {table} t left join days on days.target = t.id and days.day = $2 and days.imported = 0"
+            " where t.account_id = $1",
             account_id,
             day,
         )
-        totals.update({row["target"]: Events(row["views"], row["bots"]) for row in rows})
+        totals.update({row["id"]: Events(row["views"], row["bots"]) for row in rows})
         rows = yield sql(
             "select hours.target, sum(hours.views) as views, sum(hours.bots) as bots"  # noqa: S608  # names of this line
             f" from {table} t join hours on hours.target = t.id and hours.at >= $2 and hours.at < $3"

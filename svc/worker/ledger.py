@@ -151,10 +151,10 @@ class _State(BaseModel):
     since: int = 0
 
 
-def statements(day: int, stored_targets: Iterable[str]) -> list[Statement]:
+def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
     """The one batch that reads all of a day (day number): small, however many events and days the database has.
 
-    `stored_targets`: ids of the targets of which the service has totals of that day.
+    `stored`: what the service has; of its targets with something the day's row is read, whatever the ledger says.
     """
     of_day = [str(day)]
     return [
@@ -165,7 +165,7 @@ def statements(day: int, stored_targets: Iterable[str]) -> list[Statement]:
         # The beginning of a part is its day.
         ("select count(*) as parts from outbox where instr(substr(part, 1, 30), ?1) > 0", [f'"{day_text(day)}"']),
         (_OF_LEDGER, of_day),
-        (_OF_STORED, [str(day), json.dumps(sorted(stored_targets))]),
+        (_OF_STORED, [str(day), json.dumps(sorted(target for target, has in stored.items() if has != Stored()))]),
     ]
 
 
@@ -200,34 +200,28 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
 
 
 def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> list[TargetDay]:
-    """Each target of the day, by its id. `before`, `after`: what was stored before and after the worker was read.
+    """Each target with something on the day, by its id.
 
-    A push may have come in between, so what the service acknowledged is that of either moment.
+    `before`, `after`: what was stored of all targets of the account before and after the worker was read. A push may
+    have come in between, so what the service acknowledged is that of either moment.
     """
+    something = {target for target, has in after.items() if has != Stored()}
     if worker is None:
-        return [TargetDay(target, after[target].total) for target in sorted(after)]
-    known = {*after, *worker.accepted, *worker.folded, *worker.pushed, *worker.waiting} - {""}
-    return [
-        _compared(worker, target, before.get(target, Stored()), after.get(target, Stored())) for target in sorted(known)
-    ]
+        return [TargetDay(target, after[target].total) for target in sorted(something)]
+    something.update(worker.accepted, worker.folded, worker.pushed, worker.waiting)
+    return [_compared(worker, target, before.get(target), after.get(target)) for target in sorted(something - {""})]
 
 
-def _compared(worker: WorkerDay, target: str, before: Stored, after: Stored) -> TargetDay:
-    accepted, waiting = worker.accepted.get(target, NONE), worker.waiting.get(target, NONE)
-    folded, pushed = worker.folded.get(target, NONE), worker.pushed.get(target, NONE)
-    dropped = sum(worker.dropped.get(target, {}).values(), start=NONE)
-    fault, off_by = _first_fault(
-        worker, target, folded + waiting + dropped - accepted, folded, pushed, (before.total, after.total)
-    )
-    if fault is None and not after.hours.within(NONE, after.total):
-        fault, off_by = "set_back", after.total - after.hours
+def _compared(worker: WorkerDay, target: str, before: Stored | None, after: Stored | None) -> TargetDay:
+    stored = after or Stored()
+    fault, off_by = _first_fault(worker, target, before or Stored(), after)
     return TargetDay(
         target=target,
-        stored=after.total,
-        accepted=accepted,
-        waiting=waiting,
-        counted=folded,
-        pushed=pushed,
+        stored=stored.total,
+        accepted=worker.accepted.get(target, NONE),
+        waiting=worker.waiting.get(target, NONE),
+        counted=worker.folded.get(target, NONE),
+        pushed=worker.pushed.get(target, NONE),
         dropped=worker.counted_drops([target]),
         agrees=fault is None,
         fault=fault,
@@ -236,22 +230,28 @@ def _compared(worker: WorkerDay, target: str, before: Stored, after: Stored) -> 
 
 
 def _first_fault(
-    worker: WorkerDay, target: str, balance: Events, folded: Events, pushed: Events, stored: Sequence[Events]
+    worker: WorkerDay, target: str, before: Stored, after: Stored | None
 ) -> tuple[Fault, Events] | tuple[None, None]:
     """Where an event's way, from the first write to the service's store, first has two numbers that differ."""
+    folded, pushed = worker.folded.get(target, NONE), worker.pushed.get(target, NONE)
+    dropped = sum(worker.dropped.get(target, {}).values(), start=NONE)
+    balance = folded + worker.waiting.get(target, NONE) + dropped - worker.accepted.get(target, NONE)
     if balance != NONE:
         return "counting", balance
-    if worker.unknown.get(target, NONE) != NONE and pushed == NONE:
-        return "unknown_target", pushed - folded
+    if after is None or (worker.unknown.get(target, NONE) != NONE and pushed == NONE):
+        return "unknown_target", NONE - folded
     if pushed != folded if worker.closed else not pushed.within(NONE, folded):
         if worker.queued_parts:
             return "queued", pushed - folded
         refused = worker.refused.get(target, NONE)
         return ("push" if refused.within(NONE, pushed) else "refused"), pushed - folded
     # A part whose acknowledgement was lost is stored, and waits in the outbox.
-    if pushed in stored or (worker.queued_parts and stored[-1].within(pushed, folded)):
-        return None, None
-    return "store", stored[-1] - pushed
+    late = worker.queued_parts > 0 and after.total.within(pushed, folded)
+    if pushed not in (before.total, after.total) and not late:
+        return "store", after.total - pushed
+    if not after.hours.within(NONE, after.total):
+        return "set_back", after.total - after.hours
+    return None, None
 
 
 def _lines(rows: Sequence[Row], column: str) -> Iterable[Sequence[Any]]:

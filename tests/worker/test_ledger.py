@@ -56,7 +56,7 @@ def test_what_waits_in_the_log_and_in_pages_is_accepted_and_waits():
         DAY,
     )
     assert found is not None
-    [line] = compare(found, {}, {})
+    [line] = compare(found, {}, {TARGET: Stored()})
     assert (line.accepted, line.waiting, line.counted) == (Events(8, 2), Events(3, 2), Events(3, 0))
     assert line.dropped == {"busy": 2}
     assert (line.agrees, line.fault) == (True, None)
@@ -144,8 +144,14 @@ def test_a_push_that_comes_while_the_worker_is_read_is_no_fault():
 
 @pytest.mark.rule("X5")
 def test_what_is_stored_of_a_target_that_the_worker_never_counted_is_a_fault():
-    stored = {TARGET: Stored(Events(2, 0))}
+    stored = {TARGET: Stored(Events(2, 0)), "site_quiet": Stored()}
     [line] = compare(WorkerDay(closed=True), stored, stored)
     assert (line.fault, line.off_by) == ("store", Events(2, 0))
     [line] = compare(None, stored, stored)
     assert (line.agrees, line.accepted, line.stored) == (None, None, Events(2, 0))
+
+
+@pytest.mark.rule("X5")
+def test_a_target_of_an_earlier_connection_of_the_edge_account_is_told_as_unknown():
+    [line] = compare(worker_day(), {}, {"site_own": Stored()})
+    assert (line.target, line.fault, line.off_by) == (TARGET, "unknown_target", Events(-5, -1))
