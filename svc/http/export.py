@@ -19,7 +19,7 @@ from svc.http.serve import Streamed
 from svc.limits import SlidingLimit
 from svc.model import Scope
 from svc.store import accounts, disconnects, exports
-from svc.store.total_pages import days_page, hours_page
+from svc.store.total_pages import FIRST_DAY, LAST_DAY, days_page, hours_page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -39,7 +39,6 @@ _GROUP = 20  # targets in a statement: PostgreSQL sorts all of their rows for ea
 # A century of days of so many sites with the longest hosts is 2 GB, beyond which a ZIP file has other marks.
 _LARGE_FROM = 150
 _ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 _day_text = lru_cache(10_000)(day_text)
 _iso = lru_cache(2_000)(iso)
@@ -73,13 +72,16 @@ class Export:
     async def _pieces(self, contents: _Contents) -> AsyncGenerator[bytes, None]:
         archive = Archive(contents.now)
         made = bytearray()
-        async with aclosing(contents.parts()) as parts:
-            async for part in parts:
-                made += await trio.to_thread.run_sync(_add, archive, part, contents.large, limiter=self._one_thread)
-                if len(made) >= _PIECE_BYTES:
-                    yield bytes(made)
-                    made.clear()
-        yield bytes(made) + archive.end()
+        try:
+            async with aclosing(contents.parts()) as parts:
+                async for part in parts:
+                    made += await trio.to_thread.run_sync(_add, archive, part, contents.large, limiter=self._one_thread)
+                    if len(made) >= _PIECE_BYTES:
+                        yield bytes(made)
+                        made.clear()
+        finally:
+            made += archive.end()
+        yield bytes(made)
 
 
 def _require_all(caller: Caller) -> None:
@@ -178,7 +180,7 @@ class _Contents:
         yield _Part(file, lambda: api.csv_lines([columns]))
         daily = columns is api.DAILY_COLUMNS
         read = days_page if daily else hours_page
-        first, last = (_FIRST_DAY, _LAST_DAY) if daily else (_FIRST_DAY * DAY_MS, _LAST_DAY * DAY_MS)
+        first, last = (FIRST_DAY, LAST_DAY) if daily else (FIRST_DAY * DAY_MS, LAST_DAY * DAY_MS)
         for pages in (self._sites(), self._links()):
             async with aclosing(pages):
                 async for page in pages:

@@ -75,6 +75,7 @@ class Http1(h11.Connection):
         self._chunks = 0
         self._body_bytes = 0
         self.wants_body = True  # of an answer: all requests do but HEAD
+        self.measured = True  # the answer's head tells its length: whoever gets less knows
 
     def next_event(self) -> Any:
         """As h11's. Raises h11.RemoteProtocolError, whose `error_status_hint` is the answer's status."""
@@ -103,7 +104,13 @@ class Http1(h11.Connection):
                 status_code=event.status_code, headers=[*event.headers.raw_items(), (b"connection", b"close")]
             )
         self._head = super().send(event)
+        self.measured = any(name == b"content-length" for name, _ in event.headers)
         return b""
+
+    @property
+    def is_half_sent(self) -> bool:
+        """Whether something of an answer has left and its end has not."""
+        return self.our_state is h11.SEND_BODY and not self._head
 
 
 def _plain(request: h11.Request) -> h11.Request:
@@ -175,6 +182,7 @@ class Connection:
         self.waits_since: float | None = trio.current_time()
         self._answered = False  # an answer that ends the connection has been sent
         self._broken = False
+        self._cut = False  # a part of a packet may have left
         self._http: Http1 | None = None
 
     async def run(self) -> None:
@@ -187,15 +195,16 @@ class Connection:
             if self._answered and not self._broken:
                 await self._linger()
         finally:
-            if self._broken or self._in_answer():
-                # Half an answer that ended like a whole one would pass for it: in HTTP/1.0, which proxies speak to the
-                # services behind them, the end of the connection is the end of the answer.
+            if self._must_reset():
                 self._stream.socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_LINGER, _RESET)
             self._stream.socket.close()
 
-    def _in_answer(self) -> bool:
-        """Whether an answer has begun and not ended."""
-        return self._http is not None and self._http.our_state is h11.SEND_BODY
+    def _must_reset(self) -> bool:
+        """Whether half an answer was sent that would pass for a whole one if the connection ended politely.
+
+        In HTTP/1.0, which proxies speak to the services behind them, its end is that of an answer without a length.
+        """
+        return self._http is not None and not self._http.measured and (self._cut or self._http.is_half_sent)
 
     def end_if_idle(self) -> None:
         """The service stops: a connection between two requests ends now, any other with its answer."""
@@ -247,7 +256,7 @@ class Connection:
             self._reading.deadline = trio.current_time() + KEEP_ALIVE_S if event.idle else math.inf
         elif isinstance(event, Closed):
             # Said in the application's task, which is about to be cancelled: the reader does the rest.
-            self._answered = not self._in_answer()
+            self._answered = not self._must_reset()
             self._reading.cancel()
 
     async def _send(self, data: bytes) -> None:
@@ -256,7 +265,10 @@ class Connection:
             self.waits_since = trio.current_time()
             try:
                 with trio.move_on_after(SEND_S):
+                    await trio.lowlevel.checkpoint_if_cancelled()
+                    self._cut = True
                     await self._stream.send_all(data)
+                    self._cut = False
                     sent = True
                     self.waits_since = None
             except (trio.BrokenResourceError, trio.ClosedResourceError):

@@ -11,7 +11,7 @@ from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.errors import Invalid
 from svc.http.serve import Streamed, accepted
 from svc.http.visible import readable_link, readable_site
-from svc.store.total_pages import PAGE, days_page, hours_page
+from svc.store.total_pages import FIRST_DAY, LAST_DAY, PAGE, days_page, hours_page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from svc.http.deps import Deps
     from svc.http.serve import Read, Serve
     from svc.store.tx import Row, Store
-
-# 0001-01-01 and 9999-12-31: no day lies outside.
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 
 
 class Totals:
@@ -55,11 +52,11 @@ class Totals:
 
     def _days(self, query: api.TotalsQuery) -> tuple[int, int]:
         """The first and the last day that are asked for. Raises Invalid."""
-        earliest = _FIRST_DAY
+        earliest = FIRST_DAY
         if query.by == "hour":  # of the day before, some hours may be deleted already
             earliest = day_of(self._clock() - self._hours_kept_ms) + 1
         first = earliest if query.from_ is None else query.from_
-        last = _LAST_DAY if query.to is None else query.to
+        last = LAST_DAY if query.to is None else query.to
         for name, day in (("from", first), ("to", last)):
             if day < earliest:
                 raise Invalid([(name, f"must be {day_text(earliest)} or later: earlier hours are not kept")])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
+from random import Random
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
 import pytest
+import trio
 
 from svc.clock import DAY_MS, day_of, day_text, iso
 from svc.http.export import _GROUP, _LARGE_FROM, _ROWS
@@ -21,9 +24,10 @@ from svc.store.link_lists import LinkFilter, list_links
 from svc.store.tx import many, sql
 from tests.clock import START_MS
 from tests.databases import sqlite_config
-from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
+from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, open_world
 from tests.http.test_refusals import is_error
-from tests.http.test_totals import one, pushed, stored_days
+from tests.http.test_sockets import answer_of, head, served
+from tests.http.test_totals import SMALL_BYTES, half_read, one, pushed, stored_days
 from tests.store.makers import a_link, a_site, an_account, new_link, new_site
 
 if TYPE_CHECKING:
@@ -217,6 +221,32 @@ async def test_a_large_one_has_each_row_once(world):
     assert sorted(row["id"] for row in rows_of(files["links.csv"])) == sorted(link.id for link in made)
     found = [(row["target"], row["day"], row["views"]) for row in rows_of(files["daily_totals.csv"])]
     assert sorted(found) == sorted((target, day_text(day), str(day)) for target, day, *_ in rows)
+
+
+@pytest.mark.rule("X4", "G8")
+async def test_one_that_nobody_wants_any_more_ends(clock, tmp_path):
+    """A ZIP file that is left half made warns when it is forgotten, and a warning fails the test."""
+    async with open_store(sqlite_config(tmp_path)) as store, open_world(store, clock, tmp_path) as world:
+        user = await world.user()
+        account = await world.account(user, link_host="go.example.com")
+        session = await world.session(user)
+        link = await store.run(a_link(account.id))
+        draw = Random(1)
+        rows = [(link, day, draw.randrange(10**12)) for day in range(20 * _ROWS)]
+        text = "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, $3, 0, 0, 0, 1)"
+        await store.run(one(many(text, rows)))
+        async with served(world, connections=1, buffer_bytes=SMALL_BYTES) as port:
+            for version in ("HTTP/1.0", "HTTP/1.1"):
+                async with half_read(port, session, "/v1/export", version):
+                    pass
+            async with await trio.open_tcp_stream("127.0.0.1", port) as last:
+                await last.send_all(head("GET", "/v1/export", Authorization=session["Authorization"]))
+                status, _, body = await answer_of(last)
+        gc.collect()
+        assert status == 200
+        with ZipFile(io.BytesIO(body)) as archive:
+            found = [(row["target"], row["day"], row["views"]) for row in rows_of(archive.read("daily_totals.csv"))]
+        assert found == [(target, day_text(day), str(views)) for target, day, views in rows]
 
 
 # What a spreadsheet takes for the begin of a formula (OWASP, CSV injection).
