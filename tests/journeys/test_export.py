@@ -1,0 +1,113 @@
+"""A user moves: everything is exported from one service and brought into an empty one, as its README says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+from zipfile import ZipFile
+
+import pytest
+import trio
+
+from edge_worker.harness.service import environment, open_service
+from svc.clock import DAY_MS, HOUR_MS, day_of, system_clock
+from svc.store import open_store
+from svc.store.totals import PushedHour, PushedPart, ingest
+from tests.databases import sqlite_config
+from tests.journeys.conftest import ZONE, connect
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from svc.store.totals import Ingested
+    from svc.store.tx import Tx
+
+RULES = [
+    {"url": "https://m.example/?a=1,2;'x'", "countries": ["DE", "AT"], "devices": ["mobile"]},
+    {"url": "https://de.example/", "countries": ["DE"]},
+]
+IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5"
+
+
+def counted(account_id: str, targets: list[str]) -> Tx[Ingested]:
+    """The last days, as the account's worker sends them."""
+    now = system_clock()
+    parts = []
+    for number, day in enumerate(range(day_of(now) - 5, day_of(now)), 1):
+        rows = tuple((target, number * place, number, 1) for place, target in enumerate(targets, 1))
+        hour = PushedHour(day * DAY_MS + 9 * HOUR_MS, rows)
+        parts.append(PushedPart(number, day, (day + 1) * DAY_MS, True, (hour,), (), rows))
+    return ingest(account_id, parts, now)
+
+
+async def svc_import(folder: Path, settings: dict[str, str], *arguments: str) -> tuple[int, str]:
+    """How the operator's command ends, and what it says."""
+    command = [sys.executable, "-m", "svc", "import", *arguments, "--user", "b@example.com", "--apply"]
+    run = partial(subprocess.run, command, env=environment(folder, settings), stdout=subprocess.PIPE, text=True)
+    ended = await trio.to_thread.run_sync(run)
+    return ended.returncode, ended.stdout
+
+
+@pytest.mark.rule("X4", "X2", "L5")
+async def test_what_was_exported_lives_on_in_another_service(emulator, customer, tmp_path):
+    settings = {"SVC_EDGE_API_BASE_URL": emulator.api}
+    async with open_service(tmp_path / "first", settings) as first:
+        await first.sign_up("a@example.com", "a long password")
+        account_id = await connect(first, customer)
+        body = {"account_id": account_id, "host": ZONE, "excluded_paths": ["/admin/"], "respect_gpc": True}
+        site = (await first.call("POST", "/v1/sites", body))["site"]
+        body = {"account_id": account_id, "url": "https://example.com/", "code": "-spring", "rules": RULES}
+        link = (await first.call("POST", "/v1/links", body))["link"]
+        body = {"account_id": account_id, "url": "https://example.com/old", "code": "deleted"}
+        gone = (await first.call("POST", "/v1/links", body))["link"]
+        async with open_store(sqlite_config(tmp_path / "first")) as store:
+            await store.run(counted(account_id, [site["id"], link["id"], gone["id"]]))
+        await first.call("DELETE", f"/v1/links/{gone['id']}")
+        answer = await first.client.get(f"{first.url}/v1/export", headers=first.headers)
+        assert answer.headers["Transfer-Encoding"] == "chunked"
+        paths = (f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
+        totals = [(await first.call("GET", f"{path}/totals"))["totals"] for path in paths]
+        assert [len(each) for each in totals] == [5, 5]
+        await first.call("DELETE", f"/v1/accounts/{account_id}")
+
+    (tmp_path / "export.zip").write_bytes(answer.content)
+    folder = tmp_path / "export"
+    with ZipFile(tmp_path / "export.zip") as archive:
+        archive.extractall(folder)
+    [old_account] = json.loads((folder / "accounts.json").read_text())
+    assert old_account["edge_account_id"] == customer.account_id
+
+    rights = ["Account Settings Read", "Account API Tokens Write"]
+    _, token = await emulator.create_token(customer.account_id, rights=rights)
+    async with open_service(tmp_path / "second", settings) as second:
+        await second.sign_up("b@example.com", "a long password")
+        account_id = await connect(second, replace(customer, bootstrap_token=token))
+        for old in json.loads((folder / "sites.json").read_text()):
+            wanted = {name: old[name] for name in ("host", "excluded_paths", "respect_gpc")}
+            await second.call("POST", "/v1/sites", {"account_id": account_id, **wanted})
+        status, told = await svc_import(tmp_path / "second", settings, "links", str(folder / "links.csv"))
+        assert status == 0
+        assert "1 rows were left out" in told
+        assert "1 links were made" in told
+        [new_site] = (await second.call("GET", "/v1/sites"))["sites"]
+        assert {new_site[name] == site[name] for name in ("host", "excluded_paths", "respect_gpc")} == {True}
+        [new_link] = (await second.call("GET", "/v1/links"))["links"]
+        assert {new_link[name] == link[name] for name in ("code", "url", "rules", "short_url")} == {True}
+        assert new_link["rules"] == RULES
+        for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):  # the second finds all there
+            status, told = await svc_import(tmp_path / "second", settings, "totals", str(file))
+            assert (status, "deleted" in told) == (1, True)  # a deleted link has no place for its totals
+        for path, expected in zip((f"/v1/sites/{new_site['id']}", f"/v1/links/{new_link['id']}"), totals, strict=True):
+            brought = (await second.call("GET", f"{path}/totals"))["totals"]
+            assert brought == [{**point, "imported": True} for point in expected]
+        # The printed code leads where it led.
+        await second.synced(f"/v1/links/{new_link['id']}")
+        for user_agent, country, url in ((IPHONE, "AT", RULES[0]["url"]), ("Other", "FR", "https://example.com/")):
+            clicked = await emulator.visit(
+                f"go.{ZONE}", "/-spring", headers={"User-Agent": user_agent}, cf={"country": country}
+            )
+            assert (clicked.status, clicked.headers["location"]) == (302, url)
