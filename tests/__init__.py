@@ -10,7 +10,8 @@ Wall-clock time stands still. The service reads it in one place (`svc/clock.py`)
 hands it a `FrozenClock` (`clock.py`): it is always 2026-11-21T04:00:00Z, or in `actors/` the moment at which the test
 began, as the platform dates its tokens by its own clock. Only the test moves it, with `advance_s`. Thus no test is
 overtaken by the end of an hour or a day. A service that is a process of its own (`journeys/`) has the real time; what
-is counted there happens in hours that are over by then, and a test takes the end of an hour meanwhile into account.
+is counted there happens in hours that are over by then, and a test takes the end of an hour meanwhile into account. In
+`journeys/moved_world.py` the service's clock and the platform's go on by themselves, and are moved together.
 
 Trio's clock is the real one. Trio's own clock for tests jumps when every task waits, and to Trio a task that waits for
 a thread, a process or a socket waits like any other: a deadline of an hour would pass during a transaction. It is used
@@ -36,7 +37,8 @@ has its own. Servers listen on port 0 and tell their address once they answer. E
 reach the processes that tests start; proxies of the environment are not used.
 
 Chance has a seed. Hits, cancellations and orders are drawn from `random.Random(number)`. Where every run is to try
-something else (hypothesis, the hostile connections), the failure prints what makes it again.
+something else (hypothesis, the hostile connections, the lives of `journeys/test_reports.py`), the failure prints what
+makes it again.
 
 What nobody looks at fails by itself. An ERROR in the log fails the test that caused it, unless
 `expected_errors.allow(pattern)` expects it, and then it must come (`conftest.py`). Warnings are errors. Every test has

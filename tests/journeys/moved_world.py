@@ -1,0 +1,154 @@
+"""The platform, with the worker in its runtime, and the service over HTTP, both by one clock that is moved."""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import httpx
+import trio
+
+from edge_worker.emulator.process import open_emulator
+from svc.actors.context import Context
+from svc.actors.supervisor import open_supervisor
+from svc.clock import system_clock
+from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, VaultConfig, WorkerConfig
+from svc.edge.client import open_edge
+from svc.http.app import create_app
+from svc.http.deps import Deps
+from svc.http.server import serve
+from svc.mail import open_mailer
+from svc.store import open_store
+from svc.vault import open_vault
+from svc.worker.bundle import load_bundle
+from tests import contract
+from tests.http.conftest import World as Users
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from edge_worker.emulator.client import Emulator
+    from svc.config import StoreConfig
+    from svc.store.tx import Store
+
+_LATE_MS = 1_000
+_PUSHES_KEPT = 1_000
+
+
+class MovedClock:
+    """A wall clock that goes on by itself from where it was moved to."""
+
+    def __init__(self) -> None:
+        self.offset_ms = 0
+
+    def __call__(self) -> int:
+        return system_clock() + self.offset_ms
+
+
+class Pushes:
+    """In front of the application: the last pushes of all workers, as they came, so that a test can send them again."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self.kept: deque[tuple[str, bytes]] = deque(maxlen=_PUSHES_KEPT)  # the credential, the body
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request."""
+        body = b""
+
+        async def seen() -> Any:
+            nonlocal body
+            message = await receive()
+            if message["type"] == "http.request":
+                body += message["body"]
+                if not message.get("more_body"):
+                    self.kept.append((dict(scope["headers"])[b"authorization"].decode(), body))
+            return message
+
+        await self._app(scope, seen if scope.get("path") == "/edge/push" else receive, send)
+
+
+@dataclass
+class MovedWorld:
+    """What runs, and the one way to move its time."""
+
+    emulator: Emulator
+    store: Store
+    clock: MovedClock
+    url: str
+    api: httpx.AsyncClient
+    users: Users
+    pushes: Pushes
+
+    async def go_to(self, at: int) -> None:
+        """Let it be `at` (epoch ms) for everybody. Raises AssertionError when that time is over."""
+        offset_ms = at - system_clock()
+        late_ms = self.clock() - at
+        assert late_ms < _LATE_MS, f"the machine is too slow for this plan: {late_ms} ms late"
+        await self.emulator.clock(offset_ms / 1000)
+        self.clock.offset_ms = offset_ms
+
+    async def push_again(self, number: int) -> None:
+        """Send one of the pushes that were kept once more, however old."""
+        credential, body = self.pushes.kept[number % len(self.pushes.kept)]
+        headers = {"Authorization": credential, "Content-Type": "application/json"}
+        answer = await self.api.post(f"{self.url}/edge/push", content=body, headers=headers)
+        # The key of a worker before the last reinstall, or of a disconnected account, is not known any more.
+        assert answer.status_code in (200, 401), answer.text
+
+    async def new_user(self) -> dict[str, str]:
+        """A user's credential, which does not expire, as headers."""
+        user = await self.users.user(plan="api")
+        return {"Authorization": (await self.users.key(user))["Authorization"]}
+
+    async def call(self, headers: dict[str, str], method: str, path: str, body: object = None) -> Any:
+        """A request; the JSON of its answer. What is reported must be as the contract announces it."""
+        keyed = {**headers, "Idempotency-Key": secrets.token_hex(8)}
+        answer = await self.api.request(method, f"{self.url}{path}", json=body, headers=keyed)
+        if "/report" in path:
+            contract.check(method, path, answer.status_code, answer.headers, answer.content)
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+
+@asynccontextmanager
+async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIterator[MovedWorld]:
+    """A polite platform and a service without any account."""
+    clock = MovedClock()
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
+    async with (
+        open_emulator(
+            local_egress=True, token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, rate_limit=0
+        ) as emulator,
+        open_store(store_config) as store,
+        trio.open_nursery() as nursery,
+    ):
+        edge_config = EdgeConfig(api_base_url=emulator.api, settling_s=1, settling_in_connect_s=0.5)
+        config = Config(
+            http=HttpConfig(base_url=url),
+            edge=edge_config,
+            mail=MailConfig(folder=folder / "mail"),
+            worker=WorkerConfig(auto_update=False, allow_local_push=True),
+            limits=LimitsConfig(requests_per_minute=1_000_000),
+        )
+        bundle = load_bundle()
+        async with open_edge(edge_config) as edge, open_mailer(config.mail) as mailer:
+            vault = open_vault(VaultConfig(key_file=folder / "vault.key"), {})
+            context = Context(store, edge, vault, config, clock, bundle, f"{url}/edge/push")
+            async with open_supervisor(context) as supervisor:
+                app = create_app(Deps(store, supervisor, config, clock, mailer, url, bundle))
+                pushes = Pushes(app)
+                over = trio.Event()
+                nursery.start_soon(
+                    partial(serve, cast("Any", pushes), [listener], connections=200, graceful_s=0.1, until=over.wait)
+                )
+                users = Users(app, store, cast("Any", clock), cast("Any", None), mailer, folder / "mail", config)
+                async with httpx.AsyncClient(trust_env=False, timeout=90) as api:
+                    yield MovedWorld(emulator, store, clock, url, api, users, pushes)
+                over.set()

@@ -1,0 +1,128 @@
+"""What a report must say, counted again from the visits themselves: slow, plain, and nothing of the service in it.
+
+From the specification (2, Report; 4, Reports) and docs/counting.md alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edge_worker.harness.visitors import Hit
+
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+DAYS = {"today": 1, "7d": 7, "30d": 30}
+DIMENSIONS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
+
+
+@dataclass(frozen=True)
+class Event:
+    """A view or click that was answered at `at` (epoch ms). `detailed`: the write budget allowed its detail."""
+
+    at: int
+    hit: Hit
+    detailed: bool = True
+
+    @property
+    def person(self) -> tuple[str, str] | None:
+        """Who came; None: a bot."""
+        return None if self.hit.bot else (self.hit.address, self.hit.user_agent)
+
+    def key(self, dimension: str) -> str | None:
+        """Under which key of a breakdown it counts; None: not in this one."""
+        if self.hit.bot or dimension == "bots":
+            return self.hit.bot.reason if self.hit.bot and dimension == "bots" else None
+        if not self.detailed:
+            return "(other)"
+        keys = {
+            "pages": self.hit.page,
+            "sources": self.hit.source,
+            "countries": self.hit.country,
+            "devices": self.hit.agent.device,
+            "browsers": self.hit.agent.browser,
+            "os": self.hit.agent.os,
+        }
+        return keys[dimension]
+
+
+@dataclass
+class Target:
+    """A site or link, and all that came to it. `imported`: by day number, views, bots, visitors."""
+
+    kind: str
+    id: str
+    events: list[Event] = field(default_factory=list)
+    imported: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+
+
+def text(at: int) -> str:
+    """Epoch ms as the API writes a moment."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def moment(written: str) -> int:
+    """The other way round."""
+    return round(datetime.fromisoformat(written).timestamp() * 1000)
+
+
+def counts(events: Sequence[Event]) -> dict[str, int]:
+    """Views and visitors are people's, each person once; everything else is bots."""
+    people = [event.person for event in events if event.person is not None]
+    return {"views": len(people), "bots": len(events) - len(people), "visitors": len(set(people))}
+
+
+def day_counts(target: Target, day: int, until: int) -> dict[str, int]:
+    """A UTC day, of which what came before `until` is counted."""
+    own = [event for event in target.events if event.at // DAY_MS == day and event.at < until]
+    views, bots, visitors = target.imported.get(day, (0, 0, 0))
+    counted = counts(own)
+    return {
+        "views": counted["views"] + views,
+        "bots": counted["bots"] + bots,
+        "visitors": counted["visitors"] + visitors,
+    }
+
+
+def report(target: Target, period: str, now: int, until: int | None) -> dict[str, Any]:
+    """The report's numbers as of `until`: `from`, `to`, `totals`, `series`."""
+    today = now // DAY_MS
+    days = range(today - DAYS[period] + 1, today + 1)
+    counted_until = 0 if until is None else until
+    by_day = {day: day_counts(target, day, counted_until) for day in days}
+    if period == "today":
+        starts = range(today * DAY_MS, min(counted_until, (today + 1) * DAY_MS), HOUR_MS)
+        series = [
+            {"at": text(at), **counts([e for e in target.events if at <= e.at < min(at + HOUR_MS, counted_until)])}
+            for at in starts
+        ]
+    else:
+        series = [{"at": text(day * DAY_MS), **by_day[day]} for day in days]
+    return {
+        "period": period,
+        "from": text(days[0] * DAY_MS)[:10],
+        "to": text(today * DAY_MS)[:10],
+        "totals": {name: sum(day[name] for day in by_day.values()) for name in ("views", "bots", "visitors")},
+        "series": series,
+    }
+
+
+def breakdowns(target: Target, period: str, now: int) -> dict[str, list[dict[str, Any]]]:
+    """The ten largest keys of each dimension, of all that had come by `now`; equal ones in the order of their keys."""
+    first_day = now // DAY_MS - DAYS[period] + 1
+    found: dict[str, list[dict[str, Any]]] = {}
+    for dimension in DIMENSIONS:
+        keys = [event.key(dimension) for event in target.events if first_day <= event.at // DAY_MS]
+        tally = {key: keys.count(key) for key in keys if key is not None}
+        ordered = sorted(tally, key=lambda key: (-tally[key], key))
+        found[dimension] = [{"key": key, "n": tally[key]} for key in ordered[:10]]
+    return found
+
+
+def last_seven_days(target: Target, now: int, until: int) -> int:
+    """The views of the last seven closed UTC days."""
+    today = now // DAY_MS
+    return sum(day_counts(target, day, until)["views"] for day in range(today - 7, today))
