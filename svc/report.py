@@ -77,7 +77,9 @@ def link_report(
         if known is not None:
             days[day] = known
     if span.period == "today":
-        points = _hourly(span.today, live.hours, live.at) if live is not None else []
+        # A read takes a moment: what came meanwhile, in an hour that was about to begin, is in the totals as well.
+        until = None if live is None else max([live.at, *(hour_at + 1 for hour_at in live.hours)])
+        points = [] if live is None else _hourly(span.today, live.hours, until)
     else:
         points = [(day * DAY_MS, counts) for day, counts in days.items()]
     as_of = live.at if live is not None else None

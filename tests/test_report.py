@@ -109,6 +109,14 @@ def test_refused_hours_make_a_sites_report_incomplete_and_never_a_links():
     assert link["incomplete"] is False
 
 
+@pytest.mark.rule("R4")
+def test_an_hour_that_began_during_a_links_read_has_its_point():
+    hours = {TODAY * DAY_MS + 4 * HOUR_MS: Counts(3, 0, 2), TODAY * DAY_MS + 5 * HOUR_MS: Counts(1, 0, 1)}
+    read = live({TODAY: Counts(4, 0, 2)}, hours, at=TODAY * DAY_MS + 5 * HOUR_MS - 1)
+    report = link_report(span_of("today", NOW), NOTHING, read, breakdowns=False, unavailable=None)
+    assert sum(point["views"] for point in report["series"]) == report["totals"]["views"] == 4
+
+
 @pytest.mark.rule("R3")
 def test_a_top_has_the_ten_largest_in_order():
     tally = {f"/{n}": n for n in range(1, 15)} | {"(other)": 9, "/a": 9}
