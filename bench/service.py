@@ -119,7 +119,7 @@ def add_counted(user_id: int, account_id: str, link_ids: Sequence[str], sites: i
 
 async def add_user(store: Store) -> int:
     """A user; their id."""
-    user = await store.run(users.add_user(f"{new_id('user')}@example.com", "no password", NOW))
+    user = await store.run(users.add_user(f"{new_id('user')}@example.com", "no password", NOW, confirmed=True))
     if user is None:
         raise AssertionError("the address was taken")
     return user.id
