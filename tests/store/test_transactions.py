@@ -265,3 +265,28 @@ async def test_a_list_is_one_parameter_whatever_is_in_it(table):
     assert await table.peek(among("b", "1")) == []
     assert await table.read(among(*reversed(words))) == list(words)
     assert await table.run(among(*(f"w{number}" for number in range(40_000)), "a")) == ["a"]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 63, 64, 73, 200])
+async def test_many_rows_of_an_insert_are_each_there_and_meet_what_is_there(table, rows):
+    upsert = (
+        "insert into t (id, n) values ($1, $2) on conflict (id) do update set n = excluded.n where excluded.n > t.n"
+    )
+
+    def put_all(*, n: int) -> Tx[None]:
+        yield many(upsert, [(number, n + number) for number in range(rows)])
+
+    def stored() -> Tx[list[tuple[int, int]]]:
+        found = yield sql("select id, n from t order by id")
+        return [(row["id"], row["n"]) for row in found]
+
+    for n, kept in ((5, 5), (9, 9), (2, 9)):
+        await table.run(put_all(n=n))
+        assert await table.read(stored()) == [(number, kept + number) for number in range(rows)]
+
+    def broken() -> Tx[None]:
+        yield many("insert into t (id, n) values ($1, $2)", [(rows + number, 0) for number in range(rows)] + [(0, 0)])
+
+    with pytest.raises(Exception, match=r"UNIQUE|unique"):
+        await table.run(broken())
+    assert len(await table.read(ids())) == rows
