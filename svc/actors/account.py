@@ -46,9 +46,10 @@ if TYPE_CHECKING:
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty
     from svc.actors.ledger import WorkerSide
-    from svc.actors.live import LiveReads
+    from svc.actors.live import LiveReads, Unavailable
     from svc.edge.zones import Zone
     from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
+    from svc.worker.counts import Live, TargetDays
     from svc.worker.ledger import Stored
 
 T = TypeVar("T")
@@ -110,7 +111,7 @@ class AccountActor:
         self.mailbox = Mailbox(context.config.limits.mailbox_depth)
         self.timers = timers
         self._context = context
-        self.live = live  # reads of the account's own database, which spend the limit of the user who asks
+        self.reads = live
         self._duties = duties
         self._start = start
         self._woken = False
@@ -233,9 +234,13 @@ class AccountActor:
         """The account's zones, live, sorted by name, and whether the list was cut. Runs in the caller's task."""
         return await zones.list_zones(self._context, account)
 
+    async def live(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
+        """What the account's own database holds of a target, see `actors.live`. Spends the user's limit."""
+        return await self.reads.read(user_id, account, asked)
+
     async def ledger(self, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]) -> WorkerSide:
         """What became of a day's events in the account, see `actors.ledger`. Spends the user's limit."""
-        return await ledger.read(self._context, self.live, user_id, account, day, stored)
+        return await ledger.read(self._context, self.reads, user_id, account, day, stored)
 
     def wake(self) -> None:
         """Do now what is due: something of this account changed in the store, whose commit tells the supervisor."""

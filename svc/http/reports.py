@@ -60,7 +60,7 @@ class Reports:
         if isinstance(account, FormerAccount):
             return None, "not_installed"
         actor = self._supervisor.account(account.edge_account_id)
-        found = await actor.live.read(user_id, account, TargetDays(target_id, span.first_day, span.today))
+        found = await actor.live(user_id, account, TargetDays(target_id, span.first_day, span.today))
         return (None, found.reason) if isinstance(found, Unavailable) else (found, None)
 
 

@@ -42,11 +42,11 @@ class Asked:
         """A report's read of a target."""
         today = day_of(self.service.clock())
         account = replace(self.account, **other)
-        return await self.actor.live.read(account.user_id, account, TargetDays(name, today, today))
+        return await self.actor.live(account.user_id, account, TargetDays(name, today, today))
 
     async def rows(self, key: str, statements: Any = A_MINUTE, user_id: int | None = None) -> Any:
         """Another read."""
-        return await self.actor.live.rows(user_id or self.account.user_id, self.account, key, statements)
+        return await self.actor.reads.rows(user_id or self.account.user_id, self.account, key, statements)
 
     async def calls(self) -> int:
         """How often the database was asked."""
