@@ -8,7 +8,7 @@
 
 import { readHostCopy, readLinkCopy } from "./copies.js";
 import { CODE } from "./links.js";
-import { MINUTE_MS, SECOND_MS } from "./time.js";
+import { MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 
 /** Configuration up to this age is served as it is. */
 export const FRESH_MS = 10 * SECOND_MS;
@@ -191,8 +191,15 @@ function deleteFirst(keys, from) {
   }
 }
 
+/**
+ * @typedef {object} MetaRow
+ * @property {number} version
+ * @property {number | null} level @property {number | null} level_day epoch day of the level
+ * @property {number | null} cron_at @property {string | null} host
+ */
 const META =
-  "select version.value as version, state.value ->> 'level' as level, state.value ->> 'ran_at' as cron_at, " +
+  "select version.value as version, state.value ->> 'level' as level, state.value ->> '$.written.day' as level_day, " +
+  "state.value ->> 'ran_at' as cron_at, " +
   "(select body ->> 'host' from config where key = 'host') as host " +
   "from meta as version left join meta as state on state.key = 'state' where version.key = 'config_version'";
 
@@ -219,9 +226,7 @@ async function query(db, hostnames, codes) {
     await scheduler.wait(AGAIN_MS);
     return db.batch(statements);
   });
-  const [meta] = /** @type {{version: number, level: number | null, cron_at: number | null, host: string | null}[]} */ (
-    answers[0]?.results ?? []
-  );
+  const [meta] = /** @type {MetaRow[]} */ (answers[0]?.results ?? []);
   const host = meta?.host ?? undefined;
   /** @type {Map<string, string[]>} */
   const sites = new Map([...hostnames].map((hostname) => [hostname, []]));
@@ -234,7 +239,8 @@ async function query(db, hostnames, codes) {
   }
   return {
     version: meta?.version ?? 0,
-    level: meta?.level ?? 0,
+    // A day's level ends with the day, also when no cron has run since.
+    level: meta?.level_day === dayOf(Date.now()) ? (meta.level ?? 0) : 0,
     cronAt: meta?.cron_at ?? 0,
     host,
     hosts: new Map(

@@ -121,6 +121,8 @@ async function begin(db, now) {
  */
 async function advance(run, next, statements) {
   next.ran_at = run.now;
+  // A day's level ends with the day, in the first run that writes.
+  if (next.written.day !== run.state.written.day) next.level = levelOf(next.written.rows);
   const text = await commit(run.db, run.text, next, statements);
   if (text === null) return false;
   run.text = text;

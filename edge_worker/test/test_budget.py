@@ -56,6 +56,23 @@ async def test_hours_are_refused_first_then_detail_and_daily_totals_stay_exact(
 
 
 @pytest.mark.rule("W5")
+async def test_a_days_level_ends_with_the_day_though_no_cron_has_run_since(worker: InstalledWorker) -> None:
+    now = await worker.clock(0)
+    await worker.cron(now)
+    await use_up(worker, 85_000)
+    await worker.cron(now + MINUTE_MS)
+    assert (await worker.state())["level"] == 2
+    # The second views come when requests have done a part of the crons' work.
+    for days in (3, 3.1):
+        await worker.clock(days * DAY_MS / 1000)
+        await send_views(worker, 5, 2)
+    await worker.crons_until_quiet(now + 4 * DAY_MS)
+    [row] = await worker.sql("select totals from day where totals ->> '$.views' > 0")
+    assert "(other)" not in json.loads(row["totals"])["pages"]
+    assert (await worker.state())["dropped"]["budget"] == 0
+
+
+@pytest.mark.rule("W5")
 async def test_when_the_platform_refuses_writes_events_wait_and_links_work(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await worker.cron(now)
