@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import trio
 
 from svc.config import ConfigError, load
+from svc.errors import StoreUnavailable
 from svc.faults import first_of
 
 if TYPE_CHECKING:
@@ -29,13 +30,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         config = load(_config_path(arguments.config), os.environ)
         sys.exit(arguments.command(config, arguments))
-    except ConfigError as error:
-        sys.exit(f"svc: {error}")
+    except (ConfigError, StoreUnavailable) as error:
+        sys.exit(f"svc: {_told(error)}")
     except ExceptionGroup as group:  # what is raised while the store is watched
-        refused, others = group.split(ConfigError)
+        refused, others = group.split((ConfigError, StoreUnavailable))
         if refused is None or others is not None:
             raise
-        sys.exit(f"svc: {first_of(refused)}")
+        sys.exit(f"svc: {_told(first_of(refused))}")
+
+
+def _told(error: BaseException) -> str:
+    return error.message if isinstance(error, StoreUnavailable) else str(error)
 
 
 def _config_path(given: str | None) -> Path | None:
@@ -260,13 +265,16 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
                 print(told)
         for name, days in report.missing:
             print(f"{name.name} ({name.kind}): not in these accounts; its {days} days were left out")
+        if report.stopped:
+            print(f"stopped at {report.stopped} What comes from there on was not tried; the import may be repeated.")
         added = sum(len(done.compared.added) for done in report.done)
         changed = sum(len(done.compared.other) for done in report.done)
         would = "were" if arguments.apply else "would be"
         print(f"{added} days {would} added; {read.refused.count} lines cannot be taken")
         if not arguments.apply:
             print("This was a dry run: nothing was added. --apply adds them.")
-        return 1 if read.refused.count or report.missing or (changed and not arguments.replace) else 0
+        whole = not (read.refused.count or report.missing or report.stopped)
+        return 0 if whole and (not changed or arguments.replace) else 1
 
     try:
         return trio.run(run)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -191,7 +194,7 @@ def test_an_import_that_cannot_be_says_why(tmp_path, text, arguments, why):
         (
             "\x1b[2J,b\n",
             ("--user", "nobody@example.com"),
-            "first line: \ufffd[2J, b",
+            "first line: \ufffd[2j, b",
         ),
         ("", ("--user", "nobody@example.com"), "the file is empty"),
     ],
@@ -236,6 +239,30 @@ def account_of(folder: Path) -> str:
 
 def _account_ids():
     return (yield sql("select id from accounts"))
+
+
+@pytest.mark.rule("X2", "X4")
+def test_an_import_into_a_store_that_is_held_says_so_and_how_far_it_came(tmp_path):
+    """A backup holds it, say: five seconds are waited for it."""
+
+    async def begin() -> None:
+        async with open_store(store_of(tmp_path)) as store:
+            await store.run(a_site(await store.run(an_account(edge_account_id="a" * 32))))
+
+    trio.run(begin)
+    (tmp_path / "totals.csv").write_text("day,views\n2020-01-01,12\n")
+    (tmp_path / "links.csv").write_text("code,url\nabc,https://a.example/\n")
+    account = account_of(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "var/svc.db", isolation_level=None)) as connection:
+        connection.execute("begin immediate")
+        to = ("--account", account, "--apply")
+        commands = [("totals", "totals.csv", "--site", "shop.example.com", *to), ("links", "links.csv", *to)]
+        with ThreadPoolExecutor() as threads:
+            answers = list(threads.map(lambda command: svc(tmp_path, "import", *command), commands))
+    for answer, where in zip(answers, ("shop.example.com (site)", "line 2"), strict=True):
+        assert answer.returncode == 1
+        assert f"stopped at {where}: Another program holds the service's store." in answer.stdout
+        assert "Traceback" not in answer.stderr
 
 
 def test_a_user_is_added_by_the_rules_of_the_api(tmp_path):

@@ -11,7 +11,7 @@ from svc.actors.bulk import WantedLink, add_wanted
 from svc.api.bulk import LinkRow
 from svc.api.links import rules_of
 from svc.api.shape import parsed
-from svc.errors import Forbidden, Invalid, ServiceError
+from svc.errors import Invalid, ServiceError
 from svc.store import accounts, links, users
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class NoAccount(ValueError):
 
 @dataclass
 class Report:
-    """What became of the rows, or would become of them. `refused`: line, code, and why. `unreached`: not tried.
+    """What became of the rows, or would become of them. `refused`: line, code, and why. `stopped`: why it ended
+    before the end, at a batch that was not made; `unreached`: how many rows were not tried.
 
     `left_out`: rows of an export of this service that are deleted links, or of another edge account.
     """
@@ -78,7 +79,8 @@ async def import_links(
     """Make the links that are not there yet, in batches of one transaction each; only try it unless `apply`.
 
     `limit`: links a user may have. `https`: take addresses of http as ones of https. `of`: the edge account whose links
-    are taken of an export that names them; None: the account's own. A batch that would pass the limit ends the import.
+    are taken of an export that names them; None: the account's own. A batch that is refused as a whole ends the import:
+    it would pass the limit, the account or its link host has gone meanwhile, the store is away.
     What is there already with the same address and rules is left as it is, so an import may be repeated.
     """
     edge_account_id = of or account.edge_account_id
@@ -91,7 +93,7 @@ async def import_links(
             # What a dry run would have made counts, too: its batches are undone one by one.
             room = limit if apply else limit - report.made
             results = await _batch(store, account, batch, room, now, apply=apply)
-        except Forbidden as error:
+        except ServiceError as error:
             report.unreached = len(wanted) - first
             report.stopped = f"line {batch[0][0].line}: {error.message}"
             break

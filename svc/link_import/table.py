@@ -151,7 +151,7 @@ def _code_of(short_address: str) -> str:
 def _decoded(raw: bytes) -> str:
     """The text by its byte order mark, else as UTF-8, else as spreadsheets of the West write it."""
     encodings = [encoding for mark, encoding in BOMS if raw.startswith(mark)]
-    if not encodings and raw[:2].count(0) == 1:  # the first letter of a column's name
+    if not encodings and len(raw) > 1 and raw[:2].count(0) == 1:  # the first letter of a column's name
         encodings = ["utf-16-le" if raw[1] == 0 else "utf-16-be"]
     for encoding in encodings or ["utf-8", "cp1252"]:
         try:

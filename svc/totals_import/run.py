@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from svc.clock import day_of, day_text
+from svc.errors import StoreUnavailable
 from svc.link_import.run import accounts_meant
 from svc.model import Counts
 from svc.store.imported_days import Compared, compare_days, import_days, known_targets, targets_named
@@ -35,10 +36,12 @@ class Done:
 
 @dataclass
 class Report:
-    """What became of a file. `missing`: names that no site or link has, and how many days they had."""
+    """What became of a file. `missing`: names that no site or link has, and how many days they had. `stopped`: why the
+    import ended before the end, and at which target."""
 
     done: list[Done] = field(default_factory=list)
     missing: list[tuple[Name, int]] = field(default_factory=list)
+    stopped: str = ""
 
 
 async def import_totals(
@@ -55,7 +58,7 @@ async def import_totals(
 
     `account_id`, `email`: the account or the user that the targets belong to. `named`: what the days belong to, where
     the file does not name it. With `replace` numbers that were imported before are overwritten where the file has
-    others. Raises NoTarget.
+    others. Raises NoTarget; StoreUnavailable before the first target, after which it ends the import.
     """
     if account_id is None and email is None:
         raise NoTarget("name the user by --user, or the account by --account")
@@ -80,7 +83,11 @@ async def import_totals(
             report.missing.append((cast("Name", of_file), sum(len(days) for days in days_of.values())))
             continue
         tx = _import(target, days_of, replace=replace, apply=apply)
-        report.done.append(await (store.run(tx) if apply else store.read(tx)))
+        try:
+            report.done.append(await (store.run(tx) if apply else store.read(tx)))
+        except StoreUnavailable as error:
+            report.stopped = f"{target.name} ({target.kind}): {error.message}"
+            break
     return report
 
 

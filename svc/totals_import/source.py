@@ -6,8 +6,10 @@ However large the file is, or what is in it becomes: it is read as it comes, row
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
+import lzma
 import zipfile
 import zlib
 from contextlib import ExitStack, contextmanager
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 MOST_IN_A_ROW = 1 << 20
 # Of a file that is read whole, in characters: ten thousand days have 1 MB.
 MOST_AT_ONCE = 1 << 23
+
+
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
+# What bzip2 does not know, and a place before the file's begin, of which a ZIP tells.
+_OF_ITS_CONTENT = (None, errno.EINVAL)
 
 
 class NotReadable(ValueError):
@@ -44,7 +51,7 @@ class Source:
             self._entries = {
                 entry.filename: entry
                 for entry in self._zip.infolist()
-                if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
+                if entry.filename and not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
             }
         self.names = tuple(self._entries)
 
@@ -81,7 +88,11 @@ def opened(path: Path) -> Iterator[Source]:
     with path.open("rb") as file:
         try:
             yield Source(file)
-        except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        except _DAMAGED as error:
+            raise NotReadable(f"the file is damaged or was cut short: {error}") from None
+        except OSError as error:
+            if error.errno not in _OF_ITS_CONTENT:
+                raise
             raise NotReadable(f"the file is damaged or was cut short: {error}") from None
         except (RuntimeError, NotImplementedError) as error:  # of zipfile: encrypted, or packed in another way
             if isinstance(error, RecursionError):
@@ -131,6 +142,6 @@ def _encoding(start: bytes) -> str:
     for mark, encoding in BOMS:
         if start.startswith(mark):
             return encoding
-    if start[:2].count(0) == 1:  # the first letter of a column's name
+    if len(start) > 1 and start[:2].count(0) == 1:  # the first letter of a column's name
         return "utf-16-le" if start[1] == 0 else "utf-16-be"
     return "utf-8"

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 # More than any target has in a day. Sums of such numbers stay exact for every client.
 LARGEST = 10**12
 _SHOWN = 100
+# Visits in memory, and the characters of their sessions.
 _BATCH = 10_000
+_BATCH_CHARACTERS = 1 << 21
 
 
 class Name(NamedTuple):
@@ -56,6 +58,7 @@ class Tally:
         self._views: defaultdict[int, int] = defaultdict(int)
         self._bots: defaultdict[int, int] = defaultdict(int)
         self._visits: set[tuple[int, str]] = set()
+        self._characters = 0
 
     def is_day(self, line: int, day: int) -> bool:
         """Whether a day can be told of; it is refused otherwise."""
@@ -94,7 +97,8 @@ class Tally:
         self._views[day] += 1
         if session:
             self._visits.add((day, session))
-            if len(self._visits) >= _BATCH:
+            self._characters += len(session)
+            if len(self._visits) >= _BATCH or self._characters >= _BATCH_CHARACTERS:
                 self._keep_visits()
 
     def add_views(self, day: int, views: int) -> None:
@@ -132,6 +136,7 @@ class Tally:
     def _keep_visits(self) -> None:
         self._database.executemany("insert into visit values (?, ?) on conflict do nothing", sorted(self._visits))
         self._visits.clear()
+        self._characters = 0
 
 
 @contextmanager

@@ -96,6 +96,22 @@ async def test_an_import_has_a_version_a_batch_and_stops_before_the_limit(store,
 
 
 @pytest.mark.rule("X2")
+async def test_an_import_whose_account_has_gone_meanwhile_tells_how_far_it_came(store, account):
+    rows = rows_of(*((f"code-{n}", URL) for n in range(BATCH + 10)))
+    await store.run(_one(sql("delete from link_hosts where account_id = $1", account.id)))
+    report = await import_links(store, account, rows, limit=9_999, now=1, apply=True)
+    assert (report.made, report.unreached) == (0, BATCH + 10)
+    assert report.stopped.startswith("line 2: The account needs a link host first.")
+    await store.run(_one(sql("delete from accounts where id = $1", account.id)))
+    report = await import_links(store, account, rows, limit=9_999, now=1, apply=True)
+    assert report.stopped.startswith("line 2: ")
+
+
+def _one(statement):
+    yield statement
+
+
+@pytest.mark.rule("X2")
 async def test_the_account_is_the_one_named_or_the_only_one_of_its_user(store, account):
     rows = await store.run(_emails(account.user_id))
     email = rows[0]["email"]

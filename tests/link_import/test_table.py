@@ -87,6 +87,7 @@ def test_a_code_is_what_stands_behind_the_host(address, code):
         (b'code,url\na,b\nc,"d\ne,f\ng,h\n', "begins in line 3 is no CSV"),
         (b'code,url\na,b\nc,"d\ne,f\ng,"h"\n', "begins in line 3 is no CSV"),
         (b'sep=,\ncode,"url\na,b\n', "begins in line 2 is no CSV"),
+        (b"\x00", "line 1 holds a NUL"),
         (b"code,url\na,b\nc,d\x00\n", "line 3 holds a NUL"),
         (b"code,url\na,b\n\x00c,d\n", "line 3 holds a NUL"),
         (b"\x00\x01\x02", "no text"),

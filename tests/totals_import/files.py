@@ -37,10 +37,10 @@ def hit(at: str, session: str = "aa", *, path: str = "/", title: str = "T", even
     return f'{path},"{title}",{event},,Firefox 80,Linux,{session},{bot},,o,"1024,0,1",DE,1,{at}\n'
 
 
-def zipped(files: dict[str, str | bytes]) -> bytes:
+def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """A ZIP."""
     raw = io.BytesIO()
-    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(raw, "w", method) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
     return raw.getvalue()

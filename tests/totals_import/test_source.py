@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
+import zipfile
 
 import pytest
 
@@ -18,6 +19,11 @@ DAYS = "day,views\n2019-06-18,5\n"
 
 def damaged(raw: bytes) -> bytes:
     return raw[:60] + b"\xff\xff\xff" + raw[63:]
+
+
+def misplaced(raw: bytes) -> bytes:
+    """A ZIP file that says that its table of contents lies before its begin."""
+    return raw[:-6] + b"\xff\xff\xff\x7f" + raw[-2:]
 
 
 NOISE = "".join(f"2019-06-{1 + n % 30:02},{n * 7919 % 1000}\n" for n in range(5_000))
@@ -43,6 +49,12 @@ LONG = f"day,views\n{NOISE}"
         (b"\x1f\x8b", "damaged or was cut short"),
         (zipped({"daily.csv": LONG})[:-2000], "damaged or was cut short"),
         (damaged(zipped({"daily.csv": LONG})), "damaged or was cut short"),
+        (b"\0", "first line: \0"),
+        (damaged(zipped({"daily.csv": LONG}, zipfile.ZIP_BZIP2)), "damaged or was cut short"),
+        (damaged(zipped({"daily.csv": LONG}, zipfile.ZIP_LZMA)), "damaged or was cut short"),
+        (zipped({"daily.csv": LONG}).replace(b"PK\x01\x02", b"PK\x01\x03"), "damaged or was cut short"),
+        (misplaced(zipped({"daily.csv": LONG})), "damaged or was cut short"),
+        (zipped({"d.csv": LONG}).replace(b"d.csv", b"\xaa.csv", 1), "damaged or was cut short"),
         (zipped({}), "no file with days"),
         (zipped({"a/": "", "__MACOSX/x.csv": DAYS}), "no file with days"),
         (zipped({"a.csv": DAYS, "b.csv": DAYS}), "no file with days"),
@@ -81,6 +93,18 @@ def test_the_sessions_of_a_long_export_fill_no_memory(tmp_path):
     try:
         assert days_of(tmp_path, content) == {"2019-06-18": (50_000, 0, 50_000)}
         assert tracemalloc.get_traced_memory()[1] < 6_000_000  # 10 MB if all were kept
+    finally:
+        tracemalloc.stop()
+
+
+def test_nor_do_sessions_without_an_end(tmp_path):
+    rows = "".join(hit("2019-06-18T04:00:00Z", f"{number}{'x' * 100_000}") for number in range(400))
+    content = gzip.compress((GOATCOUNTER_2 + rows).encode(), 1)
+    del rows
+    tracemalloc.start()
+    try:
+        assert days_of(tmp_path, content) == {"2019-06-18": (400, 0, 400)}
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000  # 40 MB if all were kept
     finally:
         tracemalloc.stop()
 
