@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from svc.errors import Conflict, ServiceError
 from svc.model import SERVING
 from svc.store import accounts, operations, worker_keys
+from svc.store.locks import lock_account
 from svc.store.tx import Changed, Tx, sql, to_json
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def updated(operation: Operation, now: int) -> Tx[None]:
 
 def fail_install(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
     """The install has failed: the account is connected, without a worker that is known to run (rule A12)."""
+    yield from lock_account(operation.account_id)
     yield from operations.fail(operation.id, error, now)
     yield sql("update accounts set state = 'connected', error = $2 where id = $1", operation.account_id, to_json(error))
 
@@ -115,6 +117,12 @@ def fail_update(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
 
 
 def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
-    """The worker did not confirm itself in time: a warning; the state stays (rule A11)."""
+    """The worker did not confirm itself in time: a warning; the state stays (rule A11). It may just have done so."""
+    account = yield from accounts.locked(operation.account_id)
+    if account is None:
+        return
+    if account.push is not None and account.push.install == operation.id:
+        yield from operations.confirm([(operation.id, account.id)], now)
+        return
     yield from operations.fail(operation.id, ServiceError("self_check_timeout").note(), now)
     yield from accounts.warn(operation.account_id, "not_confirmed")

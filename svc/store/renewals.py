@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict
 from svc.store import accounts, operations, working_tokens
+from svc.store.locks import lock_account
 
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
@@ -62,6 +63,7 @@ def finish_renew(
 
 def fail_renew(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """The renewal has failed: the account goes on with the token that it has, and names those that it may have left."""
+    yield from lock_account(account_id)  # a push that comes meanwhile is seen by the self-check that goes on
     operation = yield from operations.running(account_id)
     if operation is not None and operation.kind == "renew":
         yield from operations.fail(operation.id, error, now)

@@ -83,6 +83,7 @@ def end_sync(account_id: str, after_version: int, version: int, refused: Mapping
 
     `refused`: why it is not, by the id of a site or link whose rows the platform does not take.
     """
+    yield from lock_account(account_id)
     for table in _SITES_AND_LINKS:
         yield sql(
             f"update {table} set config_error = null"  # noqa: S608  # a name of this file

@@ -1,0 +1,117 @@
+"""A push beside the other writers of its account, on PostgreSQL: neither fails, and neither misses what the other did.
+
+Whoever changes an account and what belongs to it takes the account's row first (`store/locks`). Here the push has it,
+goes on when the other one waits for it, and then writes to what the other one would have written to before.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from svc.clock import HOUR_MS
+from svc.errors import ErrorNote
+from svc.model import WorkerPush
+from svc.store import accounts, installs, open_store, operations, renewals, sites, syncs, totals
+from svc.store.locks import lock_account
+from svc.store.totals import PushedHour, PushedPart
+from svc.store.tx import sql
+from tests.clock import START_MS
+from tests.databases import postgres_config
+from tests.store.makers import a_site, an_account, owner_of
+
+if TYPE_CHECKING:
+    from svc.store.tx import Store, Tx
+
+NOTE = ErrorNote("edge_firewall", "refused")
+DAY = START_MS // 86_400_000
+HOUR = START_MS - START_MS % HOUR_MS - HOUR_MS
+
+
+@pytest.fixture
+async def store(postgres_url):
+    with postgres_config(postgres_url) as config:
+        async with open_store(config) as opened:
+            yield opened
+
+
+class Pushed:
+    """An account whose worker was installed by `op_1`, and waits to be heard of; its first push tells of a site."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.has_account = threading.Event()
+
+    async def begin(self) -> None:
+        """Make it."""
+        self.id = await self.store.run(an_account())
+        self.site = await self.store.run(a_site(self.id))
+        await self.store.run(_installed(self.id))
+
+    def push(self) -> Tx[None]:
+        """What a push does; in between it waits for somebody who waits for it."""
+        yield sql("set local deadlock_timeout = '100ms'")
+        yield from lock_account(self.id)
+        self.has_account.set()
+        yield sql(
+            "do $$ begin while not exists (select 1 from pg_locks where not granted"
+            " and pg_backend_pid() = any(pg_blocking_pids(pid))) loop perform pg_sleep(0.01); end loop; end $$"
+        )
+        report = WorkerPush(START_MS, "bundle", install="op_1")
+        assert (yield from accounts.record_pushes([(self.id, report)])) == {self.id}
+        hour = PushedHour(HOUR, ((self.site, 1, 0, 0),))
+        part = PushedPart(7, DAY, HOUR + HOUR_MS, False, (hour,), (), ((self.site, 1, 0, 0),))
+        assert (yield from totals.ingest(self.id, [part], START_MS)).accepted == (7,)
+
+    async def beside(self, other: Tx[None]) -> None:
+        """The push, and the other one that begins in the middle of it."""
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.store.run, self.push())
+                await trio.to_thread.run_sync(self.has_account.wait)
+                nursery.start_soon(self.store.run, other)
+
+
+def _installed(account_id: str) -> Tx[None]:
+    yield sql("update operations set state = 'done' where account_id = $1", account_id)
+    yield sql("update accounts set install_id = 'op_1', state = 'ready' where id = $1", account_id)
+    account = accounts.present((yield from accounts.account_by_id(account_id)))
+    yield from operations.add("op_1", account_id, account.edge_account_id, "install", operations.SELFCHECK, START_MS)
+
+
+@pytest.fixture
+async def pushed(store):
+    made = Pushed(store)
+    await made.begin()
+    return made
+
+
+@pytest.mark.rule("A11", "W3")
+async def test_a_self_check_that_ends_while_its_worker_reports_itself_has_succeeded(store, pushed):
+    operation = await store.read(operations.running(pushed.id))
+    await pushed.beside(installs.end_selfcheck(operation, START_MS))
+    latest = await store.read(operations.latest(pushed.id))
+    account = await store.read(accounts.account_by_id(pushed.id))
+    assert (latest.id, latest.state, latest.error) == ("op_1", "done", None)
+    assert account.warnings == ()
+
+
+@pytest.mark.rule("A11", "W3")
+async def test_a_self_check_that_goes_on_after_a_renewal_knows_of_the_push_beside_it(store, pushed):
+    await store.run(operations.pause_selfcheck("op_1"))
+    edge_account_id = (await store.read(accounts.account_by_id(pushed.id))).edge_account_id
+    await store.run(operations.add("op_2", pushed.id, edge_account_id, "renew", "token", START_MS))
+    await pushed.beside(renewals.fail_renew(pushed.id, NOTE, START_MS))
+    assert await store.read(operations.running(pushed.id)) is None
+
+
+@pytest.mark.rule("W3")
+async def test_the_end_of_a_sync_holds_up_no_push(store, pushed):
+    await store.run(syncs.end_sync(pushed.id, 0, 0, {pushed.site: NOTE}))
+    version = (await store.read(accounts.account_by_id(pushed.id))).config_version
+    await pushed.beside(syncs.end_sync(pushed.id, 0, version, {}))
+    site = await store.read(sites.get_site(await store.run(owner_of(pushed.id)), pushed.site))
+    assert (site.config_error, site.first_view_at) == (None, START_MS)
