@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from svc.model import LinkState
 from svc.store.links import link_of
 from svc.store.sites import sites_of_rows
 from svc.store.tx import Tx, sql
@@ -12,8 +13,16 @@ if TYPE_CHECKING:
     from svc.model import Link, Site
 
 PAGE = 500
-_TEXT = (
-    "select * from {table} where user_id = $1 and created_at <= $2 and (created_at, id) > ($3, $4)"
+_PAGE = (
+    "select * from {table} where user_id = $1{state} and created_at <= $2 and (created_at, id) > ($3, $4)"
+    " order by created_at, id limit $5"
+)
+_SITES = _PAGE.format(table="sites", state="")
+# Links of each state are found in their order by the index of the lists (`links_by_age`). Sorting all of a user's links
+# for each page, deleted ones included, of which there is no limit, would take minutes.
+_OF_STATES = [_PAGE.format(table="links", state=f" and state = '{state}'") for state in get_args(LinkState)]
+_LINKS = (
+    f"select * from ({' union all '.join(f'select * from ({each}) one_state' for each in _OF_STATES)}) links_of_all"  # noqa: S608  # texts of this file
     " order by created_at, id limit $5"
 )
 
@@ -21,14 +30,14 @@ _TEXT = (
 def sites_page(user_id: int, made_until: int, after: Site | None = None) -> Tx[list[Site]]:
     """A page of the user's sites, deleted ones and those of former accounts included. `after`: the last one before."""
     begun = (0, "") if after is None else (after.created_at, after.id)
-    rows = yield sql(_TEXT.format(table="sites"), user_id, made_until, *begun, PAGE)
+    rows = yield sql(_SITES, user_id, made_until, *begun, PAGE)
     return (yield from sites_of_rows(rows))
 
 
 def links_page(user_id: int, made_until: int, after: Link | None = None) -> Tx[list[Link]]:
     """The same of the user's links."""
     begun = (0, "") if after is None else (after.created_at, after.id)
-    rows = yield sql(_TEXT.format(table="links"), user_id, made_until, *begun, PAGE)
+    rows = yield sql(_LINKS, user_id, made_until, *begun, PAGE)
     return [link_of(row) for row in rows]
 
 

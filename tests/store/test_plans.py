@@ -9,7 +9,7 @@ import pytest
 from svc.clock import DAY_MS, day_of
 from svc.http.reports import _stored
 from svc.report import span_of
-from svc.store import accounts, lifetimes, links, open_store, sites, worker_keys
+from svc.store import accounts, exports, lifetimes, links, open_store, sites, worker_keys
 from svc.store.link_lists import LinkFilter, clicks_7d, list_links, listed, ranked_by_clicks
 from svc.store.site_lists import list_sites, series_7d
 from svc.store.tx import Statement, sql
@@ -88,6 +88,20 @@ async def test_a_report_looks_at_nobody_elses_rows(tmp_path: Path) -> None:
         plans: list[str] = []
         await store.read(explained(_stored(site_id, account, span_of("30d", START_MS)), plans))
     assert len(plans) >= 5
+    assert not scans(plans), plans
+
+
+@pytest.mark.rule("X4")
+@pytest.mark.parametrize("page", [exports.sites_page, exports.links_page])
+async def test_a_page_of_an_export_sorts_nothing_but_itself(tmp_path: Path, page: Callable[..., Tx[Any]]) -> None:
+    async with open_store(sqlite_config(tmp_path)) as store:
+        account_id = await store.run(an_account())
+        user_id = await store.read(owner_of(account_id))
+        plans: list[str] = []
+        await store.read(explained(page(user_id, START_MS), plans))
+    searches = [line for line in plans if line.startswith("SEARCH")]
+    assert searches, plans
+    assert all("created_at" in line for line in searches), plans
     assert not scans(plans), plans
 
 
