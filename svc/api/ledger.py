@@ -51,6 +51,7 @@ class LedgerTarget(Answer):
     dropped: dict[DropReason, Count] | None = Field(description="How many of these it did not count, by reason.")
     waiting: EventCounts | None = Field(description="What it has not counted yet.")
     counted: EventCounts | None = Field(description="What its own total of the day holds.")
+    queued: EventCounts | None = Field(description="What the largest of its parts holds that waits to be sent.")
     pushed: EventCounts | None = Field(description="What the service has acknowledged to it.")
     stored: EventCounts = Field(description="What the service has, without imported days.")
     agrees: bool | None
@@ -66,6 +67,7 @@ class LedgerTarget(Answer):
             dropped=None if found.agrees is None else dict(found.dropped),
             waiting=EventCounts.of(found.waiting),
             counted=EventCounts.of(found.counted),
+            queued=EventCounts.of(found.queued),
             pushed=EventCounts.of(found.pushed),
             stored=EventCounts(views=found.stored.views, bots=found.stored.bots),
             agrees=found.agrees,

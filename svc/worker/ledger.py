@@ -20,7 +20,7 @@ Row = Mapping[str, object]
 Statement = tuple[str, list[str]]
 
 # Where two numbers that belong together differ; see docs/api.md.
-Fault = Literal["counting", "unknown_target", "queued", "refused", "push", "store", "set_back"]
+Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_back"]
 # Why the worker did not count what it had accepted, or what it took for no event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
 
@@ -42,6 +42,15 @@ _OF_LEDGER = (
     _FOLDED.format(keys="ledger join json_each(ledger.counts) one", key="one.key")
     + " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted' and json_valid(ledger.counts)"
 )
+# The beginning of a part is its day.
+_OF_PARTS = "from {table} where instr(substr(part, 1, 30), ?1) > 0"
+_PARTS = "select count(*) as parts " + _OF_PARTS.format(table="outbox")
+_QUEUED = (
+    "select one.value ->> 0 as target, max(one.value ->> 1) as views, max(one.value ->> 2) as bots "
+    + _OF_PARTS.format(table="outbox, json_each(outbox.part, '$.days') one")
+    + " group by 1"
+)
+_STATE = "select value from meta where key = 'state'"
 _OF_STORED = _FOLDED.format(keys="json_each(?2) one", key="one.value")
 
 _Pairs = TypeAdapter(dict[str, tuple[int, int]])
@@ -59,6 +68,10 @@ class Events:
 
     def __sub__(self, other: Events) -> Events:
         return Events(self.views - other.views, self.bots - other.bots)
+
+    def most(self, other: Events) -> Events:
+        """The larger of both, each by itself."""
+        return Events(max(self.views, other.views), max(self.bots, other.bots))
 
     def within(self, least: Events, most: Events) -> bool:
         """Whether it lies between two others, both included."""
@@ -82,7 +95,8 @@ class WorkerDay:
 
     `accepted`: all that it took on to count; of this, `dropped` by reason, `waiting` to be folded, and `folded` into
     the day's own row. `pushed`: the most that the service acknowledged, `refused`: that it refused, `unknown`: that it
-    left out, as it does not know the target. `queued_parts`: parts of this day that wait in the outbox.
+    left out, as it does not know the target. `queued_parts`: parts of this day that wait in the outbox; `queued`: the
+    most that they hold.
     """
 
     closed: bool
@@ -94,6 +108,7 @@ class WorkerDay:
     pushed: dict[str, Events] = field(default_factory=dict)
     refused: dict[str, Events] = field(default_factory=dict)
     unknown: dict[str, Events] = field(default_factory=dict)
+    queued: dict[str, Events] = field(default_factory=dict)
 
     def add(self, entry: str, target: str, events: Events) -> None:
         """Add what the ledger, or a tally on its way to it, says of a target."""
@@ -139,6 +154,7 @@ class TargetDay:
     accepted: Events | None = None
     waiting: Events | None = None
     counted: Events | None = None
+    queued: Events | None = None
     pushed: Events | None = None
     dropped: Mapping[DropReason, int] = field(default_factory=dict)
     agrees: bool | None = None
@@ -148,7 +164,7 @@ class TargetDay:
 
 class _State(BaseModel):
     day: int = -1
-    since: int = 0
+    since: int | None = None  # None: no cron has run yet
 
 
 def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
@@ -158,25 +174,29 @@ def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
     """
     of_day = [str(day)]
     return [
-        ("select value from meta where key = 'state'", []),
+        (_STATE, []),
         ("select entry, counts from ledger where day = cast(?1 as integer)", of_day),
         (_TALLIES, of_day),
         ("select lines from event_page", []),
-        # The beginning of a part is its day.
-        ("select count(*) as parts from outbox where instr(substr(part, 1, 30), ?1) > 0", [f'"{day_text(day)}"']),
+        (_PARTS, [f'"{day_text(day)}"']),
+        (_QUEUED, [f'"{day_text(day)}"']),
         (_OF_LEDGER, of_day),
         (_OF_STORED, [str(day), json.dumps(sorted(target for target, has in stored.items() if has != Stored()))]),
+        (_STATE, []),
     ]
 
 
 def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
-    """What the statements found, in their order; None: the database has begun to count after that day.
+    """What the statements found, in their order; None: the database has not counted yet, or only after that day.
 
-    Raises ValueError, KeyError, TypeError on what the worker did not write.
+    Raises ValueError, KeyError, TypeError on what the worker did not write, and where a cron has run in between:
+    whether a batch over the platform's API is one instant is not documented, and what a cron changes changes the state.
     """
-    states, ledger, tallies, pages, outbox, *folded = results
+    states, ledger, tallies, pages, outbox, queued, *folded, states_after = results
+    if [row["value"] for row in states] != [row["value"] for row in states_after]:
+        raise ValueError("the worker's state changed while it was read")
     state = max((_State.model_validate_json(str(row["value"])) for row in states), key=lambda state: state.day)
-    if day < day_of(state.since):
+    if state.since is None or day < day_of(state.since):
         return None
     found = WorkerDay(closed=day <= state.day, queued_parts=sum(int(str(row["parts"])) for row in outbox))
     for row in ledger:
@@ -193,9 +213,9 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     for target, epoch_hour, bot, *_ in _lines(pages, "lines"):
         if int(epoch_hour) // 24 == day:
             found.wait(str(target), Events(0, 1) if bot else Events(1, 0))
-    for rows in folded:
+    for rows, of_targets in ((queued, found.queued), *((rows, found.folded) for rows in folded)):
         for row in rows:
-            found.folded[str(row["target"])] = Events(int(str(row["views"] or 0)), int(str(row["bots"] or 0)))
+            of_targets[str(row["target"])] = Events(int(str(row["views"] or 0)), int(str(row["bots"] or 0)))
     return found
 
 
@@ -221,6 +241,7 @@ def _compared(worker: WorkerDay, target: str, before: Stored | None, after: Stor
         accepted=worker.accepted.get(target, NONE),
         waiting=worker.waiting.get(target, NONE),
         counted=worker.folded.get(target, NONE),
+        queued=worker.queued.get(target, NONE),
         pushed=worker.pushed.get(target, NONE),
         dropped=worker.counted_drops([target]),
         agrees=fault is None,
@@ -240,14 +261,12 @@ def _first_fault(
         return "counting", balance
     if after is None or (worker.unknown.get(target, NONE) != NONE and pushed == NONE):
         return "unknown_target", NONE - folded
-    if pushed != folded if worker.closed else not pushed.within(NONE, folded):
-        if worker.queued_parts:
-            return "queued", pushed - folded
+    # A part that waits is sent sooner or later; of one whose acknowledgement was lost the service may have it already.
+    sent = pushed.most(worker.queued.get(target, NONE))
+    if sent != folded if worker.closed else not sent.within(NONE, folded):
         refused = worker.refused.get(target, NONE)
-        return ("push" if refused.within(NONE, pushed) else "refused"), pushed - folded
-    # A part whose acknowledgement was lost is stored, and waits in the outbox.
-    late = worker.queued_parts > 0 and after.total.within(pushed, folded)
-    if pushed not in (before.total, after.total) and not late:
+        return ("push" if refused.within(NONE, sent) else "refused"), sent - folded
+    if pushed not in (before.total, after.total) and not after.total.within(pushed, sent):
         return "store", after.total - pushed
     if not after.hours.within(NONE, after.total):
         return "set_back", after.total - after.hours

@@ -151,7 +151,12 @@ async def test_a_day_agrees_after_crashes_and_lost_answers_and_a_planted_fault_i
         assert found["closed"] is False
         assert found["targets"][place.site["id"]]["waiting"] == {"views": 2, "bots": 0}
 
+        await emulator.fault("egress_drop_before", path="*/edge/push", times=None)
         await place.crons(DAY_MS + 12 * MINUTE_MS, 4)
+        await emulator.clear_faults()
+        # Closed, and its last part waits for the hour's push.
+        found = await place.agreed()
+        assert (found["closed"], found["queued_parts"]) == (True, 1)
         await place.crons(DAY_MS + HOUR_MS + 55 * MINUTE_MS, 2)
         found = await place.agreed()
         assert (found["closed"], found["queued_parts"], found["dropped"]) == (True, 0, {})

@@ -27,18 +27,26 @@ def rows(
     log: str = "",
     pages: str = "",
     parts: int = 0,
+    queued: tuple[int, int] | None = None,
+    state_after: str | None = None,
     folded: tuple[int, int] | None = None,
 ) -> list[list[dict[str, Any]]]:
     """What the statements find."""
-    of_day = [] if folded is None else [{"target": TARGET, "views": folded[0], "bots": folded[1]}]
+
+    def of_target(counts: tuple[int, int] | None) -> list[dict[str, Any]]:
+        return [] if counts is None else [{"target": TARGET, "views": counts[0], "bots": counts[1]}]
+
+    state = json.dumps({"day": closed_day, "since": since})
     return [
-        [{"value": json.dumps({"day": closed_day, "since": since})}],
+        [{"value": state}],
         [{"entry": entry, "counts": json.dumps(counts)} for entry, counts in (ledger or {}).items()],
         [{"tally": log}] if log else [],
         [{"lines": pages}] if pages else [],
         [{"parts": parts}],
-        of_day,
-        of_day,
+        of_target(queued),
+        of_target(folded),
+        of_target(folded),
+        [{"value": state_after or state}],
     ]
 
 
@@ -66,6 +74,10 @@ def test_what_waits_in_the_log_and_in_pages_is_accepted_and_waits():
 def test_a_database_that_began_later_says_nothing_of_the_day():
     assert read_day(rows(since=(DAY + 1) * DAY_MS), DAY) is None
     assert read_day(rows(since=(DAY + 1) * DAY_MS - HOUR_MS), DAY) is not None
+    # Made anew a moment ago: no cron has run yet.
+    new = rows(state_after="{}")
+    new[0] = new[-1]
+    assert read_day(new, DAY) is None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +96,13 @@ def test_what_the_worker_did_not_write_is_refused(wrong):
     with pytest.raises((ValueError, TypeError, KeyError)):
         read_day(rows(**wrong), DAY)
     with pytest.raises(ValueError, match="empty"):
-        read_day([[], *rows()[1:]], DAY)
+        read_day([[], *rows()[1:-1], []], DAY)
+
+
+@pytest.mark.rule("X5")
+def test_what_a_cron_changed_while_it_was_read_is_no_statement():
+    with pytest.raises(ValueError, match="changed"):
+        read_day(rows(state_after='{"day": 1}'), DAY)
 
 
 def worker_day(**more: Any) -> WorkerDay:
@@ -93,6 +111,11 @@ def worker_day(**more: Any) -> WorkerDay:
     events = {name: {TARGET: value} for name, value in {**whole, **more}.items() if isinstance(value, Events)}
     rest = {name: value for name, value in more.items() if not isinstance(value, Events)}
     return WorkerDay(**{"closed": True, **events, **rest})
+
+
+def open_day(**more: Any) -> WorkerDay:
+    """The same day before it is closed."""
+    return worker_day(closed=False, **more)
 
 
 RIGHT = Stored(Events(5, 1), Events(4, 1))
@@ -111,15 +134,22 @@ RIGHT = Stored(Events(5, 1), Events(4, 1))
         (worker_day(folded=Events(9, 1)), RIGHT, "counting", Events(4, 0)),
         # A closed day is pushed whole.
         (worker_day(pushed=Events(3, 1)), replace(RIGHT, total=Events(4, 1)), "push", Events(-2, 0)),
-        (worker_day(pushed=Events(3, 1), queued_parts=1), RIGHT, "queued", Events(-2, 0)),
+        (worker_day(pushed=Events(3, 1), queued_parts=1), RIGHT, "push", Events(-2, 0)),
+        (worker_day(pushed=Events(3, 1), queued=Events(4, 1)), Stored(Events(3, 1)), "push", Events(-1, 0)),
+        # Its last part waits for its push, or the answer to that was lost: nothing is missing.
+        (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), Stored(Events(3, 1)), None, None),
+        (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), RIGHT, None, None),
+        (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), Stored(Events(2, 1)), "store", Events(-1, 0)),
+        (worker_day(pushed=Events(), queued=Events(5, 1)), Stored(), None, None),
         (worker_day(pushed=Events(3, 1), refused=Events(5, 1)), RIGHT, "refused", Events(-2, 0)),
         (worker_day(pushed=Events(), unknown=Events(5, 1)), Stored(), "unknown_target", Events(-5, -1)),
         # An open one as far as it is closed, and no further; what was sent and is not acknowledged may be stored.
-        (worker_day(closed=False, pushed=Events(3, 1)), Stored(Events(3, 1)), None, None),
-        (worker_day(closed=False, pushed=Events(3, 1)), Stored(Events(4, 1)), "store", Events(1, 0)),
-        (worker_day(closed=False, pushed=Events(3, 1), queued_parts=1), Stored(Events(4, 1)), None, None),
-        (worker_day(closed=False, pushed=Events(3, 1), queued_parts=1), Stored(Events(6, 1)), "store", Events(3, 0)),
-        (worker_day(closed=False, pushed=Events(6, 1)), Stored(Events(6, 1)), "push", Events(1, 0)),
+        (open_day(pushed=Events(3, 1)), Stored(Events(3, 1)), None, None),
+        (open_day(pushed=Events(3, 1)), Stored(Events(4, 1)), "store", Events(1, 0)),
+        (open_day(pushed=Events(3, 1), queued=Events(4, 1)), Stored(Events(4, 1)), None, None),
+        (open_day(pushed=Events(3, 1), queued=Events(4, 1)), Stored(Events(5, 1)), "store", Events(2, 0)),
+        (open_day(pushed=Events(3, 1), queued=Events(6, 1)), Stored(Events(3, 1)), "push", Events(1, 0)),
+        (open_day(pushed=Events(6, 1)), Stored(Events(6, 1)), "push", Events(1, 0)),
         (worker_day(), Stored(Events(4, 1)), "store", Events(-1, 0)),
         (worker_day(), Stored(), "store", Events(-5, -1)),
         # Its own hours hold more: the worker's database was emptied or set back in the middle of the day.
@@ -135,10 +165,10 @@ def test_a_fault_is_told_where_two_numbers_first_differ(worker, stored, fault, o
 def test_a_push_that_comes_while_the_worker_is_read_is_no_fault():
     before, after = Stored(Events(3, 1)), Stored(Events(5, 1))
     for pushed in (before.total, after.total):
-        worker = worker_day(closed=False, pushed=pushed)
+        worker = open_day(pushed=pushed)
         [line] = compare(worker, {TARGET: before}, {TARGET: after})
         assert line.agrees
-    [line] = compare(worker_day(closed=False, pushed=Events(4, 1)), {TARGET: before}, {TARGET: after})
+    [line] = compare(open_day(pushed=Events(4, 1)), {TARGET: before}, {TARGET: after})
     assert line.fault == "store"
 
 
