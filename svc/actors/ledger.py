@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import trio
 
-from svc.actors.live import Unavailable
+from svc.actors.live import Unavailable, query
 from svc.clock import day_of
 from svc.edge import analytics
-from svc.errors import ServiceError
+from svc.errors import EdgeError
 from svc.worker.bundle import SCRIPT_NAME
 from svc.worker.ledger import KEPT_DAYS, Stored, WorkerDay, read_day, statements
 
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.actors.live import LiveReads
     from svc.advice import Figure
+    from svc.edge.access import Access
     from svc.model import Account, UnavailableReason
 
 # not_kept: the worker has deleted the day; not_counted: its database did not exist then.
 Missing = Literal["not_kept", "not_counted"]
+
+# So long before the time of a read is over nobody waits for the platform's count any more: the rest is there.
+_SPARE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -48,24 +52,24 @@ async def read(
         return WorkerSide(None, "not_kept")
     # An answer that was kept is compared with nothing newer: once something else is stored this is another question.
     key = ("ledger", day, hash(frozenset(stored.items())))
-    rows = await live.rows(user_id, account, key, statements(day, stored))
-    if isinstance(rows, Unavailable):
-        return WorkerSide(None, rows.reason)
-    try:
-        # In a thread: the day may have thousands of targets, and the other requests go on meanwhile.
-        worker = await trio.to_thread.run_sync(partial(read_day, rows, day))
-    except (ValueError, KeyError, TypeError, RecursionError):  # somebody else wrote into that database
-        return WorkerSide(None, "cloudflare")
+    found = await live.ask(user_id, account, key, partial(_side, day, stored))
+    return WorkerSide(None, found.reason) if isinstance(found, Unavailable) else found
+
+
+async def _side(day: int, stored: Mapping[str, Stored], access: Access, database_id: str) -> WorkerSide:
+    rows = await query(statements(day, stored), access, database_id)
+    # In a thread: the day may have thousands of targets, and the other requests go on meanwhile.
+    worker = await trio.to_thread.run_sync(partial(read_day, rows, day))
     if worker is None:
         return WorkerSide(None, "not_counted")
-    return WorkerSide(worker, requests=await _requests(context, account, day))
+    return WorkerSide(worker, requests=await _requests(access, day))
 
 
-async def _requests(context: Context, account: Account, day: int) -> Figure | None:
+async def _requests(access: Access, day: int) -> Figure | None:
     """The platform's own count: it is shown beside the others, and nothing depends on it."""
-    with trio.move_on_after(context.config.edge.report_read_s):
+    with trio.move_on_at(trio.current_effective_deadline() - _SPARE_S):
         try:
-            return await analytics.script_requests(context.access(account).awaited(), SCRIPT_NAME, day)
-        except ServiceError:  # of the platform; or the stored token cannot be opened
+            return await analytics.script_requests(access, SCRIPT_NAME, day)
+        except EdgeError:
             return None
     return None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
 import trio
@@ -24,6 +25,7 @@ from svc.worker.counts import Live, Row, Rows, TargetDays, add_up, read_statemen
 
 if TYPE_CHECKING:
     from svc.actors.context import Context
+    from svc.edge.access import Access
     from svc.edge.d1 import Parameter
     from svc.model import Account
 
@@ -82,28 +84,22 @@ class LiveReads:
             # Reports show the largest keys only: what is kept of a large site is as small as of any other.
             return add_up(Rows(*found), asked, caps, now).with_tops()
 
-        return await self._ask(user_id, account, asked, read_statements(asked), count)
+        return await self.ask(user_id, account, asked, partial(_made, read_statements(asked), count))
 
     async def rows(
         self, user_id: int, account: Account, key: Hashable, statements: Sequence[tuple[str, Sequence[Parameter]]]
     ) -> Found | Unavailable:
-        """The rows that each of the statements finds, all as of one instant.
+        """The rows that each of the statements finds; `key` and what they may do as in `ask`."""
+        return await self.ask(user_id, account, key, partial(query, statements))
 
-        `key` names the question, apart from all others that are asked of an account. The statements only read.
-        """
-        return await self._ask(user_id, account, key, statements, lambda found: found)
-
-    async def _ask(
-        self,
-        user_id: int,
-        account: Account,
-        key: Hashable,
-        statements: Sequence[tuple[str, Sequence[Parameter]]],
-        make: Callable[[Found], T],
+    async def ask(
+        self, user_id: int, account: Account, key: Hashable, read: Callable[[Access, str], Awaitable[T]]
     ) -> T | Unavailable:
         """A kept answer, that of a read under way, or one of a read of its own: only this is of the user's limit.
 
-        What failed is not kept: the limit bounds how often it is tried.
+        What failed is not kept: the limit bounds how often it is tried. `key` names the question, apart from all others
+        that are asked of an account. `read` is given the account and its database's id; it only reads, and raises
+        ValueError, KeyError, TypeError on what the worker did not write.
         """
         now = self._context.clock()
         if account.state not in SERVING or account.database_id is None or account.sealed_token is None:
@@ -118,7 +114,7 @@ class LiveReads:
             if not self._limit.count(str(user_id), now).allowed:
                 return Unavailable("rate_limited")
             reading = self._under_way[question] = _Reading()
-            self._nursery.start_soon(self._run, reading, question, account, statements, make, now)
+            self._nursery.start_soon(self._run, reading, question, account, read, now)
         with trio.move_on_after(self._context.config.edge.report_read_s):
             await reading.done.wait()
         return cast("T | Unavailable", reading.result)
@@ -128,14 +124,13 @@ class LiveReads:
         reading: _Reading[object],
         question: _Question,
         account: Account,
-        statements: Sequence[tuple[str, Sequence[Parameter]]],
-        make: Callable[[Found], object],
+        read: Callable[[Access, str], Awaitable[object]],
         now: int,
     ) -> None:
         """Read, keep what came, and tell those who wait."""
         try:
             with contained(log, "live read failed", account=account.id):
-                reading.result = await self._read(question, account, statements, make, now)
+                reading.result = await self._read(question, account, read, now)
         finally:
             del self._under_way[question]
             reading.done.set()
@@ -144,8 +139,7 @@ class LiveReads:
         self,
         question: _Question,
         account: Account,
-        statements: Sequence[tuple[str, Sequence[Parameter]]],
-        make: Callable[[Found], object],
+        read: Callable[[Access, str], Awaitable[object]],
         now: int,
     ) -> object:
         _, database_id, _ = question
@@ -153,25 +147,16 @@ class LiveReads:
             with trio.fail_after(self._context.config.edge.report_read_s):
                 async with health.refusals_noted(self._context, account):
                     access = self._context.access(account).awaited()
-                    results = await d1.query(access, database_id, statements)
+                    value = await read(access, database_id)
         except CannotUnseal:
             return Unavailable("not_installed")
         except (EdgeError, trio.TooSlowError, StoreUnavailable):  # the store: what was refused could not be noted
             return Unavailable("cloudflare")
-        if len(results) != len(statements):
-            return Unavailable("cloudflare")
-
-        def measured() -> _Kept:
-            value = make([result.rows for result in results])
-            return _Kept(value, now, len(repr(value)))
-
-        try:
-            # In a thread: events that wait to be folded can be many, and the other requests go on meanwhile.
-            kept = await trio.to_thread.run_sync(measured)
         except (ValueError, KeyError, TypeError, RecursionError):  # somebody else wrote into that database
             return Unavailable("cloudflare")
-        self._keep(question, kept)
-        return kept.value
+        size_bytes = await trio.to_thread.run_sync(lambda: len(repr(value)))
+        self._keep(question, _Kept(value, now, size_bytes))
+        return value
 
     def _keep(self, question: _Question, kept: _Kept) -> None:
         before = self._kept.pop(question, None)
@@ -180,3 +165,25 @@ class LiveReads:
         while self._kept_bytes > _KEPT_BYTES:
             _, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= oldest.size_bytes
+
+
+async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: Access, database_id: str) -> Found:
+    """The rows that each of the statements finds in a database, in one call.
+
+    Raises EdgeRefused, EdgeUnavailable; ValueError: the answer is not one to these statements.
+    """
+    results = await d1.query(access, database_id, statements)
+    if len(results) != len(statements):
+        raise ValueError("not an answer to each statement")
+    return [result.rows for result in results]
+
+
+async def _made(
+    statements: Sequence[tuple[str, Sequence[Parameter]]],
+    make: Callable[[Found], T],
+    access: Access,
+    database_id: str,
+) -> T:
+    found = await query(statements, access, database_id)
+    # In a thread: events that wait to be folded can be many, and the other requests go on meanwhile.
+    return await trio.to_thread.run_sync(make, found)

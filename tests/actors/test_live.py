@@ -11,6 +11,7 @@ import trio.testing
 
 from svc.actors.live import Unavailable
 from svc.clock import DAY_MS, day_of
+from svc.worker.bundle import SCRIPT_NAME
 from svc.worker.counts import Live, TargetDays
 
 A_MINUTE = [("select 1 as n", ()), ("select 2 as n", ())]
@@ -175,3 +176,50 @@ async def test_large_answers_are_kept_within_a_bound_of_bytes(asked):
     assert await asked.calls() == 9
     await asked.rows("0", large)
     assert await asked.calls() == 10
+
+
+async def cron(service: Any) -> None:
+    """The worker's first run, with which its database begins to count."""
+    await service.emulator.cron(service.customer.account_id, SCRIPT_NAME, at=service.clock())
+
+
+async def side(asked: Asked) -> Any:
+    """The worker's side of today's statement of counts."""
+    today = day_of(asked.service.clock())
+    return await asked.actor.ledger(asked.account.user_id, asked.account, today, {})
+
+
+@pytest.mark.rule("R6", "X5")
+async def test_a_statement_of_counts_asks_the_platform_for_its_own_count_in_the_same_read(asked):
+    await cron(asked.service)
+    await asked.begin()
+    found: list[Any] = []
+
+    async def ask() -> None:
+        found.append(await side(asked))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(ask)
+    for _ in range(20):
+        await ask()
+    assert [one.unavailable for one in found] == [None] * 40
+    for number in range(30):
+        await asked.rows(str(number))
+    asked.service.clock.advance_s(30)
+    assert await side(asked) == found[0]
+    assert [call["path"] for call in await asked.service.emulator.requests()].count("/graphql") == 1
+
+
+@pytest.mark.rule("R6", "X5")
+async def test_a_statement_of_counts_does_not_wait_for_a_slow_count_of_the_platform(place):
+    place.edge = {"report_read_s": 2}
+    async with place.running() as service:
+        await service.ready()
+        await service.idle()
+        await cron(service)
+        asked = await Asked(service).begin()
+        await service.emulator.fault("slow", "/graphql", delay_s=4)
+        found = await side(asked)
+    assert (found.unavailable, found.requests) == (None, None)
+    assert found.day is not None
