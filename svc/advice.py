@@ -130,7 +130,11 @@ def advise(
 def _known(told: Iterable[Figure], limit: Limit) -> dict[int, Figure]:
     """By their days, the figures that are exact enough to say something about this limit."""
     widest = _WIDEST_ESTIMATE * limit.limit
-    return {one.day: one for one in told if one.at_most - one.at_least <= widest}
+    return {
+        one.day: one
+        for one in told
+        if one.at_least <= one.value <= one.at_most and one.at_most - one.at_least <= widest
+    }
 
 
 def _since_first_use(known: Mapping[int, Figure], first_day: int, today: int) -> dict[int, int]:

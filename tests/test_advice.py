@@ -241,6 +241,7 @@ def test_an_estimate_counts_only_where_its_error_is_small():
     found = estimated(70_000, 5_001)
     assert (found.level, found.unavailable) == ("ok", ("analytics",))
     assert found.metrics["requests"].busiest == 10_000
+    assert estimated(70_000, -5_000).unavailable == ("analytics",)  # an interval whose ends are the wrong way round
     # That a limit was reached is told only when it surely was.
     assert estimated(101_000, 2_000).level == "upgrade_soon"
     assert estimated(102_000, 2_000).level == "over"

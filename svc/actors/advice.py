@@ -52,7 +52,8 @@ async def advise_when_due(context: Context, account: Account, timers: Timers) ->
     due_at = account.advice_due_at
     if due_at is None:
         due_at = time_of_day_after(account.edge_account_id, account.created_at)  # before, no day is complete
-    if now >= due_at:
+    # Never so far ahead, unless our clock was: it would be waited for until the clock is there again.
+    if now >= due_at or due_at - now > 2 * DAY_MS:
         advice = await _Question(context, account, now).advice()
         due_at = now + _AGAIN_MS if advice.unavailable else time_of_day_after(account.edge_account_id, now)
         await context.store.run(keep_advice(account.id, advice, account.plan, due_at))

@@ -15,9 +15,9 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date  # noqa: TC003  # read at run time, by pydantic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import FiniteFloat  # noqa: TC002  # as is this
+from pydantic import Field
 
 from svc.advice import Figure
 from svc.clock import day_number, day_text
@@ -34,6 +34,8 @@ DAYS_TOLD = 28
 # Normally one row a day; the datasets may split a day into several. The platform allows up to 10,000.
 _ROWS = 1_000
 _FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"
+# No account comes near it, and a few thousand of it are a number that the store and every client can hold.
+_MOST = 10**15
 _INTERVAL = "{ estimate lower upper }"
 
 # Requests to Pages Functions count for the same limit (platform docs: pages/functions/pricing), in a dataset of their
@@ -83,9 +85,9 @@ class _Dimensions(Shape):
 
 
 class _Interval(Shape):
-    estimate: FiniteFloat
-    lower: FiniteFloat
-    upper: FiniteFloat
+    estimate: Annotated[float, Field(ge=0, le=_MOST)]
+    lower: Annotated[float, Field(ge=-_MOST, le=_MOST)]
+    upper: Annotated[float, Field(ge=0, le=_MOST)]
 
 
 class _RequestsSum(Shape):
@@ -141,7 +143,7 @@ class _RowsRow(Shape):
 
 
 class _Max(Shape):
-    databaseSizeBytes: int  # noqa: N815
+    databaseSizeBytes: Annotated[int, Field(ge=0, le=_MOST)]  # noqa: N815
 
 
 class _SizeRow(Shape):
@@ -184,7 +186,12 @@ async def script_requests(access: Access, script: str, day: int) -> Figure | Non
     """
     variables = _variables(access, day, day) | {"script": script}
     data = await access.graphql(_Script, _SCRIPT, variables)
-    rows = [row.confidence.sum.requests for account in data.viewer.accounts for row in account.workers]
+    rows = [
+        row.confidence.sum.requests
+        for account in data.viewer.accounts
+        for row in account.workers
+        if row.dimensions.day == day
+    ]
     return _figure(day, rows) if rows else None
 
 
@@ -198,7 +205,8 @@ async def database_days(access: Access, database_id: str, first_day: int, last_d
     for account in data.viewer.accounts:
         for row in account.size:
             day = row.dimensions.day
-            sizes[day] = max(sizes.get(day, 0), row.max.databaseSizeBytes)
+            if first_day <= day <= last_day:
+                sizes[day] = max(sizes.get(day, 0), row.max.databaseSizeBytes)
     return DatabaseDays(
         reads=_by_day(first_day, last_day, ((row.dimensions.day, row.confidence.sum.rowsRead) for row in rows)),
         writes=_by_day(first_day, last_day, ((row.dimensions.day, row.confidence.sum.rowsWritten) for row in rows)),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _GONE = frozenset({7404})  # wrangler: the database could not be found
 
+_MOST_BYTES = 10**15  # no database comes near it: what is beyond is no size
+
 Parameter = str | int | None
 
 
@@ -81,7 +83,10 @@ async def find(access: Access, name: str) -> Database | None:
 async def get(access: Access, database_id: str) -> Database | None:
     """The database of that id; None: it is gone."""
     found = await access.find(_Database, f"{_path(access)}/{database_id}", _GONE)
-    return None if found is None else Database(found.uuid, found.name, found.created_at, found.file_size)
+    if found is None:
+        return None
+    size_bytes = found.file_size if found.file_size is not None and 0 <= found.file_size <= _MOST_BYTES else None
+    return Database(found.uuid, found.name, found.created_at, size_bytes)
 
 
 async def create(access: Access, name: str, location: Location | None = None) -> Database:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -136,6 +137,27 @@ async def test_what_the_platform_does_not_tell_is_asked_for_again_in_an_hour(cou
     again = await advised(counting)
     assert (again["at"], again["unavailable"]) == (iso(failed_at + HOUR_MS), [])
     assert list(again["metrics"]) == list(before["metrics"]) == ["requests", "writes", "reads", "size"]
+
+
+@pytest.mark.rule("A24")
+async def test_an_answer_of_numbers_that_cannot_be_is_none_and_the_accounts_other_duties_go_on(counting):
+    odd = {
+        "dimensions": {"date": day_text(day_of(counting.clock()) - 1)},
+        "confidence": {"sum": {"requests": dict.fromkeys(("estimate", "lower", "upper"), 1.7e308)}},
+    }
+    body = json.dumps({"data": {"viewer": {"accounts": [{"workers": [odd, odd], "pages": []}]}}, "errors": None})
+    await counting.emulator.fault("html", "/graphql", method="POST", times=None, status=200, body=body)
+    shown = await advised(counting)
+    assert (list(shown["metrics"]), shown["unavailable"]) == (["size"], ["analytics"])
+
+
+@pytest.mark.rule("A24")
+async def test_a_clock_that_was_years_ahead_for_a_moment_stops_no_advice(counting):
+    now = counting.clock()
+    then = now + 3_000 * DAY_MS
+    account = await counting.account()
+    await counting.store.run(keep_advice(account.id, Advice(then, "ok"), account.plan, then + DAY_MS))
+    assert (await advised(counting))["at"] == iso(now)
 
 
 @pytest.mark.rule("A24")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from svc.advice import Figure
-from svc.clock import day_of, system_clock
+from svc.clock import day_of, day_text, system_clock
 from svc.edge import analytics, d1
 from svc.edge.analytics import DAYS_TOLD, DatabaseDays
 from svc.errors import EdgeRefused, EdgeUnavailable
@@ -67,6 +68,49 @@ async def test_the_platform_tells_as_many_days_as_are_asked_for(access: Access, 
         await analytics.database_days(access, "d", today - 32, today - 30)
 
 
+def row(day: int, **sums: Any) -> Any:
+    return {"dimensions": {"date": day_text(day)}, **sums}
+
+
+def interval(estimate: Any, lower: Any = None, upper: Any = None) -> Any:
+    return {
+        "estimate": estimate,
+        "lower": estimate if lower is None else lower,
+        "upper": estimate if upper is None else upper,
+    }
+
+
+async def answers(emulator: Emulator, **lists: Any) -> None:
+    """What the platform says from now on of the account's use."""
+    await emulator.clear_faults()
+    body = json.dumps({"data": {"viewer": {"accounts": [lists]}}, "errors": None})
+    await emulator.fault("html", "/graphql", status=200, body=body, times=None)
+
+
+@pytest.mark.rule("A24")
+@pytest.mark.parametrize("odd", [-1, 1e16, 10**400, 1.7e308, float("inf"), float("nan"), "many", None])
+async def test_a_number_that_can_be_none_is_not_read(access: Access, emulator: Emulator, today: int, odd: Any) -> None:
+    counted = row(today - 1, confidence={"sum": {"requests": interval(odd)}})
+    await answers(emulator, workers=[counted, counted], pages=[])
+    with pytest.raises((EdgeRefused, EdgeUnavailable)):
+        await analytics.request_days(access, today - 1, today - 1)
+    await answers(emulator, rows=[], size=[row(today - 1, max={"databaseSizeBytes": odd})])
+    with pytest.raises((EdgeRefused, EdgeUnavailable)):
+        await analytics.database_days(access, "d", today - 1, today - 1)
+
+
+@pytest.mark.rule("A24", "X5")
+async def test_days_that_were_not_asked_for_are_not_read(access: Access, emulator: Emulator, today: int) -> None:
+    days = [today - 40, today - 1, today, today + 300]
+    counted = [row(day, confidence={"sum": {"requests": interval(7)}}) for day in days]
+    await answers(emulator, workers=counted, pages=[])
+    assert await analytics.request_days(access, today - 1, today - 1) == (Figure.exact(today - 1, 7),)
+    await answers(emulator, workers=counted)
+    assert await analytics.script_requests(access, "s", today - 1) == Figure.exact(today - 1, 7)
+    await answers(emulator, rows=[], size=[row(day, max={"databaseSizeBytes": 5}) for day in days])
+    assert (await analytics.database_days(access, "d", today - 1, today - 1)).sizes == (Figure.exact(today - 1, 5),)
+
+
 @pytest.mark.rule("A24")
 async def test_the_size_of_a_database_is_that_of_now(
     access: Access, emulator: Emulator, customer: Customer, today: int
@@ -81,6 +125,13 @@ async def test_the_size_of_a_database_is_that_of_now(
     found = await d1.get(access, database.id)
     assert found is not None
     assert found.size_bytes == 450_000_000
+    for odd in (-1, 10**400):
+        known = {"uuid": database.id, "name": "svc-edge", "created_at": "2026-11-21T00:00:00Z", "file_size": odd}
+        body = json.dumps({"success": True, "errors": [], "messages": [], "result": known})
+        await emulator.fault("html", "*/d1/database/*", status=200, body=body)
+        found = await d1.get(access, database.id)
+        assert found is not None
+        assert found.size_bytes is None
 
 
 @pytest.mark.rule("A24")
