@@ -69,7 +69,7 @@ export function encodeTally(tally) {
 
 /**
  * The end of an insert into the ledger that brings its counts together with those that are there.
- * @param {"sum" | "max"} how
+ * @param {"total" | "max"} how
  */
 const merged = (how) =>
   "on conflict(day, entry) do update set counts = " +
@@ -77,7 +77,9 @@ const merged = (how) =>
   "case when case when json_valid(ledger.counts) then json_type(ledger.counts) end = 'object' then " +
   `(select case when length(whole) < ${COUNTS_CHARS} then whole else ledger.counts end from (` +
   "select json_group_object(target, json_array(views, bots)) as whole from (" +
-  `select one.key as target, ${how}(one.value ->> 0) as views, ${how}(one.value ->> 1) as bots ` +
+  // `sum` would fail for ever at integers that somebody else wrote and that are too large; `total` does not.
+  `select one.key as target, cast(${how}(one.value ->> 0) as integer) as views, ` +
+  `cast(${how}(one.value ->> 1) as integer) as bots ` +
   // Not a `union`: the firewall before the platform's API takes it for an attack, and refuses the upload.
   "from json_each(json_array(json(ledger.counts), json(excluded.counts))) lists, json_each(lists.value) one " +
   "where one.type = 'array' group by one.key))) else excluded.counts end";
@@ -87,10 +89,10 @@ const ENTRIES = "'[' || replace(substr(tally, 1, length(tally) - 1), char(10), '
 const ADD_TALLIES =
   "insert into ledger(day, entry, counts) select day, entry, json_group_object(target, json_array(views, bots)) from (" +
   "select e.value ->> 1 as day, coalesce(e.value ->> 4, 'accepted') as entry, e.value ->> 0 as target, " +
-  "sum(e.value ->> 2) as views, sum(e.value ->> 3) as bots " +
+  "cast(total(e.value ->> 2) as integer) as views, cast(total(e.value ->> 3) as integer) as bots " +
   `from event_log, json_each(${ENTRIES}) e where event_log.id <= ?1 and tally <> '' and json_valid(${ENTRIES}) ` +
   "and e.type = 'array' and typeof(e.value ->> 0) = 'text' and typeof(e.value ->> 1) = 'integer' group by 1, 2, 3) " +
-  `where true group by day, entry ${merged("sum")}`;
+  `where true group by day, entry ${merged("total")}`;
 
 /**
  * @param {D1Database} db @param {number} last
@@ -100,7 +102,7 @@ export const addTallies = (db, last) => db.prepare(ADD_TALLIES).bind(last);
 
 const ADD_LATE =
   "insert into ledger(day, entry, counts) select value ->> 0, 'too_old', value -> '$[1]' from json_each(?1) " +
-  `where true ${merged("sum")}`;
+  `where true ${merged("total")}`;
 
 /**
  * @param {D1Database} db
@@ -119,17 +121,21 @@ export function addLate(db, late) {
   return [db.prepare(ADD_LATE).bind(JSON.stringify([...days]))];
 }
 
+// A part that the service called invalid is perhaps not the worker's, and leaves the outbox nevertheless.
+const OURS = "case when json_valid(part) then part else '{}' end";
+const ROW = "case when one.type = 'array' then one.value end";
+
 // A day's numbers in a part are absolute and only grow: the largest is the newest, whatever comes twice or late.
 // ?1 the parts that leave the outbox, ?2 those of them that the service accepted, ?3 targets that it does not know
 const ADD_PUSHED =
   "insert into ledger(day, entry, counts) select day, entry, json_group_object(target, json_array(views, bots)) from (" +
-  "select unixepoch(part ->> 'day') / 86400 as day, " +
-  "case when one.value ->> 0 in (select value from json_each(?3)) then 'unknown_target' " +
+  `select unixepoch(${OURS} ->> 'day') / 86400 as day, ` +
+  `case when ${ROW} ->> 0 in (select value from json_each(?3)) then 'unknown_target' ` +
   "when outbox.id in (select value from json_each(?2)) then 'pushed' else 'refused' end as entry, " +
-  "one.value ->> 0 as target, max(one.value ->> 1) as views, max(one.value ->> 2) as bots " +
-  "from outbox, json_each(outbox.part, '$.days') one " +
+  `${ROW} ->> 0 as target, max(${ROW} ->> 1) as views, max(${ROW} ->> 2) as bots ` +
+  `from outbox, json_each(${OURS}, '$.days') one ` +
   "where outbox.id in (select value from json_each(?1)) group by 1, 2, 3) " +
-  `where true group by day, entry ${merged("max")}`;
+  `where day is not null and typeof(target) = 'text' group by day, entry ${merged("max")}`;
 
 /**
  * @param {D1Database} db

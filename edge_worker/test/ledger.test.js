@@ -99,10 +99,36 @@ test("nothing that stands in the ledger or in a tally keeps a cron from its work
     await log(database, `["site_a",${DAY + i},1,0]\n`);
     assert.deepEqual(ledger(database)[`${DAY + i} accepted`], { site_a: [1, 0] });
   }
+  // A number that is too large to be added to.
+  const huge = 2n ** 63n - 1n;
+  database.run(`update ledger set counts = '{"site_a":[${huge},${huge}]}' where day = ${DAY}`, []);
+  await log(database, `["site_a",${DAY},1,1]\n`);
+  await log(database, `["site_b",${DAY},${huge},0]\n["site_b",${DAY},1,0]\n`);
+  assert.deepEqual(Object.keys(ledger(database)[`${DAY} accepted`]), ["site_a", "site_b"]);
   for (const tally of ["[\n", '5\n["site_a"]\n', '[null,20000,1,0]\n["site_a","x",1,0]\n', "{}"]) {
     await log(database, tally);
   }
   assert.equal(Object.keys(ledger(database)).length, 6);
+});
+
+// rule W3
+test("a part that is not the worker's own leaves the outbox", async () => {
+  const database = new Database();
+  const parts = [
+    '{"day":"x","days":[["site_a",1,0,1]]}',
+    '{"days":[["site_a",1,0,1]]}',
+    '{"day":"2024-10-04","days":[[null,1,0,1],5,"site_a",{"a":1},[[1]],[],["site_b"],["site_a",2,0,1]]}',
+    '{"day":"2024-10-04","days":{"site_a":[1]}}',
+    "5",
+    "{",
+  ];
+  for (const [id, part] of parts.entries()) {
+    database.run("insert into outbox(id, made_at, part) values (?, 0, ?)", [id, part]);
+  }
+  await database.d1.batch(addPushed(database.d1, { gone: [...parts.keys()], accepted: [], unknown: [] }));
+  const { site_a, ...others } = ledger(database)["20000 refused"];
+  assert.deepEqual(site_a, [2, 0]);
+  for (const target of Object.keys(others)) assert.ok(!target.startsWith("site_") || target === "site_b");
 });
 
 // rule W6

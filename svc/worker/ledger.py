@@ -27,31 +27,37 @@ DropReason = Literal["budget", "busy", "too_old", "invalid"]
 # The worker deletes a day with the last part of it that could still be sent.
 KEPT_DAYS = 35
 
+
+def _valid(column: str) -> str:
+    """The column's JSON; of what somebody else wrote there, an empty object: the database would refuse the read."""
+    return f"case when json_valid({column}) then {column} else '{{}}' end"
+
+
 # Points into `day` by its key: the whole table may have 350,000 rows.
 _FOLDED = (
-    "select day.target as target, day.totals ->> '$.views' as views,"
-    " (select sum(value) from json_each(day.totals, '$.bots')) as bots from {keys} join day on day.target = {key}"
-    " and day.day = cast(?1 as integer)"
+    f"select day.target as target, {_valid('day.totals')} ->> '$.views' as views,"  # noqa: S608  # names of this file
+    f" (select cast(total(value) as integer) from json_each({_valid('day.totals')}, '$.bots')) as bots"
 )
+_OF_DAY = " and day.day = cast(?1 as integer)"
+_OF_LEDGER = (
+    f"{_FOLDED} from ledger join json_each({_valid('ledger.counts')}) one join day on day.target = one.key{_OF_DAY}"
+    " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted'"
+)
+_OF_STORED = f"{_FOLDED} from json_each(?2) one join day on day.target = one.value{_OF_DAY}"
 # What comes for a day that is closed is dropped when it is sorted, and in the ledger then.
 _TALLIES = (
-    "select tally from event_log where tally <> '' and cast(?1 as integer) >"
-    " (select coalesce(max(value ->> 'day'), -1) from meta where key = 'state')"
-)
-_OF_LEDGER = (
-    _FOLDED.format(keys="ledger join json_each(ledger.counts) one", key="one.key")
-    + " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted' and json_valid(ledger.counts)"
+    "select tally from event_log where tally <> '' and cast(?1 as integer) >"  # noqa: S608  # names of this file
+    f" (select coalesce(max({_valid('value')} ->> 'day'), -1) from meta where key = 'state')"
 )
 # The beginning of a part is its day.
-_OF_PARTS = "from {table} where instr(substr(part, 1, 30), ?1) > 0"
-_PARTS = "select count(*) as parts " + _OF_PARTS.format(table="outbox")
+_OF_PART = " where instr(substr(part, 1, 30), ?1) > 0"
+_PARTS = f"select count(*) as parts from outbox{_OF_PART}"  # noqa: S608  # names of this file
+_ROW = "case when one.type = 'array' then one.value end"
 _QUEUED = (
-    "select one.value ->> 0 as target, max(one.value ->> 1) as views, max(one.value ->> 2) as bots "
-    + _OF_PARTS.format(table="outbox, json_each(outbox.part, '$.days') one")
-    + " group by 1"
+    f"select {_ROW} ->> 0 as target, max({_ROW} ->> 1) as views, max({_ROW} ->> 2) as bots"  # noqa: S608  # names of this file
+    f" from outbox, json_each({_valid('outbox.part')}, '$.days') one{_OF_PART} group by 1"
 )
 _STATE = "select value from meta where key = 'state'"
-_OF_STORED = _FOLDED.format(keys="json_each(?2) one", key="one.value")
 
 _Pairs = TypeAdapter(dict[str, tuple[int, int]])
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from svc.clock import DAY_MS, HOUR_MS
-from svc.worker.ledger import Events, Stored, WorkerDay, compare, read_day
+from svc.clock import DAY_MS, HOUR_MS, day_text
+from svc.worker.ledger import Events, Stored, WorkerDay, compare, read_day, statements
 
 DAY = 20_000
 TARGET = "site_a"
@@ -103,6 +106,30 @@ def test_what_the_worker_did_not_write_is_refused(wrong):
 def test_what_a_cron_changed_while_it_was_read_is_no_statement():
     with pytest.raises(ValueError, match="changed"):
         read_day(rows(state_after='{"day": 1}'), DAY)
+
+
+@pytest.mark.rule("X5")
+def test_what_somebody_else_wrote_there_does_not_make_the_database_refuse_the_read():
+    with closing(sqlite3.connect(":memory:")) as database:
+        for migration in Path("edge_worker/src/schema").glob("*.sql"):
+            database.executescript(migration.read_text())
+        part = json.dumps({"day": day_text(DAY), "days": [[TARGET, 3, 0, 1], 5, "x", [None, 1], {"a": 1}]})
+        database.executescript(f"""
+            update meta set value = 'x' where key = 'state';
+            insert into ledger values ({DAY}, 'accepted', '['), ({DAY}, 'pushed', '5');
+            insert into day values ('{TARGET}', {DAY}, 'x'), ('other', {DAY}, '{{"bots": [9223372036854775807, 1]}}');
+            insert into outbox values (1, 0, '{{"day":"{day_text(DAY)}"'), (2, 0, '{part}');
+        """)
+        found = []
+        for sql, params in statements(DAY, ["other", TARGET]):
+            cursor = database.execute(sql, {str(i): value for i, value in enumerate(params, 1)})
+            found.append([dict(zip([column[0] for column in cursor.description], row, strict=True)) for row in cursor])
+        assert found[4] == [{"parts": 2}]
+        assert {"target": TARGET, "views": 3, "bots": 0} in found[5]
+        assert found[7] == [
+            {"target": "other", "views": None, "bots": 2**63 - 1},
+            {"target": TARGET, "views": None, "bots": 0},
+        ]
 
 
 def worker_day(**more: Any) -> WorkerDay:
