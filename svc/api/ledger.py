@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from svc.api.endpoint import Endpoint
-from svc.api.fields import Count, Day, QueryDay
+from svc.api.fields import Count, Day, Moment, QueryDay
 from svc.api.shape import Answer, Query, may_be_absent
 from svc.model import UnavailableReason
 from svc.worker.ledger import DropReason, Fault
@@ -88,6 +88,9 @@ class Ledger(Answer):
     """What became of all events of an account's day."""
 
     day: Day
+    since: Moment | None = Field(
+        description="When the worker's database began to count: what came before is not in it, also of this day."
+    )
     closed: bool | None = Field(description="The worker has closed the day: nothing is added to it any more.")
     queued_parts: Count | None = Field(description="Parts of this day that wait in the worker to be sent.")
     targets: tuple[LedgerTarget, ...] = Field(description="Sites and links with anything on that day, by id.")

@@ -61,6 +61,7 @@ def _ledger(day: int, found: WorkerSide, before: Mapping[str, Stored], after: Ma
     return api.OneLedger(
         ledger=api.Ledger(
             day=day,
+            since=None if worker is None else worker.since,
             closed=None if worker is None else worker.closed,
             queued_parts=None if worker is None else worker.queued_parts,
             targets=tuple(api.LedgerTarget.of(target) for target in targets),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, NonNegativeInt, TypeAdapter
 
 from svc.clock import day_of, day_text
 
@@ -102,10 +102,11 @@ class WorkerDay:
     `accepted`: all that it took on to count; of this, `dropped` by reason, `waiting` to be folded, and `folded` into
     the day's own row. `pushed`: the most that the service acknowledged, `refused`: that it refused, `unknown`: that it
     left out, as it does not know the target. `queued_parts`: parts of this day that wait in the outbox; `queued`: the
-    most that they hold.
+    most that they hold. `since` (epoch ms): the database knows of nothing before.
     """
 
     closed: bool
+    since: int = 0
     queued_parts: int = 0
     accepted: dict[str, Events] = field(default_factory=dict)
     dropped: dict[str, dict[DropReason, Events]] = field(default_factory=dict)
@@ -115,6 +116,13 @@ class WorkerDay:
     refused: dict[str, Events] = field(default_factory=dict)
     unknown: dict[str, Events] = field(default_factory=dict)
     queued: dict[str, Events] = field(default_factory=dict)
+
+    @property
+    def every_count(self) -> list[Events]:
+        """All of its numbers."""
+        by_target = (self.accepted, self.waiting, self.folded, self.pushed, self.refused, self.unknown, self.queued)
+        counts = [events for counts in by_target for events in counts.values()]
+        return counts + [events for reasons in self.dropped.values() for events in reasons.values()]
 
     def add(self, entry: str, target: str, events: Events) -> None:
         """Add what the ledger, or a tally on its way to it, says of a target."""
@@ -170,7 +178,7 @@ class TargetDay:
 
 class _State(BaseModel):
     day: int = -1
-    since: int | None = None  # None: no cron has run yet
+    since: NonNegativeInt | None = None  # None: no cron has run yet
 
 
 def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
@@ -204,7 +212,9 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     state = max((_State.model_validate_json(str(row["value"])) for row in states), key=lambda state: state.day)
     if state.since is None or day < day_of(state.since):
         return None
-    found = WorkerDay(closed=day <= state.day, queued_parts=sum(int(str(row["parts"])) for row in outbox))
+    found = WorkerDay(
+        closed=day <= state.day, since=state.since, queued_parts=sum(int(str(row["parts"])) for row in outbox)
+    )
     for row in ledger:
         for target, (views, bots) in _Pairs.validate_json(str(row["counts"])).items():
             found.add(str(row["entry"]), target, Events(views, bots))
@@ -222,6 +232,8 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     for rows, of_targets in ((queued, found.queued), *((rows, found.folded) for rows in folded)):
         for row in rows:
             of_targets[str(row["target"])] = Events(int(str(row["views"] or 0)), int(str(row["bots"] or 0)))
+    if any(min(events.views, events.bots) < 0 for events in found.every_count):
+        raise ValueError("less than nothing was counted")
     return found
 
 

@@ -34,6 +34,7 @@ async def test_each_target_has_what_the_worker_says_beside_what_is_stored(place)
     place.world.supervisor.worker_side = WorkerSide(
         WorkerDay(
             closed=False,
+            since=86_400_000,
             queued_parts=0,
             accepted={place.site: Events(8, 1), link: Events(2, 0), "": Events(1, 0)},
             dropped={place.site: {"busy": Events(1, 0)}, "": {"budget": Events(1, 0), "invalid": Events(3, 0)}},
@@ -48,6 +49,7 @@ async def test_each_target_has_what_the_worker_says_beside_what_is_stored(place)
     by_id = {target.pop("id"): target for target in shown.pop("targets")}
     assert shown == {
         "day": day_text(place.today),
+        "since": "1970-01-02T00:00:00.000Z",
         "closed": False,
         "queued_parts": 0,
         "dropped": {"busy": 1, "budget": 1, "invalid": 3},
