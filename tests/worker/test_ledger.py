@@ -127,7 +127,7 @@ def test_what_somebody_else_wrote_there_does_not_make_the_database_refuse_the_re
             insert into outbox values (1, 0, '{{"day":"{day_text(DAY)}"'), (2, 0, '{part}');
         """)
         found = []
-        for sql, params in statements(DAY, ["other", TARGET]):
+        for sql, params in statements(DAY, dict.fromkeys(("other", TARGET), RIGHT)):
             cursor = database.execute(sql, {str(i): value for i, value in enumerate(params, 1)})
             found.append([dict(zip([column[0] for column in cursor.description], row, strict=True)) for row in cursor])
         assert found[4] == [{"parts": 2}]
