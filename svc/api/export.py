@@ -12,7 +12,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import Moment
 from svc.api.links import Rule
 from svc.api.shape import Answer, may_be_absent
-from svc.model import AccountState, LinkState, Location, Plan, SiteState
+from svc.model import AccountState, EdgePlan, LinkState, Location, Plan, SiteState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,11 +53,12 @@ class User(Answer):
 
 
 class Account(Answer):
-    """One of accounts.json. A disconnected one has `disconnected_at` and no `state`."""
+    """One of accounts.json. `plan` is the edge platform's. A disconnected one has `disconnected_at` and no `state`."""
 
     id: str
     edge_account_id: str
     name: str
+    plan: EdgePlan | None = may_be_absent()
     state: AccountState | None = may_be_absent()
     location: Location | None = may_be_absent()
     link_host: str | None = may_be_absent()
@@ -78,6 +79,7 @@ class Account(Answer):
             id=account.id,
             edge_account_id=account.edge_account_id,
             name=account.name,
+            plan=account.plan,
             state=account.state,
             location=account.location,
             link_host=None if account.link_host is None else account.link_host.host,
@@ -176,8 +178,8 @@ All times are in UTC, and so are days: they end at midnight UTC. Texts are UTF-8
 and quotes where they are needed (RFC 4180).
 
 user.json          Who you are here, and when the export was made (exported_at).
-accounts.json      Accounts at the edge platform; edge_account_id is the id there. One
-                   with disconnected_at was disconnected then.
+accounts.json      Accounts at the edge platform; edge_account_id is the id there, plan its
+                   plan there. One with disconnected_at was disconnected then.
 sites.json         Sites: the host, what is not counted (excluded_paths, respect_gpc),
                    the path of the snippet. One whose state is "deleted" counts no more.
 sites.csv          The same as a table; excluded_paths is a JSON list in its cell.

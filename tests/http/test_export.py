@@ -13,6 +13,11 @@ from zipfile import ZipFile
 import pytest
 import trio
 
+from svc.api import accounts as api_accounts
+from svc.api import export as api
+from svc.api import links as api_links
+from svc.api import me as api_me
+from svc.api import sites as api_sites
 from svc.clock import DAY_MS, day_of, day_text, iso
 from svc.http.export import _GROUP, _LARGE_FROM, _ROWS
 from svc.link_import.run import import_links
@@ -92,17 +97,30 @@ async def a_full_user(world: World) -> tuple[User, Account, Account]:
     return user, first, second
 
 
+@pytest.mark.rule("X4")
+def test_whatever_a_user_can_set_is_in_it():
+    for change, exported in (
+        (api_accounts.AccountChange, api.Account),
+        (api_sites.SiteChange, api.Site),
+        (api_links.LinkChange, api.Link),
+        (api_me.ChangeMe, api.User),
+    ):
+        assert set(change.model_fields) <= set(exported.model_fields)
+
+
 @pytest.mark.rule("X4", "S6", "L3")
 async def test_everything_is_in_it(world):
     user, first, second = await a_full_user(world)
     session = await world.session(user)
+    paid = {"plan": "paid"}
+    assert (await world.call("PATCH", f"/v1/accounts/{first.id}", headers=session, json=paid)).status == 200
     files = await export(world, session)
     assert user.email in files["README.txt"].decode()
     of_user = json.loads(files["user.json"])
     assert (of_user["id"], of_user["email"], of_user["exported_at"]) == (user.id, user.email, iso(START_MS))
     connected, former = json.loads(files["accounts.json"])
     assert (connected["id"], connected["edge_account_id"]) == (first.id, EDGE_ACCOUNT)
-    assert (connected["state"], connected["link_host"]) == ("ready", "go.example.com")
+    assert (connected["state"], connected["plan"], connected["link_host"]) == ("ready", "paid", "go.example.com")
     assert (former["id"], former["edge_account_id"]) == (second.id, OTHER_EDGE_ACCOUNT)
     assert former["disconnected_at"] == iso(START_MS)
 
