@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import io
 import json
 import os
 import re
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 done, 1 refused or failed, 2 wrong usage."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show must not end a command in the middle
+        sys.stdout.reconfigure(errors="replace")
     arguments = _parser().parse_args(argv)
     try:
         config = load(_config_path(arguments.config), os.environ)
