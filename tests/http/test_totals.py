@@ -6,13 +6,15 @@ import csv
 import io
 import json
 import sqlite3
-from contextlib import asynccontextmanager, closing
+import tracemalloc
+from contextlib import aclosing, asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
 
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
+from svc.http.totals import _csv, _json, _Series
 from svc.model import Counts
 from svc.store import open_store
 from svc.store.total_pages import PAGE, days_page, hours_page
@@ -368,6 +370,23 @@ async def test_a_slow_reader_gets_all_and_holds_nothing_meanwhile(clock, tmp_pat
                 while not got.endswith(b"]}" if version == "HTTP/1.0" else b"\r\n0\r\n\r\n"):
                     got += await stream.receive_some()
             assert len(got) > len(whole)
+
+
+@pytest.mark.rule("X3")
+@pytest.mark.parametrize("pieces_of", [_json, _csv])
+async def test_a_reader_that_takes_its_time_keeps_no_rows_in_memory(tmp_path, pieces_of):
+    async with open_store(sqlite_config(tmp_path)) as store:
+        await store.run(stored_days("site_a", range(3 * PAGE)))
+        series = _Series(store, "site_a", 0, 3 * PAGE, "day")
+        for traced in (False, True):  # what is made once is made by then
+            async with aclosing(pieces_of(series, await series.page())) as pieces:
+                await anext(pieces)
+                tracemalloc.start()
+                try:
+                    piece = await anext(pieces)
+                    assert not traced or tracemalloc.get_traced_memory()[0] < 2 * len(piece) + 20_000
+                finally:
+                    tracemalloc.stop()
 
 
 @pytest.mark.rule("X3")
