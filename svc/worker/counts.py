@@ -187,7 +187,13 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: in
             # What comes after its day was closed is dropped by the worker, too.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)
-    return Live(now, tally.days, tally.hours, tally.breakdowns())
+    live = Live(now, tally.days, tally.hours, tally.breakdowns())
+    counts = [
+        count for one in (*live.days.values(), *live.hours.values()) for count in (one.views, one.bots, one.visitors)
+    ]
+    if min((*counts, *(n for keys in live.breakdowns.values() for n in keys.values())), default=0) < 0:
+        raise ValueError("less than nothing was counted")
+    return live
 
 
 def _keys_of(detail: Sequence[str]) -> list[str]:

@@ -14,6 +14,8 @@ from svc.clock import HOUR_MS
 
 Row = Mapping[str, object]
 
+_LARGEST = 2**53 - 1  # as in a push: every JSON parser reads it exactly
+
 _OPEN_HOURS = (
     "select target, day, hour, views, bots, (select count(distinct value) from json_each(visitors)) as visitors"
     " from hour where day > cast(?1 as integer) and (day * 24 + hour + 1) * 3600000 <= cast(?2 as integer)"
@@ -31,7 +33,10 @@ _DAYS = (
 
 @dataclass(frozen=True)
 class TargetCounts:
-    """What one target counted on a day, or in the hour of it that begins at `at` (epoch ms)."""
+    """What one target counted on a day, or in the hour of it that begins at `at` (epoch ms).
+
+    Raises ValueError for what no worker counts, and no push could bring.
+    """
 
     target: str
     day: int
@@ -39,6 +44,10 @@ class TargetCounts:
     bots: int
     visitors: int
     at: int | None = None
+
+    def __post_init__(self) -> None:
+        if not all(0 <= count <= _LARGEST for count in (self.views, self.bots, self.visitors)) or "\0" in self.target:
+            raise ValueError("not a count of the worker's")
 
     @property
     def row(self) -> tuple[str, int, int, int]:

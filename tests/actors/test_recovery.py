@@ -155,6 +155,27 @@ async def test_a_restored_service_and_its_worker_come_together_again(original, t
 
 
 @pytest.mark.rule("S7")
+@pytest.mark.parametrize("forged", ['{"views": -1}', "no JSON"])
+async def test_what_somebody_else_wrote_does_not_keep_a_restored_service_from_its_worker(
+    original, tmp_path, zone, forged
+):
+    async with original.running() as service:
+        account_id = await service.ready()
+        await service.confirmed()
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        kept = await add_link(service, "kept")
+        copy = copy_of(tmp_path)
+    async with original.running() as service:
+        await add_link(service, "lost")
+        worker = Worker(service, (await service.account()).database_id)
+        today = str(day_of(original.clock()))
+        await worker.sql("insert into day values (?, cast(? as integer), ?)", kept, today, forged)
+    async with restored(original, copy) as service:
+        await add_link(service, "fresh")
+        assert await Worker(service, (await service.account()).database_id).links() == {"kept", "fresh"}
+
+
+@pytest.mark.rule("S7")
 async def test_a_sync_whose_end_was_not_recorded_is_no_sign_of_a_lost_commit(original, zone):
     async with original.running() as service:
         account_id = await service.ready()

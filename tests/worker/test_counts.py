@@ -16,6 +16,7 @@ from svc.clock import DAY_MS, HOUR_MS
 from svc.model import Counts
 from svc.worker.bundle import load_bundle
 from svc.worker.counts import Live, Row, Rows, TargetDays, add_up, read_statements
+from svc.worker.stored_totals import TargetCounts
 
 BUNDLE = load_bundle()
 DAY = 20_000
@@ -89,6 +90,24 @@ def test_a_bot_counts_by_its_reason_only():
     assert live.days == {DAY: Counts(0, 1, 0)}
     assert live.breakdowns["bots"] == {"head": 1}
     assert live.breakdowns["countries"] == {}
+
+
+@pytest.mark.rule("R4")
+@pytest.mark.parametrize(
+    "wrong", [{"views": -1}, {"visitors": -1}, {"bots": {"head": -1}}, {"pages": {"/": 5, "/a": -1}}]
+)
+def test_counts_below_nothing_are_not_the_workers(wrong):
+    with pytest.raises(ValueError, match="less than nothing"):
+        counted([], days=[{"day": DAY, "totals": json.dumps(wrong)}])
+    with pytest.raises(ValueError, match="less than nothing"):
+        counted([], hours=[{"day": DAY, "hour": 3, "views": -1, "bots": 0, "visitors": "[]"}])
+
+
+@pytest.mark.rule("A17")
+@pytest.mark.parametrize("wrong", [{"views": -1}, {"bots": 2**53}, {"visitors": 10**30}, {"target": "site_\0"}])
+def test_what_no_push_could_bring_is_not_stored_of_a_database_that_is_left(wrong):
+    with pytest.raises(ValueError, match="not a count"):
+        TargetCounts(**{"target": TARGET, "day": DAY, "views": 1, "bots": 0, "visitors": 1} | wrong)
 
 
 def test_other_targets_and_other_days_are_left_out():
