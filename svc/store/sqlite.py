@@ -261,6 +261,7 @@ def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition) ->
             job.result = outcome.capture(_snapshot, connection, job.tx)
             _note_failures([job], _READER_FAILURES, condition)
             _answer([job])
+        del job  # with its rows: the next one may be long in coming
 
 
 def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
