@@ -33,16 +33,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         config = load(_config_path(arguments.config), os.environ)
         sys.exit(arguments.command(config, arguments))
-    except (ConfigError, StoreUnavailable) as error:
+    except _TOLD as error:
         sys.exit(f"svc: {_told(error)}")
-    except ExceptionGroup as group:  # what is raised while the store is watched
-        refused, others = group.split((ConfigError, StoreUnavailable))
-        if refused is None or others is not None:
+    except BaseExceptionGroup as group:  # what is raised while the store is watched
+        told, others = group.split(_TOLD)
+        if told is None or others is not None:
             raise
-        sys.exit(f"svc: {_told(first_of(refused))}")
+        sys.exit(f"svc: {_told(first_of(told))}")
+
+
+# What ends a command with a line instead of a traceback.
+_TOLD = (ConfigError, StoreUnavailable, KeyboardInterrupt)
 
 
 def _told(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
     return error.message if isinstance(error, StoreUnavailable) else str(error)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -263,6 +264,19 @@ def test_an_import_into_a_store_that_is_held_says_so_and_how_far_it_came(tmp_pat
         assert answer.returncode == 1
         assert f"stopped at {where}: Another program holds the service's store." in answer.stdout
         assert "Traceback" not in answer.stderr
+
+
+def test_a_command_that_is_interrupted_says_so(tmp_path):
+    os.mkfifo(tmp_path / "links.csv")
+    command = [sys.executable, "-m", "svc", "import", "links", "links.csv", "--user", "ann@example.com"]
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with (
+        subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE, text=True) as process,
+        (tmp_path / "links.csv").open("w"),  # which waits until the command reads it
+    ):
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert (process.returncode, told) == (1, "svc: interrupted\n")
 
 
 def test_a_user_is_added_by_the_rules_of_the_api(tmp_path):
