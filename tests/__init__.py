@@ -37,8 +37,7 @@ has its own. Servers listen on port 0 and tell their address once they answer. E
 reach the processes that tests start; proxies of the environment are not used.
 
 Chance has a seed. Hits, cancellations and orders are drawn from `random.Random(number)`. Where every run is to try
-something else (hypothesis, the hostile connections, the lives of `journeys/test_reports.py`), the failure prints what
-makes it again.
+something else (hypothesis, the hostile connections), the failure prints what makes it again.
 
 What nobody looks at fails by itself. An ERROR in the log fails the test that caused it, unless
 `expected_errors.allow(pattern)` expects it, and then it must come (`conftest.py`). Warnings are errors. Every test has

@@ -135,7 +135,8 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
             edge=edge_config,
             mail=MailConfig(folder=folder / "mail"),
             worker=WorkerConfig(auto_update=False, allow_local_push=True),
-            limits=LimitsConfig(requests_per_minute=1_000_000),
+            # The hours between two pushes pass in a moment.
+            limits=LimitsConfig(requests_per_minute=1_000_000, pushes_per_minute=1_000_000),
         )
         bundle = load_bundle()
         async with open_edge(edge_config) as edge, open_mailer(config.mail) as mailer:
