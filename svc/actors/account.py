@@ -33,7 +33,6 @@ from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
 from svc.errors import ServiceError, Stopping
 from svc.store import accounts
-from svc.store import operations as operation_rows
 from svc.store.tx import given
 
 if TYPE_CHECKING:
@@ -56,25 +55,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-async def _resume_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Go on with the operation that runs on the account, or end it where its process has died and nothing can."""
-    operation = await context.store.read(operation_rows.running(account.id))
-    if operation is None:
-        return math.inf
-    if operation.kind == "disconnect":
-        await disconnect.resume(context, operation)
-        return math.inf
-    if operation.kind == "renew":
-        await renew.end_cut_short(context, operation)
-        return math.inf
-    return await operations.resume(context, operation, timers)
-
-
 # Everything that an account does by itself, in this order.
 DUTIES: tuple[Duty, ...] = (
-    _resume_when_due,
+    disconnect.resume_when_due,
     connect.expire_when_due,
+    renew.end_when_due,
     bootstrap.forget_when_due,
+    operations.resume_when_due,
     expiry.note_when_due,
     routes.end_old_paths,
     routes.make_when_due,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from svc.actors.operations import install, run, update
 from svc.errors import Conflict
 from svc.ids import new_id
-from svc.store import accounts
+from svc.store import accounts, operations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Timers
     from svc.actors.operations.run import Work
-    from svc.model import Account, Operation, OperationKind
+    from svc.model import Account, OperationKind
 
 R = TypeVar("R")
 
@@ -33,7 +33,7 @@ WORK: Mapping[OperationKind, Work] = {"install": install.WORK, "update": update.
 
 
 async def begin(context: Context, kind: OperationKind, account_id: str, commit: Commit[Account, R]) -> R:
-    """Record that an operation is to run, and answer; `resume` does the work.
+    """Record that an operation is to run, and answer; the duty below does the work.
 
     Raises NotFound; ServiceError not_configured; Conflict account_not_ready, operation_in_progress, schema_newer;
     KeyError: no recorded operation is of this kind.
@@ -47,7 +47,9 @@ async def begin(context: Context, kind: OperationKind, account_id: str, commit: 
     return await context.store.run(commit(work.begin(account_id, new_id("op"), context.clock())))
 
 
-async def resume(context: Context, operation: Operation, timers: Timers) -> float:
-    """Continue a recorded operation; one of another kind is left alone."""
-    work = WORK.get(operation.kind)
-    return math.inf if work is None else await run.resume(context, work, operation, timers)
+async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """Continue the account's recorded operation."""
+    operation = await context.store.read(operations.running(account.id))
+    if operation is None or operation.kind not in WORK:
+        return math.inf
+    return await run.resume(context, WORK[operation.kind], operation, timers)

@@ -10,6 +10,7 @@ row. The working token has no right to delete tokens, so its name is told (`revo
 from __future__ import annotations
 
 import logging
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from svc.actors.context import Commit, Context
+    from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.d1 import Database
     from svc.edge.routes import Route
@@ -72,9 +74,13 @@ async def disconnect(context: Context, user_id: int, account_id: str, commit: Co
     return await _carry_out(context, operation, commit)
 
 
-async def resume(context: Context, operation: Operation) -> None:
+async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
     """Carry out a disconnect that a process which has ended left undone; the account is gone then."""
-    await _carry_out(context, operation, lambda effect: effect)
+    del timers
+    operation = await context.store.read(operations.running(account.id))
+    if operation is not None and operation.kind == "disconnect":
+        await _carry_out(context, operation, lambda effect: effect)
+    return math.inf
 
 
 async def _carry_out(context: Context, operation: Operation, commit: Commit[FormerAccount, R]) -> R:

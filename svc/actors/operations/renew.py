@@ -13,6 +13,7 @@ answer. The worker, its key, database and routes are not touched.
 from __future__ import annotations
 
 import logging
+import math
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from svc.actors.context import Commit, Context
+    from svc.actors.duty import Timers
     from svc.actors.operations.bootstrap import Bootstrap
     from svc.edge.access import Access
     from svc.model import Account, Operation
@@ -64,9 +66,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     renew_lost (a token may be alive; `details.revoke_token` names it); EdgeUnavailable (nothing has changed: ask
     again). A refusal that leaves tokens which may be alive names them in `details.revoke_tokens`.
     """
-    operation_before = await context.store.read(operations.running(account_id))
-    if operation_before is not None and operation_before.kind == "renew":
-        await end_cut_short(context, operation_before)  # nothing else renews now: this is the account's own task
+    await _end_cut_short(context, account_id)  # nothing else renews now: this runs in the account's own task
     account = await context.store.run(renewals.may_renew(account_id))
     bootstrap.check_unused(context, checked)
     access = checked.access
@@ -102,12 +102,21 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     return answer
 
 
-async def end_cut_short(context: Context, operation: Operation) -> None:
+async def end_when_due(context: Context, account: Account, timers: Timers) -> float:
     """End a renewal whose process died; one that is alive has ended before any duty is looked at."""
-    lost = await context.store.read(operations.with_open_token(operation.account_id))
+    del timers
+    await _end_cut_short(context, account.id)
+    return math.inf
+
+
+async def _end_cut_short(context: Context, account_id: str) -> None:
+    operation = await context.store.read(operations.running(account_id))
+    if operation is None or operation.kind != "renew":
+        return
+    lost = await context.store.read(operations.with_open_token(account_id))
     error = _lost("The renewal was cut short.", lost or [operation])
-    log.warning("renewal cut short", extra={"account": operation.account_id, "tokens": len(lost)})
-    await context.store.run(renewals.fail_renew(operation.account_id, error.note(), context.clock()))
+    log.warning("renewal cut short", extra={"account": account_id, "tokens": len(lost)})
+    await context.store.run(renewals.fail_renew(account_id, error.note(), context.clock()))
 
 
 async def _give_up(context: Context, access: Access, account: Account, cause: ServiceError) -> ServiceError:

@@ -149,9 +149,9 @@ async def test_a_kind_that_has_no_work_cannot_be_begun_and_its_row_is_left_alone
     with pytest.raises(KeyError, match=kind):
         await recorded.begin(context, kind, operation.account_id, lambda effect: effect)
     await store.run(of_kind(operation.id, kind))
-    left = replace(operation, kind=kind)
-    assert await recorded.resume(context, left, Timers(0)) == math.inf
-    assert await store.read(operations.running(operation.account_id)) == left
+    account = accounts.present(await store.read(accounts.account_by_id(operation.account_id)))
+    assert await recorded.resume_when_due(context, account, Timers(0)) == math.inf
+    assert await store.read(operations.running(account.id)) == replace(operation, kind=kind)
 
 
 def of_kind(operation_id: str, kind: str) -> Tx[None]:
