@@ -32,10 +32,12 @@ bench: build ## the benchmarks of bench/, as ratios taken in one run (PARTS="htt
 	$(PY) -m bench $(PARTS)
 
 FUZZ = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
-fuzz: build ## hostile connections for an hour, every request for half an hour (SECONDS=… of each, SEED=…), every kill, reports of 10,000 random histories (HISTORIES=…)
+fuzz: build ## hostile connections for an hour, every request for half an hour (SECONDS=… of each, SEED=…), every kill, a thousand e-mails that wait, reports of 10,000 random histories (HISTORIES=…)
 	$(PY) -m tests.http.fuzz $(FUZZ)
 	$(PY) -m tests.http.fuzz_contract $(FUZZ)
-	SVC_TEST_EVERY_MOMENT=1 $(PY) -m pytest tests/journeys/test_killed.py tests/journeys/test_faulted.py tests/journeys/test_update.py
+	SVC_TEST_EMAILS=1000 $(PY) -m pytest tests/actors/test_outbox.py
+	SVC_TEST_EVERY_MOMENT=1 $(PY) -m pytest tests/journeys/test_killed.py tests/journeys/test_faulted.py tests/journeys/test_update.py \
+		tests/journeys/test_repeats.py tests/journeys/test_leaving.py
 	$(if $(SEED),SVC_TEST_SEED=$(SEED)) SVC_TEST_HISTORIES=$(or $(HISTORIES),10000) $(PY) -m pytest \
 		tests/journeys/test_reports.py -k many_lives -rP -o faulthandler_timeout=0 --numprocesses=$(TESTS_AT_ONCE)
 

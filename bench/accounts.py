@@ -28,9 +28,10 @@ from bench.load import cpu_s, paced, request
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import open_service
 from edge_worker.tools.next_bundle import build_next_bundle
+from svc.api_key import new_api_key
 from svc.clock import system_clock
 from svc.config import StoreConfig
-from svc.ids import digest, new_id, new_secret
+from svc.ids import digest, new_id
 from svc.model import Key
 from svc.store import keys, open_store, users
 from svc.store.tx import sql
@@ -162,8 +163,8 @@ async def _add_users(store: Store) -> list[str]:
         user = await store.run(users.add_user(f"u{number}@example.com", "no password", now, confirmed=True))
         if user is None:
             raise AssertionError("the address was taken")
-        value = new_secret("svc_")
-        key = Key(new_id("key"), user.id, value[:8], ("accounts",), None, None, now, None)
+        value = new_api_key()
+        key = Key(new_id("key"), user.id, None, value[:8], ("accounts",), None, None, now, None)
         await store.run(keys.add_key(key, digest(value), 5))
         values.append(value)
     return values

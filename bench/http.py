@@ -21,6 +21,7 @@ from bench.load import load, request
 from bench.service import ENGINES, NOW, add_account, add_counted, add_links, add_user, new_config
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import open_service
+from svc.api_key import new_api_key
 from svc.clock import DAY_MS, HOUR_MS, day_text
 from svc.ids import digest, new_id, new_secret
 from svc.model import Key
@@ -101,8 +102,8 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
     async with open_store(config) as store:
         await store.run(users.add_user(_EMAIL, hash_password(_PASSWORD), NOW))
         user_id = await add_user(store)
-        value = new_secret("svc_")
-        key = Key(new_id("key"), user_id, value[:8], ("links", "sites", "reports"), None, None, NOW, None)
+        value = new_api_key()
+        key = Key(new_id("key"), user_id, None, value[:8], ("links", "sites", "reports"), None, None, NOW, None)
         await store.run(keys.add_key(key, digest(value), 5))
         workers = []
         for number in range(_ACCOUNTS):
@@ -234,10 +235,10 @@ async def live_reports() -> AsyncIterator[Row]:
                 "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
                 "SVC_TIMING_REPORT_CACHE_S": "0.001",
             }
-            value = new_secret("svc_")
+            value = new_api_key()
             async with open_store(config) as store:
                 user_id = await add_user(store)
-                key = Key(new_id("key"), user_id, value[:8], ("accounts", "reports"), None, None, NOW, None)
+                key = Key(new_id("key"), user_id, None, value[:8], ("accounts", "reports"), None, None, NOW, None)
                 await store.run(keys.add_key(key, digest(value), 5))
             with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
                 async with open_bare() as bare, open_service(Path(folder), settings) as service:

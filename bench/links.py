@@ -28,9 +28,10 @@ from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.installed import CHROME, LINK_HOST
 from edge_worker.harness.service import eventually, open_service
+from svc.api_key import new_api_key
 from svc.clock import system_clock
 from svc.config import StoreConfig
-from svc.ids import digest, new_id, new_secret
+from svc.ids import digest, new_id
 from svc.model import Key, Scope
 from svc.store import keys, open_store, users
 
@@ -91,12 +92,12 @@ async def open_place() -> AsyncIterator[Place]:
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)
         store = StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
-        value = new_secret("svc_")
+        value = new_api_key()
         async with open_store(store) as opened:
             user = await opened.run(users.add_user("bench@example.com", "-", system_clock(), confirmed=True))
             if user is None:
                 raise AssertionError("the address was taken")
-            key = Key(new_id("key"), user.id, value[:8], get_args(Scope), None, None, system_clock(), None)
+            key = Key(new_id("key"), user.id, None, value[:8], get_args(Scope), None, None, system_clock(), None)
             await opened.run(keys.add_key(key, digest(value), 5))
         async with open_emulator(
             token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, local_egress=True

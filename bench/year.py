@@ -180,7 +180,7 @@ class Simulation:
         config = Config(limits=limits)
         bundle = load_bundle()
         self._context = Context(store, _NOTHING, _NOTHING, config, self.clock, bundle, "")
-        deps = Deps(store, _NOTHING, config, self.clock, _NOTHING, "https://svc.example", bundle)
+        deps = Deps(store, _NOTHING, config, self.clock, "https://svc.example", bundle)
         self._app: QuartTrio = create_app(deps)
 
     def clock(self) -> int:
@@ -193,9 +193,9 @@ class Simulation:
         if user is None:
             raise AssertionError("the address was taken")
         access, until = new_secret("svs_"), self.now + 1_000 * DAY_MS
-        await self.store.run(
-            sessions.add_session(user.id, digest(access), until, digest(new_secret()), until, self.now)
-        )
+        issued = sessions.Issued(digest(access), until, "refresh", until, "salt", self.now)
+        session = sessions.Session(new_id("ses"), user.id, "family", "bench", "device", self.now, issued)
+        await self.store.run(sessions.add_session(session))
         self._headers = {"Authorization": f"Bearer {access}"}
         for worker in self.workers:
             await self.store.run(_account(user.id, worker, self.now))

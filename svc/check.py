@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ipaddress
 import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import trio
 
+from svc.clock import iso
 from svc.config import ConfigError
 from svc.errors import ServiceError
 from svc.mail import check_mail
-from svc.store import open_store, rollouts
+from svc.store import open_store, outbox, rollouts
 from svc.store.sealed_tokens import sealed_tokens
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from svc.config import Config
+    from svc.store.outbox import Backlog
     from svc.store.tx import Store
 
 
@@ -36,11 +39,12 @@ class Finding:
 
 
 _NOT_KNOWN = Finding("workers", True, "whether they are of this version is not known")
+_NO_EMAILS_KNOWN = Finding("e-mails", True, "how many wait is not known")
 
 
 async def check(config: Config) -> list[Finding]:
     """Look at every part, also after one that fails. Makes what a first start would make, but no key."""
-    store, sealed, workers = await _store(config)
+    store, sealed, workers, emails = await _store(config)
     return [
         Finding("configuration", True, "every setting is known and in range"),
         _tried("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
@@ -48,7 +52,9 @@ async def check(config: Config) -> list[Finding]:
         store,
         workers,
         await _mail(config),
+        emails,
         _address(config),
+        _metrics(config),
     ]
 
 
@@ -67,17 +73,18 @@ def _key_file(config: Config, sealed: dict[str, bytes]) -> str:
     return f"{path} is readable (mode {stat.S_IMODE(path.stat().st_mode):04o}), and opens {len(sealed)} tokens"
 
 
-async def _store(config: Config) -> tuple[Finding, dict[str, bytes], Finding]:
-    """What was found, what is sealed in it, and how far the update of workers is that it tells of."""
+async def _store(config: Config) -> tuple[Finding, dict[str, bytes], Finding, Finding]:
+    """What was found, what is sealed in it, and what it tells: of the update of workers, and of e-mails that wait."""
     kind = config.store.url.get_secret_value().partition(":")[0]
     try:
         with trio.fail_after(config.edge.timeout_s):
             async with open_store(config.store) as store:
                 sealed = await store.read(sealed_tokens())
                 workers = await _workers(config, store)
-                return Finding("store", True, f"{kind} answers, its schema is current"), sealed, workers
+                emails = _waiting(await store.read(outbox.backlog()))
+                return Finding("store", True, f"{kind} answers, its schema is current"), sealed, workers, emails
     except (ConfigError, ServiceError, OSError, trio.TooSlowError) as error:
-        return Finding("store", False, f"{kind}: {error}; check [store] url"), {}, _NOT_KNOWN
+        return Finding("store", False, f"{kind}: {error}; check [store] url"), {}, _NOT_KNOWN, _NO_EMAILS_KNOWN
 
 
 async def _workers(config: Config, store: Store) -> Finding:
@@ -104,6 +111,17 @@ async def _workers(config: Config, store: Store) -> Finding:
     return Finding("workers", True, f"{rollout.updated} updated, {rollout.failed} failed, {older} of another version")
 
 
+def _waiting(found: Backlog) -> Finding:
+    """What waits to be sent. No failure of its own: after an hour without the service, e-mails wait as well."""
+    text = "none waits"
+    if found.queue.since is not None:
+        failed = f"; tries failed at: {', '.join(found.troubles)}" if found.troubles else ""
+        text = f"{found.queue.waiting} wait to be sent, the oldest since {iso(found.queue.since)}{failed}"
+    if found.refused_addresses:
+        text += f"; the addresses of {found.refused_addresses} users are refused by mail servers"
+    return Finding("e-mails", True, text)
+
+
 async def _mail(config: Config) -> Finding:
     try:
         await check_mail(config.mail)
@@ -122,3 +140,30 @@ def _address(config: Config) -> Finding:
         return Finding("address", True, "[worker] allow_local_push is set: workers of an emulated platform only")
     text = f"workers push to {push_url}; bot protection in front of it must let them pass (docs/cloudflare.md)"
     return Finding("address", True, text)
+
+
+def _metrics(config: Config) -> Finding:
+    """Whether only those who should can read the metrics, as far as the address tells."""
+    bind = config.metrics.bind
+    if not bind:
+        return Finding("metrics", True, "[metrics] bind is empty: they are not served")
+    host = bind.rpartition(":")[0].strip("[]")
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        if host == "localhost":
+            return Finding("metrics", True, f"http://{bind}/metrics, for this machine alone")
+        return Finding("metrics", True, f"http://{bind}/metrics; {_FOR_THE_SCRAPER}")
+    if address.is_loopback:
+        return Finding("metrics", True, f"http://{bind}/metrics, for this machine alone")
+    if address.is_unspecified:
+        return Finding(
+            "metrics", True, f"http://{bind}/metrics is on every address of this machine; {_FOR_THE_SCRAPER}"
+        )
+    if address.is_global:
+        text = f"[metrics] bind: {host} is a public address, and they ask for no password; bind a private one"
+        return Finding("metrics", False, text)
+    return Finding("metrics", True, f"http://{bind}/metrics; {_FOR_THE_SCRAPER}")
+
+
+_FOR_THE_SCRAPER = "they ask for no password: let nobody but the scraper reach it"

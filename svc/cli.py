@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.config import Config
+    from svc.store.tx import Tx
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -265,6 +266,7 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
                     email=arguments.user,
                     named=named,
                     apply=arguments.apply,
+                    now=system_clock(),
                     replace=arguments.replace,
                 )
         for line, reason in read.refused.first:
@@ -314,6 +316,7 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
     from svc.errors import Invalid
     from svc.passwords import hash_password
     from svc.store import open_store, users
+    from svc.store.events import by_operator
 
     password = sys.stdin.readline().rstrip("\n") if arguments.password_stdin else getpass.getpass("Password: ")
     try:
@@ -326,8 +329,13 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
     async def add() -> bool:
         password_hash = hash_password(sign_up.password.get_secret_value())
         async with open_store(config.store) as store:
-            tx = users.add_user(sign_up.email, password_hash, system_clock(), confirmed=arguments.confirmed)
-            return await store.run(tx) is not None
+            return await store.run(made(password_hash, system_clock()))
+
+    def made(password_hash: str, now: int) -> Tx[bool]:
+        user = yield from users.add_user(sign_up.email, password_hash, now, confirmed=arguments.confirmed)
+        if user is not None:
+            yield by_operator(user.id, "user.sign_up", now)
+        return user is not None
 
     if not trio.run(add):
         print(f"svc: there is a user {sign_up.email} already", file=sys.stderr)
@@ -336,11 +344,19 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _user_plan(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.clock import system_clock
     from svc.store import open_store, users
+    from svc.store.events import by_operator
 
     async def switch() -> bool:
         async with open_store(config.store) as store:
-            return await store.run(users.set_plan(arguments.email, arguments.plan))
+            return await store.run(switched(system_clock()))
+
+    def switched(now: int) -> Tx[bool]:
+        user_ids = yield from users.set_plan(arguments.email, arguments.plan)
+        for user_id in user_ids:
+            yield by_operator(user_id, "plan.change", now)
+        return bool(user_ids)
 
     if not trio.run(switch):
         print(f"svc: there is no user {arguments.email}", file=sys.stderr)

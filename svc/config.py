@@ -73,6 +73,7 @@ def _bind(value: str) -> str:
 
 
 Bind = Annotated[str, AfterValidator(_bind)]
+BindOrOff = Annotated[str, AfterValidator(lambda value: value and _bind(value))]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 Network = Annotated[str, AfterValidator(_network)]
 
@@ -149,6 +150,12 @@ class MailConfig(_Section):
         return self
 
 
+class MetricsConfig(_Section):
+    """Where the metrics are served; empty: nowhere."""
+
+    bind: BindOrOff = ""
+
+
 class LimitsConfig(_Section):
     """Ceilings."""
 
@@ -163,6 +170,7 @@ class LimitsConfig(_Section):
     pushes_per_minute: Number = 60
     exports_per_hour: Number = 10
     sign_ins_per_minute: Number = 10
+    refreshes_per_minute: Number = 60
     wrong_passwords_per_hour: Number = 20
     mailbox_depth: Number = 16
 
@@ -212,6 +220,7 @@ class Config(_Section):
     worker: WorkerConfig = WorkerConfig()
     vault: VaultConfig = VaultConfig()
     mail: MailConfig = MailConfig()
+    metrics: MetricsConfig = MetricsConfig()
     limits: LimitsConfig = LimitsConfig()
     timing: TimingConfig = TimingConfig()
 
@@ -219,6 +228,12 @@ class Config(_Section):
     def _a_connect_can_finish(self) -> Config:
         if self.http.graceful_s <= self.edge.connect_s:
             raise ValueError("[http] graceful_s must be above [edge] connect_s, or a shutdown cuts a connect short")
+        return self
+
+    @model_validator(mode="after")
+    def _metrics_are_elsewhere(self) -> Config:
+        if self.metrics.bind == self.http.bind and not self.metrics.bind.endswith(":0"):
+            raise ValueError("[metrics] bind must be another address than [http] bind: users reach that one")
         return self
 
     def push_url(self, base_url: str) -> str:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from svc.errors import CATALOGUE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 LONGEST_ADDRESS = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _LONGEST_LOCAL_PART = 64
 # Of an account's name, which is its owner's choice.
 _LONGEST_NAME = 100
+# Of an error's message, which may quote the edge platform.
+_LONGEST_MESSAGE = 1_000
 
 # RFC 5321: a dot-string before the @ (no quotes, no comments), a host name of letters, digits and hyphens behind it.
 # No library decides this: email-validator takes `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
@@ -38,7 +40,10 @@ _UPGRADE = "Choose a larger plan at the edge platform, or count fewer sites with
 
 @dataclass(frozen=True)
 class Email:
-    """One e-mail, plain text. `send` False: prepared like any other and then dropped, so that both cost the same."""
+    """One e-mail. Its text has a line for each sentence group (`email_body.py`), and leaves as plain text and as HTML.
+
+    `send` False: prepared like any other and then dropped, so that both cost the same.
+    """
 
     to: str
     subject: str
@@ -65,64 +70,107 @@ def parse_sender(text: str) -> str:
     return address
 
 
-def confirm_address(to: str, link: str, hours: float, service_url: str, *, send: bool = True) -> Email:
+def confirm_address(
+    to: str, link: str, hours: float, service_url: str, *, mail_id: str = "", send: bool = True
+) -> Email:
     """After a sign-up: the link that confirms the address."""
     return Email(
         to,
         "Confirm your address",
         f"Open this link to confirm your e-mail address:\n\n{link}\n\n"
-        f"It works for {hours:g} hours. If you did not sign up at {service_url}, do nothing.\n",
+        f"It works for {hours:g} hours. If you did not sign up at {service_url}, do nothing.",
         send,
+        mail_id,
     )
 
 
-def choose_password(to: str, link: str, hours: float, service_url: str) -> Email:
+def choose_password(
+    to: str, link: str, hours: float, service_url: str, *, mail_id: str = "", send: bool = True
+) -> Email:
     """Several people signed up with the address: whoever reads its e-mails chooses the password."""
     return Email(
         to,
         "Confirm your address",
-        f"Somebody signed up with this address at {service_url} more than once. If it was you, open this link to\n"
-        f"choose a password; it also confirms the address:\n\n{link}\n\n"
-        f"It works for {hours:g} hours. If it was not you, do nothing.\n",
+        f"Somebody signed up with this address at {service_url} more than once. If it was you, open this link to choose"
+        f" a password; it also confirms the address:\n\n{link}\n\n"
+        f"It works for {hours:g} hours. If it was not you, do nothing.",
+        send,
+        mail_id,
     )
 
 
-def account_exists(to: str, service_url: str) -> Email:
+def account_exists(to: str, service_url: str, *, mail_id: str = "") -> Email:
     """A sign-up with an address that has an account: a notice that somebody tried."""
     return Email(
         to,
         "You have an account already",
-        f"Somebody, probably you, signed up with this address at {service_url}.\n"
-        "You have an account there already; if you forgot its password, ask for a new one on the sign-in page.\n",
+        f"Somebody, probably you, signed up with this address at {service_url}.\n\n"
+        "You have an account there already; if you forgot its password, ask for a new one on the sign-in page.",
+        id=mail_id,
     )
 
 
-def reset_password(to: str, link: str, hours: float, *, send: bool = True) -> Email:
+def reset_password(to: str, link: str, hours: float, *, mail_id: str = "", send: bool = True) -> Email:
     """The link that sets a new password."""
     return Email(
         to,
         "Set a new password",
         f"Open this link to set a new password:\n\n{link}\n\n"
-        f"It works for {hours:g} hours. If you did not ask for it, do nothing: your password stays as it is.\n",
+        f"It works for {hours:g} hours. If you did not ask for it, do nothing: your password stays as it is.",
         send,
+        mail_id,
     )
 
 
-def about_account(notice_id: str, to: str, name: str, notice: Mapping[str, Any], link: str) -> Email:
+def password_changed(to: str, service_url: str, *, mail_id: str) -> Email:
+    """After a change of the password: for whoever did not change it. No link: none that comes by e-mail signs in."""
+    return Email(
+        to,
+        "Your password was changed",
+        f"The password of your account at {service_url} was changed, and every other browser was signed out.\n\n"
+        "If it was you, there is nothing to do. If it was not, ask for a new password on the sign-in page at once: that"
+        " ends every session. Then look at your API keys.\n",
+        id=mail_id,
+    )
+
+
+def user_deleted(to: str, left: Sequence[str], tokens: Sequence[str], service_url: str, *, mail_id: str) -> Email:
+    """The last one: nothing of the user is left here, and this may be at the edge platform.
+
+    `left`: sentences on what could not be removed; `tokens`: working tokens, each behind its account.
+    """
+    text = f"Your account at {service_url} was deleted, with its sites, links, totals and API keys.\n"
+    if tokens:
+        text += "\nThese tokens cannot delete themselves. Delete them in the edge platform's dashboard:\n\n"
+        text += "".join(f"- {_shown(token, _LONGEST_MESSAGE)}\n" for token in tokens)
+    if left:
+        text += "\nThis could not be removed from the edge platform. Delete it there if nothing needs it:\n\n"
+        text += "".join(f"- {_shown(thing, _LONGEST_MESSAGE)}\n" for thing in left)
+    text += "\nThis is the last e-mail: the address is forgotten with it."
+    return Email(to, "Your account was deleted", text, id=mail_id)
+
+
+def about_account(mail_id: str, to: str, name: str, notice: Mapping[str, Any], link: str) -> Email:
     """A trouble of an account that needs a hand, or that all is well again.
 
     `notice`: `well`, or `trouble` with the `code` and the `message` of its error, as far as it has them.
     """
-    shown = " ".join("".join(letter if letter.isprintable() else " " for letter in name).split())[:_LONGEST_NAME]
+    shown = _shown(name, _LONGEST_NAME)
     if notice.get("well"):
-        text = f"The account {shown} is well again. There is nothing to do.\n\nLook at it: {link}\n"
-        return Email(to, f"{shown}: well again", text, id=notice_id)
+        text = f"The account {shown} is well again. There is nothing to do.\n\nLook at it:\n\n{link}"
+        return Email(to, f"{shown}: well again", text, id=mail_id)
     happened, known = _TROUBLES.get(notice.get("trouble", ""), ("The account needs a hand.", None))
     meaning = CATALOGUE.get(notice.get("code") or known)  # type: ignore[arg-type]  # a code of another version is none
     remedy = (meaning.remedy if meaning else None) or _UPGRADE
-    why = notice.get("message") or happened
+    why = _shown(notice.get("message") or happened, _LONGEST_MESSAGE)
     text = (
-        f"The account {shown} needs a hand.\n\nWhat happened: {why}\nWhat to do: {remedy}\n\nLook at it: {link}\n\n"
-        "You get one e-mail for each trouble, and one when all is well again.\n"
+        f"The account {shown} needs a hand.\n\nWhat happened: {why}\nWhat to do: {remedy}\n\nLook at it:\n\n{link}\n\n"
+        "You get one e-mail for each trouble, and one when all is well again. PATCH /v1/me switches them off."
     )
-    return Email(to, f"{shown} needs a hand: {happened}", text, id=notice_id)
+    return Email(to, f"{shown} needs a hand: {happened}", text, id=mail_id)
+
+
+def _shown(text: str, most: int) -> str:
+    """What others wrote, on one line: without control characters, those included that turn the direction of writing."""
+    cut = text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in cut).split())

@@ -33,6 +33,7 @@ Code = Literal[
     "session_required",
     "email_unconfirmed",
     "invalid_password",
+    "cross_origin",
     "limit_reached",
     "not_found",
     "method_not_allowed",
@@ -122,6 +123,12 @@ CATALOGUE: dict[Code, Meaning] = {
         "Open the link in the confirmation e-mail, or request another.",
     ),
     "invalid_password": Meaning(403, "The password is not right."),
+    "cross_origin": Meaning(
+        403,
+        "A page of another site sent this, which only the service's own pages may.",
+        "Use the page at the service's own address, `[http] base_url`. A program sends neither Origin nor"
+        " Sec-Fetch-Site.",
+    ),
     "limit_reached": Meaning(
         403,
         "A limit of this user or plan is reached.",
@@ -387,7 +394,7 @@ class Conflict(ServiceError):
 
 
 class Busy(ServiceError):
-    """Too much is waiting: the mailbox of the account is full, or the mailer's."""
+    """Too much is waiting: the mailbox of the account is full."""
 
     def __init__(self, retry_after_s: int = 2) -> None:
         super().__init__("busy", retry_after_s=retry_after_s)

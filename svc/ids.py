@@ -7,13 +7,15 @@ import hashlib
 import re
 import secrets
 
-_ID_CHARS = 20  # 100 bits: never guessed, never met twice
-ID_PATTERN = f"[a-z2-7]{{{_ID_CHARS}}}"  # of what is behind the prefix and its underscore
+ID_CHARS = 20  # 100 bits: never guessed, never met twice
+ID_PATTERN = f"[a-z2-7]{{{ID_CHARS}}}"  # of what is behind the prefix and its underscore
+
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def new_id(prefix: str) -> str:
-    """A new id, e.g. `acc_k3…` (prefixes: acc, site, lnk, key, op)."""
-    return f"{prefix}_{random_base32(_ID_CHARS)}"
+    """A new id, e.g. `acc_k3…` (prefixes: acc, site, lnk, key, ses, op)."""
+    return f"{prefix}_{random_base32(ID_CHARS)}"
 
 
 def is_id(prefix: str, text: str) -> bool:
@@ -25,6 +27,19 @@ def random_base32(chars: int) -> str:
     """`chars` random characters of a-z2-7."""
     # Every 5 bits are a character, so no character is likelier than another.
     return base64.b32encode(secrets.token_bytes(-(-chars * 5 // 8))).decode().lower()[:chars]
+
+
+def in_base32(number: int, chars: int) -> str:
+    """A number below 32^chars as so many characters of a-z2-7."""
+    return "".join(_BASE32[number >> 5 * place & 31] for place in reversed(range(chars)))
+
+
+def number_of_base32(text: str) -> int:
+    """The number that these characters of a-z2-7 are."""
+    number = 0
+    for char in text:
+        number = number << 5 | _BASE32.index(char)
+    return number
 
 
 def new_site_path() -> str:

@@ -1,154 +1,197 @@
-"""E-mails leave: composed and sent in the background, by SMTP or into a folder.
+"""E-mails leave: as files of a folder, or to a mail server over a connection that is kept for the next one.
 
-A request only posts a job; composing (which may read and write the store) and sending happen in the mailer's own
-task, so the answer tells nothing about whether an address is known, and a client that hangs up stops nothing. Each
-e-mail is a fault domain of its own. What must outlive the process waits in the outbox instead (actors/outbox.py).
+What is sent when, and again when, is the outbox's (`actors/outbox.py`).
 """
 
 from __future__ import annotations
 
 import itertools
-import logging
 import os
-import smtplib
-import ssl
 import stat
-from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import suppress
 from email.headerregistry import Address
 from email.message import EmailMessage
-from email.policy import default as default_policy
+from email.policy import EmailPolicy
 from email.utils import formatdate, make_msgid
-from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
 from svc.clock import system_clock
-from svc.emails import Email
-from svc.errors import Busy
-from svc.faults import contained
+from svc.email_body import as_html, as_plain
 from svc.ids import new_id
+from svc.smtp import Connection, MailTrouble, Patience, ServerAway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Callable
+    from typing import Any
 
     from svc.config import MailConfig
+    from svc.emails import Email
 
-log = logging.getLogger(__name__)
-
-# Waiting jobs; the limits on /auth let through far fewer than can be sent, so more means that the mail server hangs.
-_DEPTH = 1_000
-# E-mails under way at once: one that is tried again must not hold up the others.
-_SENDERS = 4
-_ATTEMPTS = 4
-_FIRST_WAIT_S = 2.0
-_SMTP_TIMEOUT_S = 20
-# At shutdown: for the e-mails that are under way. What is lost can be asked for again on the page.
-_DRAIN_S = 5.0
-
-
-# A header is never folded: some programs do not join an address that comes in two lines.
-_POLICY = default_policy.clone(max_line_length=998)
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
 # Of the files of this process: several are written within a millisecond.
 _NUMBERS = itertools.count()
 
-Compose = Callable[[], Awaitable[Email]]
-Transport = Callable[["MailConfig", Email, EmailMessage], None]
+
+class _Policy(EmailPolicy):
+    """A header is never folded, as some programs do not join an address that comes in two lines; but the subject is.
+
+    RFC 2047, 2: an encoded word has at most 75 characters, so a long subject with other letters needs several.
+    """
+
+    def fold(self, name: str, value: Any) -> str:
+        """The header as text."""
+        folded: str = super().fold(name, value) if name != "Subject" else _folding(self).fold(name, value)
+        return folded
+
+    def fold_binary(self, name: str, value: Any) -> bytes:
+        """The header as bytes."""
+        folded: bytes = (
+            super().fold_binary(name, value) if name != "Subject" else _folding(self).fold_binary(name, value)
+        )
+        return folded
 
 
-class Mailer:
-    """Composes and sends what was posted. Open one with `open_mailer`."""
+def _folding(policy: _Policy) -> Any:
+    return EmailPolicy(linesep=policy.linesep)
 
-    def __init__(self, config: MailConfig) -> None:
-        self._config = config
-        self._send, self._receive = trio.open_memory_channel[Compose](_DEPTH)
-        self._posted = 0
-        self._settled = trio.Event()
-        self._settled.set()
 
-    def post(self, compose: Compose) -> None:
-        """Have an e-mail composed and sent. Raises Busy."""
-        try:
-            self._send.send_nowait(compose)
-        except trio.WouldBlock:
-            raise Busy(retry_after_s=60) from None
-        self._posted += 1
-        self._settled = trio.Event() if self._settled.is_set() else self._settled
+# Of files: people read them.
+_READABLE = _Policy(max_line_length=998)
+# Of what goes over the wire. Not every server takes 8-bit letters (8BITMIME), so what is not ASCII is encoded.
+_WIRE = _Policy(max_line_length=998, cte_type="7bit", linesep="\r\n")
+
+
+class Sender(Protocol):
+    """A way out for e-mails, one after the other."""
+
+    async def connect(self) -> None:
+        """Make sure of a connection. Raises ServerAway."""
+        ...
 
     async def send(self, email: Email) -> None:
-        """Send an e-mail now, in one try. Raises OSError, SMTPException: it was not taken."""
-        await trio.to_thread.run_sync(_send, self._config, email)
+        """Send it, in one try; `connect` comes first. Raises MailTrouble, one of its kinds; ValueError: it is none."""
+        ...
 
-    async def settled(self) -> None:
-        """Until everything that was posted has been sent or given up."""
-        await self._settled.wait()
-
-    async def run(self) -> None:
-        """Work, for ever."""
-        async for compose in self._receive:
-            with contained(log, "e-mail failed"):
-                await self._deliver(compose)
-            self._posted -= 1
-            if not self._posted:
-                self._settled.set()
-
-    async def _deliver(self, compose: Compose) -> None:
-        email = await compose()
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                await trio.to_thread.run_sync(_send, self._config, email)
-                return
-            except (OSError, smtplib.SMTPException) as error:
-                # The error's text may quote the address; its type says what an operator needs.
-                log.warning("e-mail not sent", extra={"attempt": attempt, "reason": type(error).__name__})
-                if attempt < _ATTEMPTS:
-                    await trio.sleep(_FIRST_WAIT_S * 4 ** (attempt - 1))
-        log.error("e-mail given up; run: svc check")
+    async def rest(self) -> None:
+        """Let go of the connection; the next `connect` makes another."""
+        ...
 
 
-@asynccontextmanager
-async def open_mailer(config: MailConfig) -> AsyncIterator[Mailer]:
-    """A running mailer. At exit, what waits has a few seconds."""
-    mailer = Mailer(config)
-    async with trio.open_nursery() as nursery:
-        for _ in range(_SENDERS):
-            nursery.start_soon(mailer.run)
-        yield mailer
-        with trio.move_on_after(_DRAIN_S):
-            await mailer.settled()
-        nursery.cancel_scope.cancel()
+def new_sender(config: MailConfig, patience: Patience | None = None) -> Sender:
+    """A sender of the configured transport."""
+    return _Folder(config) if config.transport == "file" else _Smtp(config, patience or Patience())
+
+
+class _Folder:
+    def __init__(self, config: MailConfig) -> None:
+        self._config = config
+
+    async def connect(self) -> None:
+        """A folder is there or made."""
+
+    async def send(self, email: Email) -> None:
+        """Write a file. Raises ServerAway."""
+        await trio.to_thread.run_sync(_into_folder, self._config, email)
+
+    async def rest(self) -> None:
+        """Nothing is held."""
+
+
+class _Smtp:
+    def __init__(self, config: MailConfig, patience: Patience) -> None:
+        self._config = config
+        self._patience = patience
+        self._connection: Connection | None = None
+
+    async def connect(self) -> None:
+        """Sign in, unless the connection of the e-mail before can be used. Raises ServerAway."""
+        if self._connection is None or not self._connection.usable:
+            self._connection = connection = Connection(self._config.smtp_url.get_secret_value(), self._patience)
+            await _in_thread(connection, connection.connect, self._patience.connect_s)
+
+    async def send(self, email: Email) -> None:
+        """Send it, on a new connection where the server has ended the old one. Raises MailTrouble, ValueError."""
+        message = await trio.to_thread.run_sync(_on_the_wire, self._config.sender, email)
+        if not email.send:
+            return
+        connection = self._connected()
+        try:
+            await self._carry(connection, email.to, message)
+        except ServerAway:
+            # After so many e-mails or so much time servers end a connection, each in its own way.
+            if not connection.used:
+                raise
+            await self.connect()
+            await self._carry(self._connected(), email.to, message)
+
+    async def rest(self) -> None:
+        """Say goodbye to the server."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(MailTrouble):
+                await _in_thread(connection, connection.quit, self._patience.step_s)
+
+    def _connected(self) -> Connection:
+        assert self._connection is not None, "connect comes first"
+        return self._connection
+
+    async def _carry(self, connection: Connection, address: str, message: bytes) -> None:
+        def carry() -> None:
+            connection.send(self._config.sender, address, message)
+
+        await _in_thread(connection, carry, self._patience.email_s)
+
+
+async def _in_thread(connection: Connection, work: Callable[[], None], limit_s: float) -> None:
+    """Do blocking work with a connection, which is cut after `limit_s`, or when nobody waits for it any more.
+
+    Raises what the work raises; MailTrouble: its time is over.
+    """
+    with trio.move_on_after(limit_s):
+        try:
+            return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
+        except trio.Cancelled:
+            connection.cut()
+            raise
+    raise connection.lost(slow=True)
 
 
 async def check_mail(config: MailConfig) -> None:
-    """Whether e-mails can leave: the folder can be written, and by nobody else, or the server lets us in.
+    """Whether e-mails can leave: the folder can be written, and by nobody else; or the server lets us in, and takes our
+    sender.
 
     Raises OSError.
     """
+    if config.transport == "file":
+        await trio.to_thread.run_sync(_check_folder, config)
+        return
+    connection = Connection(config.smtp_url.get_secret_value(), Patience())
 
     def look() -> None:
-        if config.transport == "file":
-            config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-            probe = config.folder / f".{new_id('probe')}"
-            probe.touch(_FILE_MODE)
-            probe.unlink()
-            if stat.S_IMODE(config.folder.stat().st_mode) & 0o077:
-                raise OSError(f"others can look into {config.folder}; run: chmod 700 {config.folder}")
-            return
-        try:
-            with _connected(config) as server:
-                server.noop()
-        except smtplib.SMTPException as error:
-            raise OSError(f"the mail server refuses ({type(error).__name__})") from None
+        connection.connect()
+        connection.try_sender(config.sender)
 
-    await trio.to_thread.run_sync(look)
+    try:
+        await _in_thread(connection, look, Patience().connect_s)
+    except MailTrouble as trouble:
+        raise OSError(f"the mail server takes nothing ({trouble})") from None
 
 
-def message_of(sender: str, email: Email) -> EmailMessage:
+def _check_folder(config: MailConfig) -> None:
+    config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+    probe = config.folder / f".{new_id('probe')}"
+    probe.touch(_FILE_MODE)
+    probe.unlink()
+    if stat.S_IMODE(config.folder.stat().st_mode) & 0o077:
+        raise OSError(f"others can look into {config.folder}; run: chmod 700 {config.folder}")
+
+
+def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> EmailMessage:
     """The e-mail as it leaves, with exactly one recipient. Raises ValueError: a header would be more than a line."""
-    message = EmailMessage(_POLICY)
+    message = EmailMessage(policy)
     message["From"] = Address(addr_spec=sender)
     message["To"] = Address(addr_spec=email.to)
     message["Subject"] = email.subject
@@ -156,56 +199,32 @@ def message_of(sender: str, email: Email) -> EmailMessage:
     domain = sender.rpartition("@")[2]
     message["Message-ID"] = f"<{email.id}@{domain}>" if email.id else make_msgid(domain=domain)
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(email.text, cte="8bit")
+    encoding = "8bit" if policy.cte_type == "8bit" else None  # None: 7bit where that does
+    message.set_content(as_plain(email.text), cte=encoding)
+    message.add_alternative(as_html(email.subject, email.text), subtype="html", cte=encoding)
     return message
 
 
-def _send(config: MailConfig, email: Email) -> None:
-    transport: Transport = _into_folder if config.transport == "file" else _by_smtp
-    transport(config, email, message_of(config.sender, email))
+def _on_the_wire(sender: str, email: Email) -> bytes:
+    return message_of(sender, email, _WIRE).as_bytes()
 
 
-def _into_folder(config: MailConfig, email: Email, message: EmailMessage) -> None:
+def _into_folder(config: MailConfig, email: Email) -> None:
     """One .eml an e-mail, their names in the order of sending.
 
-    Written beside and renamed, so that a reader never meets half of one.
+    Written beside and renamed, so that a reader never meets half of one. Raises ServerAway: it cannot be written.
     """
-    config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+    raw = message_of(config.sender, email).as_bytes()
     path = config.folder / f"{system_clock()}-{next(_NUMBERS):06}-{new_id('mail')}.eml"
     beside = path.with_suffix(".tmp")
     try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE), "wb") as file:
-            file.write(message.as_bytes())
-        if email.send:
-            beside.rename(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _by_smtp(config: MailConfig, email: Email, message: EmailMessage) -> None:
-    if not email.send:
-        return
-    with _connected(config) as server:
-        server.send_message(message, from_addr=config.sender, to_addrs=[email.to])
-
-
-def _connected(config: MailConfig) -> smtplib.SMTP:
-    """Signed in to the server of smtp_url. smtp:// upgrades to TLS where the server offers it; smtps:// begins so."""
-    parts = urlsplit(config.smtp_url.get_secret_value())
-    host = parts.hostname or ""
-    server: smtplib.SMTP
-    if parts.scheme == "smtps":
-        server = smtplib.SMTP_SSL(
-            host, parts.port or 465, timeout=_SMTP_TIMEOUT_S, context=ssl.create_default_context()
-        )
-    else:
-        server = smtplib.SMTP(host, parts.port or 587, timeout=_SMTP_TIMEOUT_S)
-        server.ehlo()
-        if server.has_extn("starttls"):
-            server.starttls(context=ssl.create_default_context())
-        elif parts.username:
-            server.close()
-            raise smtplib.SMTPNotSupportedError("no STARTTLS: the password would go over the wire in the clear")
-    if parts.username:
-        server.login(unquote(parts.username), unquote(parts.password or ""))
-    return server
+        config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
+        try:
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE), "wb") as file:
+                file.write(raw)
+            if email.send:
+                beside.rename(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise ServerAway(f"folder {type(error).__name__}") from None

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,9 @@ from svc.config import ConfigError
 from svc.edge.client import open_edge
 from svc.http.app import create_app
 from svc.http.deps import Deps
+from svc.http.metrics_page import open_metrics_page
 from svc.http.server import serve
-from svc.mail import open_mailer
+from svc.metrics import Metrics, counting_log_lines
 from svc.store import open_store
 from svc.store.sealed_tokens import sealed_tokens
 from svc.vault import open_vault
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from svc.clock import Clock
     from svc.config import Config
+    from svc.store.tx import Store
     from svc.worker.bundle import WorkerBundle
 
 log = logging.getLogger(__name__)
@@ -57,16 +60,18 @@ async def run(
     Raises ConfigError: key file, bundle or store cannot be used, or another service has taken over the store.
     """
     bundle = bundle or load_bundle()
-    host, _, port_text = config.http.bind.rpartition(":")
     # Bound before anything else: with port 0 only the socket knows where the workers are to push.
-    listeners = await _listen(host.strip("[]"), int(port_text))
-    port = listeners[0].socket.getsockname()[1]
+    listeners, host, port = await _listen("http", config.http.bind)
+    metrics = Metrics()
     base_url = config.http.base_url or f"http://{host}:{port}"
     push_url = config.push_url(base_url)
     trouble = config.push_trouble(push_url)
     if trouble is not None:
         log.warning("no worker can be installed", extra={"why": trouble})
-    async with open_store(config.store, serving=True) as store, open_edge(config.edge) as edge:
+    async with (
+        open_store(config.store, serving=True, metrics=metrics) as store,
+        open_edge(config.edge, metrics=metrics) as edge,
+    ):
         vault = open_vault(config.vault, await store.read(sealed_tokens()))
         context = Context(
             store=store,
@@ -76,10 +81,11 @@ async def run(
             clock=clock,
             bundle=bundle,
             push_url=push_url,
+            metrics=metrics,
         )
         async with (
-            open_mailer(config.mail) as mailer,
-            open_outbox(store, mailer, clock, base_url),
+            _metrics_page(config, store, clock, metrics, bundle),
+            open_outbox(store, config, clock, base_url),
             open_supervisor(context) as supervisor,
         ):
             app = create_app(
@@ -88,9 +94,9 @@ async def run(
                     supervisor=supervisor,
                     config=config,
                     clock=clock,
-                    mailer=mailer,
                     base_url=base_url,
                     bundle=bundle,
+                    metrics=metrics,
                 )
             )
             _leave_out_of_collections()
@@ -101,6 +107,7 @@ async def run(
                     listeners,
                     connections=config.http.connections,
                     graceful_s=config.http.graceful_s,
+                    metrics=metrics,
                     until=partial(_signalled, signals, config),
                 )
     log.info("stopped")
@@ -115,18 +122,37 @@ def _leave_out_of_collections() -> None:
     gc.freeze()
 
 
-async def _listen(host: str, port: int) -> list[trio.SocketListener]:
-    """Sockets on `host`; one only where the port is free to choose, since each would choose another.
+@asynccontextmanager
+async def _metrics_page(
+    config: Config, store: Store, clock: Clock, metrics: Metrics, bundle: WorkerBundle
+) -> AsyncIterator[None]:
+    """Serve the metrics where `[metrics] bind` says so. Raises ConfigError: it cannot be listened on."""
+    with counting_log_lines(metrics):
+        if not config.metrics.bind:
+            yield
+            return
+        listeners, host, port = await _listen("metrics", config.metrics.bind)
+        async with open_metrics_page(store, clock, metrics, listeners, bundle=bundle.sha256):
+            log.info("metrics are served", extra={"url": f"http://{host}:{port}/metrics"})
+            yield
 
+
+async def _listen(section: str, bind: str) -> tuple[list[trio.SocketListener], str, int]:
+    """Sockets on the address of a section's `bind`, its host as it stands there, and the port.
+
+    One socket only where the port is free to choose, since each would choose another.
     Raises ConfigError: the address is taken, or not of this machine.
     """
+    host, _, port_text = bind.rpartition(":")
+    port = int(port_text)
     try:
-        listeners = await trio.open_tcp_listeners(port, host=host)
+        listeners = await trio.open_tcp_listeners(port, host=host.strip("[]"))
     except OSError as error:
-        raise ConfigError(f"[http] bind: {host}:{port} cannot be listened on: {error.strerror or error}") from None
+        raise ConfigError(f"[{section}] bind: {bind} cannot be listened on: {error.strerror or error}") from None
     for listener in [] if port else listeners[1:]:
         await listener.aclose()
-    return listeners if port else listeners[:1]
+    listeners = listeners if port else listeners[:1]
+    return listeners, host, listeners[0].socket.getsockname()[1]
 
 
 async def _signalled(signals: AsyncIterator[int], config: Config) -> None:

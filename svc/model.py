@@ -24,6 +24,43 @@ AccountState = Literal[
     "no_connection",
 ]
 OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
+# What the events of a user tell of (docs/api.md): first what is about the user, then what is about an edge account.
+OwnAction = Literal[
+    "user.sign_up",
+    "user.confirm",
+    "user.change",
+    "plan.change",
+    "password.reset",
+    "password.change",
+    "password.refuse",
+    "session.begin",
+    "session.end",
+    "key.issue",
+    "key.change",
+    "key.revoke",
+]
+AccountAction = Literal[
+    "account.connect",
+    "account.change",
+    "account.renew",
+    "account.install",
+    "account.update",
+    "account.disconnect",
+    "account.check",
+    "account.state",
+    "link_host.set",
+    "site.create",
+    "site.change",
+    "site.delete",
+    "site.rotate",
+    "link.create",
+    "link.change",
+    "link.delete",
+    "totals.import",
+]
+Action = Literal[OwnAction, AccountAction]
+OWN_ACTIONS: tuple[OwnAction, ...] = get_args(OwnAction)
+EventOrder = Literal["newest", "oldest"]
 RolloutState = Literal["running", "done", "halted"]
 OperationState = Literal["running", "done", "failed"]
 AccountWarning = Literal[
@@ -63,6 +100,28 @@ JsonObject = dict[str, object]
 
 
 @dataclass(frozen=True)
+class Event:
+    """Something that was changed for a user: one of the user's audit trail, written with the change.
+
+    `via`: "session", the id of an API key, "service", "operator", "mail" (the link of an e-mail), "nobody" (without a
+    credential). `ip`: the client's address. `outcome`: "done", "accepted" (the rest follows at the edge platform), a
+    state, or the code of an error. `edge_account_id`: the edge account that it is about; None: the user alone. `count`:
+    how many changes of the kind. `number`: its place in the trail, from 1, without a gap; 0: it is not written yet.
+    """
+
+    user_id: int
+    at: int
+    via: str
+    ip: str | None
+    action: Action
+    target: str | None
+    outcome: str
+    edge_account_id: str | None = None
+    count: int = 1
+    number: int = 0
+
+
+@dataclass(frozen=True)
 class User:
     """A person who signs in. Never holds the password's hash."""
 
@@ -71,6 +130,7 @@ class User:
     email_confirmed: bool
     plan: Plan
     notify: bool  # troubles of the accounts are told by e-mail
+    email_refused_at: int | None  # since when mail servers refuse the address
     created_at: int
 
 
@@ -80,6 +140,7 @@ class Key:
 
     id: str
     user_id: int
+    name: str | None
     prefix: str
     scopes: tuple[Scope, ...]
     allow_accounts: tuple[str, ...] | None  # edge account ids
@@ -281,6 +342,11 @@ class FormerAccount:
     left: tuple[str, ...]  # sentences on what could not be removed from the edge platform
 
     @property
+    def title(self) -> str:
+        """How its user knows it among others: names are chosen freely, two may be one."""
+        return f"{self.name} ({self.edge_account_id})"
+
+    @property
     def synced_version(self) -> int:
         """There is no worker any more that could lack something of the configuration."""
         return sys.maxsize
@@ -289,6 +355,23 @@ class FormerAccount:
     def link_host(self) -> None:
         """Its links are clicked nowhere."""
         return
+
+
+@dataclass(frozen=True)
+class Farewell:
+    """What came of a user's deletion: what is left of the accounts that were disconnected for it."""
+
+    accounts: tuple[FormerAccount, ...]
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What could not be removed from the edge platform, and of which account it is: sentences."""
+        return tuple(f"{account.title}: {thing}" for account in self.accounts for thing in account.left)
+
+    @property
+    def revoke_tokens(self) -> tuple[str, ...]:
+        """The names of working tokens that may be alive."""
+        return tuple(account.revoke_token for account in self.accounts if account.revoke_token is not None)
 
 
 @dataclass(frozen=True)

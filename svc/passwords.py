@@ -1,30 +1,59 @@
-"""Passwords: argon2id. Costs about 50 ms and 64 MiB each, so callers run it in a thread, few at a time."""
+"""Passwords as they are stored: argon2id. Costs about 50 ms and 64 MiB each: for a thread, few at a time.
+
+Which may be chosen is in `password_rules.py`.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import unicodedata
+
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
+from argon2.low_level import hash_secret_raw
+
+from svc.ids import new_secret
 
 _HASHER = PasswordHasher()
 
-SHORTEST = 8
-# Longer ones are no better; the limit keeps a megabyte of password from being hashed.
-LONGEST = 200
+
+def normalised(password: str) -> str:
+    """The same text for what keyboards and systems write in several ways: ä in one sign or in two, wide letters (NFKC).
+
+    Nothing else is changed: spaces, capitals and every other sign count.
+    """
+    return unicodedata.normalize("NFKC", password)
 
 
 def hash_password(password: str) -> str:
     """What is stored of a password."""
-    return _HASHER.hash(password)
+    return _HASHER.hash(normalised(password))
+
+
+def slow_digest(text: bytes, name: bytes) -> str:
+    """The same for the same text under the same name, in hex: for what is guessed as easily as a password."""
+    return hash_secret_raw(
+        text,
+        hashlib.sha256(name).digest(),
+        _HASHER.time_cost,
+        _HASHER.memory_cost,
+        _HASHER.parallelism,
+        _HASHER.hash_len,
+        _HASHER.type,
+    ).hex()
 
 
 # What an unknown address is checked against, so that it takes as long as a known one.
-_NOBODY = hash_password("nobody has this password")
+_NOBODY = hash_password(new_secret())
 
 
 def verify_password(stored: str | None, password: str) -> bool:
-    """Whether `password` belongs to the stored hash; None (there is no such user) takes as long and is False."""
+    """Whether `password` belongs to the stored hash.
+
+    None (there is no such user) and "" (no password of this user counts) take as long and are False.
+    """
     try:
-        _HASHER.verify(stored or _NOBODY, password)
+        _HASHER.verify(stored or _NOBODY, normalised(password))
     except (VerifyMismatchError, InvalidHashError):
         return False
-    return stored is not None
+    return bool(stored)

@@ -15,13 +15,13 @@ is counted there happens in hours that are over by then, and a test takes the en
 
 Trio's clock is the real one. Trio's own clock for tests jumps when every task waits, and to Trio a task that waits for
 a thread, a process or a socket waits like any other: a deadline of an hour would pass during a transaction. It is used
-where nothing of that kind runs (the mailer's retries). Elsewhere the settings that a wait is made of are made short
-(`crash_backoff_s`, `route_retry_s`, `drain_s`, `first_wait_s`), and a deadline that a test sets itself is a limit for
-a failure, never a time that is waited for.
+where nothing of that kind runs, or moved by hand (`mock_clock.jump`) once a mail server is known to hang. Elsewhere the
+settings that a wait is made of are made short (`crash_backoff_s`, `route_retry_s`, `drain_s`, `first_wait_s`), and a
+deadline that a test sets itself is a limit for a failure, never a time that is waited for.
 
 Order comes from events. No test sleeps. It waits for what it needs: for a `trio.Event` that the other side sets, for
 `wait_all_tasks_blocked` where all sides are tasks of this process, for `settled()`: that of the emulator returns when
-no invocation of a worker runs, waitUntil work included, that of the mailer when no e-mail is on its way. What settles
+no invocation of a worker runs, waitUntil work included, that of the outbox when no e-mail can leave. What settles
 in another process is asked for until it is there, for a minute at the most (`eventually`). To be in the middle of
 something is not a matter of luck either: a fault is armed for the n-th call that fits, before it is carried out or
 after (`Emulator.fault`), and a kill comes at that call.
@@ -44,5 +44,5 @@ What nobody looks at fails by itself. An ERROR in the log fails the test that ca
 180 seconds of real time, and shows where all its threads stand after 160.
 
 `SVC_TEST_POSTGRES` names a PostgreSQL to use instead of the one that the tests start, `SVC_TEST_EVENTS` how many events
-the two conservation tests send (100,000).
+the two conservation tests send (100,000), `SVC_TEST_EMAILS` how many e-mails wait for a server that is away (200).
 """

@@ -19,7 +19,7 @@ BEFORE_AN_ENDPOINT = {404: "not_found", 405: "method_not_allowed"}
 
 _PARSERS: dict[str, Callable[[bytes], Any]] = {
     "application/json": json.loads,
-    "application/yaml": yaml.safe_load,
+    "application/yaml": lru_cache(maxsize=4)(yaml.safe_load),  # it takes a second, and is one document
     "application/zip": bytes.hex,
 }
 

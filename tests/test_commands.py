@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +16,8 @@ import pytest
 import trio
 from pydantic import SecretStr
 
-from svc.config import StoreConfig, VaultConfig
+from svc import check
+from svc.config import Config, MetricsConfig, StoreConfig, VaultConfig
 from svc.model import User
 from svc.passwords import verify_password
 from svc.store import open_store, rollouts, users
@@ -132,6 +134,8 @@ def with_rollout(state: str) -> Tx[None]:
         ({"SVC_STORE_URL": "postgresql://127.0.0.1:1/none"}, "store", "check [store] url"),
         ({"SVC_HTTP_BASE_URL": ""}, "address", "set [http] base_url"),
         ({"SVC_HTTP_BASE_URL": "https://192.0.2.1"}, "address", "an IP address"),
+        ({"SVC_METRICS_BIND": "1.1.1.1:9090"}, "metrics", "is a public address, and they ask for no password"),
+        ({"SVC_METRICS_BIND": "[2606:4700::1]:9090"}, "metrics", "bind a private one"),
     ],
 )
 def test_whatever_is_wrong_is_a_finding_and_the_other_parts_are_looked_at(tmp_path, settings, part, text):
@@ -146,7 +150,36 @@ def test_whatever_is_wrong_is_a_finding_and_the_other_parts_are_looked_at(tmp_pa
     assert len(failed) == 1
     assert failed[0].startswith(f"FAIL {part}: ")
     assert text in failed[0]
-    assert len(answer.stdout.splitlines()) == 7
+    assert len(answer.stdout.splitlines()) == 9
+
+
+@pytest.mark.rule("X14")
+@pytest.mark.parametrize(
+    ("bind", "text"),
+    [
+        ("", "they are not served"),
+        ("127.0.0.1:9090", "for this machine alone"),
+        ("[::1]:9090", "for this machine alone"),
+        ("localhost:9090", "for this machine alone"),
+        ("10.1.2.3:9090", "let nobody but the scraper reach it"),
+        ("metrics.internal:9090", "let nobody but the scraper reach it"),
+        ("0.0.0.0:9090", "on every address of this machine; they ask for no password"),
+        ("[::]:9090", "on every address of this machine; they ask for no password"),
+    ],
+)
+def test_a_check_tells_who_can_read_the_metrics(bind, text):
+    found = check._metrics(Config(metrics=MetricsConfig(bind=bind)))
+    assert found.ok
+    assert text in found.text
+
+
+def test_an_address_of_the_metrics_that_is_taken_ends_the_start(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        answer = svc(tmp_path, "serve", SVC_HTTP_BIND="127.0.0.1:0", SVC_METRICS_BIND=bind)
+    assert answer.returncode == 1
+    assert f"[metrics] bind: {bind} cannot be listened on" in answer.stderr
+    assert "Traceback" not in answer.stderr
 
 
 def test_without_the_key_of_sealed_tokens_nothing_starts_and_no_key_is_made(tmp_path):

@@ -59,6 +59,8 @@ def test_the_environment_overrides_the_file():
         ({"SVC_MAIL_FROM": "svc@x\r\nBcc: eve@x"}, "[mail] from: must be an e-mail address"),
         ({"SVC_MAIL_FROM": "=?utf-8?q?a=0d=0ab?=@x"}, "[mail] from: must be an e-mail address"),
         ({"SVC_VAULT_LOST_TOKENS": "yes"}, "lost_tokens"),
+        ({"SVC_METRICS_BIND": "9090"}, "[metrics] bind: must be an address and a port"),
+        ({"SVC_METRICS_BIND": "127.0.0.1:8080"}, "[metrics] bind must be another address than [http] bind"),
         ({"SVC_HTTP_GRACEFUL_S": "5", "SVC_EDGE_CONNECT_S": "60"}, "[http] graceful_s must be above [edge] connect_s"),
     ],
 )

@@ -82,8 +82,8 @@ Limits: what it does not do.
 - The API: tokens of accounts only, so whatever asks for a user is refused. Databases have no export, import or time
   travel. Analytics know five datasets, by day and at once; they are
   sampled when control says so.
-- Crons: they fire by control, one whenever it is named (POST /_control/cron), all that are due by themselves in the
-  present minute (POST /_control/minute); with --run-crons also at each minute.
+- Crons: they fire by control, whenever they are named (POST /_control/cron, /crons for many at once), all that are due
+  by themselves in the present minute (POST /_control/minute); with --run-crons also at each minute.
 
 It listens on the loopback only, and control asks for no rights. Every secret in it is made up, and is still kept out
 of logs and of the state that control shows; `uploads` alone tells those that workers are bound to.

@@ -114,6 +114,14 @@ class Emulator:
         answer: dict[str, Any] = await self.call("POST", "/cron", body)
         return answer
 
+    async def crons(self, fired: Sequence[tuple[str, int]], script: str) -> list[dict[str, Any]]:
+        """Fire the first cron of that script in many accounts at once: (account id, epoch ms); outcomes as of `cron`.
+
+        Returns once all of them have settled.
+        """
+        crons = [{"account_id": account_id, "script": script, "at": at} for account_id, at in fired]
+        return list(await self.call("POST", "/crons", {"crons": crons}))
+
     async def minute(self) -> list[dict[str, Any]]:
         """Let the platform's present minute pass: fire what is due by itself; return the outcomes, as of `cron`."""
         return list(await self.call("POST", "/minute", {}))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
-import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quart import Blueprint, Response, current_app
 
@@ -15,7 +14,11 @@ from edge_worker.emulator.api.wire import ApiError, body_object, invalid
 from edge_worker.emulator.crons import Cron
 from edge_worker.emulator.faults import D1_KINDS, EGRESS_KINDS, Fault, shown
 from edge_worker.emulator.platform import Minting, Platform, ZoneGone, platform
+from edge_worker.emulator.runtime.runtime import CronEvent
 from edge_worker.emulator.state import Account, epoch_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 routes = Blueprint("control", __name__, url_prefix="/_control")
 edge_side = Blueprint("edge_side", __name__, url_prefix="/_emulator")
@@ -67,31 +70,35 @@ def check_runs(here: Platform) -> None:
         raise ApiError(409, 0, "no script runs here: the emulator was started with --no-runtime")
 
 
-async def fire_cron(here: Platform, account: Account, name: str, cron: str, at: int) -> dict[str, Any]:
-    """Run scheduled() and note the outcome among the state's `cron_runs`."""
-    outcome = await here.runtime.cron(account, account.scripts[name], cron, at)
-    run = {"account_id": account.id, "script": name, "cron": cron, "at": at, **outcome}
-    here.cron_runs.append(run)
+async def fire_crons(here: Platform, events: Sequence[CronEvent]) -> list[dict[str, Any]]:
+    """Run scheduled() for each event, all at once, and note the outcomes among the state's `cron_runs`."""
+    outcomes = await here.runtime.crons(events)
+    runs = [
+        {
+            "account_id": event.account.id,
+            "script": event.script.name,
+            "cron": event.cron,
+            "at": event.at,
+            **outcome,
+        }
+        for event, outcome in zip(events, outcomes, strict=True)
+    ]
+    here.cron_runs += runs
     del here.cron_runs[:-100]
-    return run
+    return runs
 
 
 async def fire_due(here: Platform, minute: int) -> list[dict[str, Any]]:
     """Run every cron that is due in this minute (epoch ms), as the platform does by itself; return their outcomes."""
-    runs: list[dict[str, Any]] = []
-
-    async def fire(account: Account, name: str, cron: str) -> None:
-        runs.append(await fire_cron(here, account, name, cron, minute))
-
-    async with trio.open_nursery() as nursery:
-        for account in here.world.accounts.values():
-            for script in account.scripts.values():
-                for schedule in script.schedules:
-                    due = script.active and schedule.begins_at <= minute and Cron.parse(schedule.cron).fits(minute)
-                    missed = here.cron_missed_one_in and here.dice.randrange(here.cron_missed_one_in) == 0
-                    if due and not missed:
-                        nursery.start_soon(fire, account, script.name, schedule.cron)
-    return runs
+    events: list[CronEvent] = []
+    for account in here.world.accounts.values():
+        for script in account.scripts.values():
+            for schedule in script.schedules:
+                due = script.active and schedule.begins_at <= minute and Cron.parse(schedule.cron).fits(minute)
+                missed = here.cron_missed_one_in and here.dice.randrange(here.cron_missed_one_in) == 0
+                if due and not missed:
+                    events.append(CronEvent(account, script, schedule.cron, minute))
+    return await fire_crons(here, events)
 
 
 @routes.post("/minute")
@@ -107,6 +114,26 @@ async def cron() -> Response:
     """Fire a cron, and answer once its waitUntil work has settled."""
     call, here = await read(CronCall), platform()
     check_runs(here)
+    [run] = await fire_crons(here, [_event(here, call)])
+    return as_json(run)
+
+
+class CronsCall(Body):
+    """Crons to fire at once."""
+
+    crons: list[CronCall]
+
+
+@routes.post("/crons")
+async def crons() -> Response:
+    """Fire crons of as many accounts as are named at once, and answer once all of their work has settled."""
+    call, here = await read(CronsCall), platform()
+    check_runs(here)
+    return as_json(await fire_crons(here, [_event(here, one) for one in call.crons]))
+
+
+def _event(here: Platform, call: CronCall) -> CronEvent:
+    """Find what is to be fired. Raises ApiError: there is no such script, or it has no such cron."""
     account = account_of(call.account_id)
     script = account.scripts.get(call.script)
     if script is None or script.active is None:
@@ -116,8 +143,7 @@ async def cron() -> Response:
         raise ApiError(409, 10072, f"the script has no such cron trigger; it has {crons}")
     at = epoch_ms(call.at) if isinstance(call.at, str) else call.at
     minute = here.now() // 60_000 * 60_000
-    run = await fire_cron(here, account, call.script, call.cron or crons[0], minute if at is None else at)
-    return as_json(run)
+    return CronEvent(account, script, call.cron or crons[0], minute if at is None else at)
 
 
 class ClockCall(Body):

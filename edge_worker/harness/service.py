@@ -84,7 +84,8 @@ class Service:
         async def look() -> str | None:
             for path in sorted((self.folder / "mail").glob("*.eml"), reverse=True):
                 message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
-                found = re.search(rf"/{purpose}\?token=([\w-]+)", message.get_content())
+                text = message.get_body(("plain",))
+                found = re.search(rf"/{purpose}\?token=([\w-]+)", text.get_content() if text else "")
                 if found and address in str(message["To"]):
                     return found[1]
             return None

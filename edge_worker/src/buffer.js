@@ -9,7 +9,7 @@
 
 import { keepsDetail, windowMs } from "./budget.js";
 import { closeLine, encodeDrops, encodeEvent, firstIdAt, newWriteName } from "./event_log.js";
-import { addDropped, countEvent, encodeTally } from "./ledger.js";
+import { addDropped, countEvent, dropEvent, encodeTally } from "./ledger.js";
 import { noneDropped } from "./state.js";
 import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
@@ -101,8 +101,7 @@ export function record(buffer, event, { ip, ua }, sink) {
   const day = Math.floor(hour / 24);
   if (buffer.events.length >= FLUSH_EVENTS && buffer.held >= MOST_HELD) {
     const why = Date.now() < buffer.limitedUntil ? "budget" : "busy";
-    const bots = reason === "" ? 0 : 1;
-    addDropped(buffer.droppedEvents, why, { target, day, views: 1 - bots, bots });
+    dropEvent(buffer.droppedEvents, why, { target, day, reason });
     return noteDrop(buffer, why, sink);
   }
   // Encoded here and not in the flush: what an event costs is paid by its own request.
@@ -249,8 +248,7 @@ async function encodeLines(buffer, batch, db) {
     const visitor = visitors[i];
     if (visitor === undefined) {
       tooOld += 1;
-      const bots = event.reason === "" ? 0 : 1;
-      addDropped(batch.dropped, "too_old", { target: event.target, day: event.day, views: 1 - bots, bots });
+      dropEvent(batch.dropped, "too_old", event);
     } else {
       batch.lines += closeLine(event, visitor);
       countEvent(batch.accepted, "accepted", event);

@@ -28,11 +28,24 @@ const COUNTS_CHARS = 1_900_000;
  * @param {{target: string, day: number, reason: string}} event reason: a bot's, "" for a person
  */
 export function countEvent(tally, entry, { target, day, reason }) {
-  addCount(tally, { target, day, entry, views: reason === "" ? 1 : 0, bots: reason === "" ? 0 : 1 });
+  addCount(tally, { target, day, entry, ...viewOrBot(reason) });
 }
 
 /**
- * Notes that an event that the worker took on is not counted.
+ * Notes that one event that the worker took on is not counted.
+ * @param {Tally} tally changed
+ * @param {DropReason} why
+ * @param {{target: string, day: number, reason: string}} event reason: a bot's, "" for a person
+ */
+export function dropEvent(tally, why, { target, day, reason }) {
+  addDropped(tally, why, { target, day, ...viewOrBot(reason) });
+}
+
+/** @param {string} reason a bot's, "" for a person */
+const viewOrBot = (reason) => (reason === "" ? { views: 1, bots: 0 } : { views: 0, bots: 1 });
+
+/**
+ * Notes that events that the worker took on are not counted.
  * @param {Tally} tally changed
  * @param {DropReason} why
  * @param {Omit<Count, "entry">} events

@@ -56,6 +56,34 @@ async def test_hours_are_refused_first_then_detail_and_daily_totals_stay_exact(
 
 
 @pytest.mark.rule("W5")
+@pytest.mark.rule("R7")
+async def test_what_is_folded_with_the_end_of_the_day_before_has_its_hours(worker: InstalledWorker) -> None:
+    now = await worker.clock(0)
+    midnight = now - now % DAY_MS + DAY_MS
+
+    async def crons_until(minutes: int) -> None:
+        """Go to so long after midnight, after its last three crons."""
+        for late in (2, 1, 0):
+            at = midnight + (minutes - late) * MINUTE_MS
+            await worker.clock((at - now) / 1000)
+            await worker.cron(at)
+
+    await worker.cron(now)
+    await send_views(worker, 10, 5)
+    await crons_until(3)
+    await use_up(worker, 65_000)
+    await crons_until(6)
+    assert (await worker.state())["level"] == 1
+    await send_views(worker, 3, 3)  # before the end of the day before, which is folded in any budget
+    await crons_until(66)
+    await send_views(worker, 2, 2)  # after it
+    await crons_until(126)
+    assert worker.receiver.refused_hours == [midnight + HOUR_MS]
+    counted = {hour: counts for (_, hour), counts in worker.receiver.hours.items() if hour >= midnight}
+    assert counted == {midnight: (3, 0, 3)}
+
+
+@pytest.mark.rule("W5")
 async def test_a_days_level_ends_with_the_day_though_no_cron_has_run_since(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await worker.cron(now)

@@ -6,6 +6,7 @@ It holds nothing that the store does not: a fresh actor continues from the store
 from __future__ import annotations
 
 import math
+import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,12 +29,13 @@ from svc.actors import (
     sync,
     zones,
 )
-from svc.actors.duty import Timers
+from svc.actors.duty import Timers, name_of
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
 from svc.errors import ServiceError, Stopping
+from svc.metrics import ASK_SECONDS, DUTY_SECONDS, MAILBOX_WAIT
 from svc.store import accounts
-from svc.store.tx import given
+from svc.store import operations as operation_rows
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
     from svc.actors.ledger import WorkerSide
     from svc.actors.live import LiveReads, Unavailable
     from svc.edge.zones import Zone
-    from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
+    from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, OperationKind, Rule, Site
+    from svc.store.idempotency import Claim
     from svc.worker.counts import Live, TargetDays
     from svc.worker.ledger import Stored
 
@@ -102,32 +105,66 @@ class AccountActor:
         self._duties = duties
         self._start = start
         self._woken = False
+        self._at_work = False
+        self._served: Ask[object] | None = None
         self._look = trio.CancelScope()  # around the look that goes on, if one does
         self._checked: tuple[float, Sequence[Checked]] | None = None  # when the newest look that was asked for began
 
-    async def ask(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def ask(self, work: Callable[[], Awaitable[T]], claim: Claim | None = None) -> T:
         """Do `work` in the actor's task, after what was asked before; returns what it returns, raises what it raises.
 
         A look at the account that goes on meanwhile is broken off: nobody waits for a platform that does not answer it.
         Raises Busy, Stopping; ServiceError internal: the work crashed.
         """
-        ask = Ask(work)
+        ask = Ask(work, claim)
         self.mailbox.put(ask)
         self._look.cancel()
         self._start(self)
         return await ask.answer()
 
-    async def connect(
-        self, user_id: int, bootstrap_token: SecretStr, location: Location | None, commit: Commit[Account, R]
-    ) -> R:
-        """Connect this edge account for a user; see `operations.connect`."""
-        checked = await connect.check(self._context, self.edge_account_id, user_id, bootstrap_token)
-        return await self.ask(
-            lambda: connect.connect(self._context, self.edge_account_id, user_id, checked, location, commit)
-        )
+    async def ask_for(self, kind: OperationKind, work: Callable[[], Awaitable[T]], claim: Claim | None) -> T:
+        """As `ask`, for an operation of this kind. Raises also Conflict operation_in_progress, at once."""
+        await self._check_turn(kind, claim)
+        return await self.ask(work, claim)
 
-    async def renew(self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
+    async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
+        """Refuse now what would wait behind another operation, which may take minutes; in its turn it is asked again.
+
+        The same request once more, whose client had hung up, waits for the answer of the first. While the actor is at
+        rest nobody waits, and what a process that died has left stands in nobody's way. Raises Conflict
+        operation_in_progress.
+        """
+        if self._at_work and not self._has(claim):
+            await self._context.store.peek(operation_rows.check_turn(self.edge_account_id, kind))
+
+    def _has(self, claim: Claim | None) -> bool:
+        """Whether this request is being served, or waits."""
+        asks = (*self.mailbox, self._served)
+        return claim is not None and any(ask is not None and ask.claim == claim for ask in asks)
+
+    async def connect(
+        self,
+        user_id: int,
+        bootstrap_token: SecretStr,
+        location: Location | None,
+        commit: Commit[Account, R],
+        claim: Claim | None = None,
+    ) -> R:
+        """Connect this edge account for a user; see `operations.connect`. `claim`: by which its repeat is known."""
+        await connect.check(self._context, self.edge_account_id, user_id)
+        await self._check_turn("connect", claim)
+        checked = await bootstrap.check(self._context, self.edge_account_id, user_id, bootstrap_token)
+
+        async def work() -> R:
+            return await connect.connect(self._context, self.edge_account_id, user_id, checked, location, commit)
+
+        return await self.ask_for("connect", work, claim)
+
+    async def renew(
+        self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R], claim: Claim | None = None
+    ) -> R:
         """Replace the account's working token, see `operations.renew`; its health is looked at right after."""
+        await self._check_turn("renew", claim)
         checked = await renew.check(self._context, account_id, bootstrap_token)
 
         async def work() -> R:
@@ -135,20 +172,37 @@ class AccountActor:
             self.timers.health_at = 0
             return answer
 
-        return await self.ask(work)
+        return await self.ask_for("renew", work, claim)
 
-    async def install(self, account_id: str, commit: Commit[Account, R]) -> R:
+    async def install(self, account_id: str, commit: Commit[Account, R], claim: Claim | None = None) -> R:
         """Install or reinstall the worker; the work itself follows the answer."""
-        return await self.ask(lambda: operations.begin(self._context, "install", account_id, commit))
 
-    async def disconnect(self, user_id: int, account_id: str, commit: Commit[FormerAccount, R]) -> R:
+        async def work() -> R:
+            return await operations.begin(self._context, "install", account_id, commit)
+
+        return await self.ask_for("install", work, claim)
+
+    async def disconnect(
+        self,
+        user_id: int,
+        account_id: str,
+        commit: Commit[FormerAccount, R],
+        claim: Claim | None = None,
+        *,
+        by: float = math.inf,
+    ) -> R:
         """Remove what is ours from the platform, then the account's record; see `operations.disconnect`."""
-        await disconnect.check(self._context, account_id)
-        return await self.ask(lambda: disconnect.disconnect(self._context, user_id, account_id, commit))
+
+        async def work() -> R:
+            return await disconnect.disconnect(self._context, user_id, account_id, commit, by)
+
+        return await self.ask_for("disconnect", work, claim)
 
     async def put_link_host(self, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
-        """Set the account's link host; its route is made right after the answer."""
-        return await self.ask(lambda: link_host.put(self._context, account_id, wish, commit))
+        """Set the account's link host. Runs in the caller's task; its route is made after the commit."""
+        answer = await link_host.put(self._context, account_id, wish, commit)
+        self.wake()  # also where nothing changed: a route that waited for its user is tried at once
+        return answer
 
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
         """Look at the whole account now, and mend what mends itself; see `checkup`. Raises also EdgeUnavailable.
@@ -158,11 +212,13 @@ class AccountActor:
         asked_at = trio.current_time()
 
         async def look() -> R:
-            if self._checked is None or self._checked[0] < asked_at:
+            own = self._checked is None or self._checked[0] < asked_at
+            if self._checked is None or own:
                 began_at = trio.current_time()
                 account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
                 self._checked = began_at, await checkup.check_now(self._context, account, self.timers)
-            return await self._context.store.run(commit(given(self._checked[1])))
+            # Who shares the look of somebody else has mended nothing.
+            return await self._context.store.run(commit(checkup.told(self._checked[1], own=own)))
 
         return await self.ask(look)
 
@@ -236,6 +292,13 @@ class AccountActor:
 
     async def run(self) -> float:
         """One life: until nothing waits and nothing is due. Returns when it is due next (monotonic seconds)."""
+        self._at_work = True
+        try:
+            return await self._work()
+        finally:
+            self._at_work = False
+
+    async def _work(self) -> float:
         while True:
             while ask := self.mailbox.pop():
                 self._woken = True
@@ -257,19 +320,30 @@ class AccountActor:
                 self.timers = Timers(trio.current_time())
                 return math.inf
             self._look = trio.CancelScope()
+            began_at = time.monotonic()
             with self._look if duty in _BROKEN_OFF else nullcontext():
                 next_due = min(next_due, await duty(self._context, account, self.timers))
+            self._context.metrics.observe(DUTY_SECONDS, time.monotonic() - began_at, name_of(duty))
             if len(self.mailbox):
                 return trio.current_time()  # somebody waits: the rest of the duties come after them
         return next_due
 
     async def _serve(self, ask: Ask[object]) -> None:
+        self._served = ask
+        began_at = time.monotonic()
+        self._context.metrics.observe(MAILBOX_WAIT, began_at - ask.asked_at)
+        how = "cancelled"
         try:
             ask.resolve(outcome.Value(await ask.work()))
+            how = "done"
         except ServiceError as error:
             ask.resolve(outcome.Error(error))
+            how = "refused"
         except Exception:
             ask.resolve(outcome.Error(ServiceError("internal")))
+            how = "failed"
             raise
         finally:
+            self._served = None
             ask.resolve(outcome.Error(Stopping()))  # cancelled: nobody waits for ever
+            self._context.metrics.observe(ASK_SECONDS, time.monotonic() - began_at, how)

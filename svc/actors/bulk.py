@@ -10,6 +10,7 @@ from svc.errors import ServiceError
 from svc.store.links import add_links
 from svc.store.locks import lock_user
 from svc.store.targets import used_codes
+from svc.store.tx import UNCHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +54,7 @@ def add_wanted(
     """The transaction of `add`: for each in its order the link, or why it was left out. `draw` gives random codes."""
     right = [one for one in wanted if not isinstance(one, ServiceError)]
     if not right:
+        yield UNCHANGED
         return list(wanted)  # type: ignore[arg-type]  # all of them are refused
     codes = {one.code for one in right if one.code is not None}
     batch = []
@@ -69,8 +71,16 @@ def add_wanted(
                 batch[place] = replace(link, code=_unlike(codes, draw))
                 codes.add(batch[place].code)
         drawn = {link.code for link, one in zip(batch, right, strict=True) if one.code is None}
-    added = iter((yield from add_links(batch, limit)))
+    results = yield from add_links(batch, limit)
+    if not links_made(results):
+        yield UNCHANGED
+    added = iter(results)
     return [one if isinstance(one, ServiceError) else next(added) for one in wanted]
+
+
+def links_made(results: Sequence[Link | ServiceError]) -> int:
+    """How many of the results are links."""
+    return sum(not isinstance(one, ServiceError) for one in results)
 
 
 def _unlike(codes: set[str], draw: Callable[[], str]) -> str:

@@ -21,8 +21,9 @@ from svc.clock import day_of, iso
 from svc.edge import analytics, tokens, zones
 from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ErrorNote, ServiceError, StoreUnavailable
 from svc.model import SERVING
-from svc.store import accounts
+from svc.store import accounts, states
 from svc.store import operations as operation_rows
+from svc.store.tx import UNCHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.model import Account, AccountState, Operation
+    from svc.store.tx import Tx
 
 log = logging.getLogger(__name__)
 
@@ -124,8 +126,20 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
         return timers.repeat_at
     note = await _believed(context, account, found[0].note())
     if note.code != "token_refused":
-        await context.store.run(accounts.move(account.id, (account.state,), account.state, note))
+        await context.store.run(states.move(account.id, (account.state,), account.state, note, context.clock()))
     return timers.repeat_at
+
+
+def mended(checked: Sequence[Checked]) -> int:
+    """How many of the findings the look has mended."""
+    return sum(one.mended for one in checked)
+
+
+def told(checked: Sequence[Checked], *, own: bool) -> Tx[Sequence[Checked]]:
+    """The transaction of an answer that tells what a look has found; `own`: it was made for this answer."""
+    if not own or not mended(checked):
+        yield UNCHANGED
+    return checked
 
 
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
@@ -334,13 +348,13 @@ async def _settle(context: Context, account: Account, found: Sequence[Finding]) 
     worst = _gravest(found)
     if worst is None:
         if account.state not in SERVING:
-            await context.store.run(accounts.move(account.id, (account.state,), "ready", None))
+            await context.store.run(states.move(account.id, (account.state,), "ready", None, context.clock()))
         return
     note = await _believed(context, account, worst.note())
     state = STATE_AFTER[note.code]
     if (account.state, account.error) != (state, note):
         log.warning("not well", extra={"account": account.id, "code": note.code})
-        await context.store.run(accounts.move(account.id, (account.state,), state, note))
+        await context.store.run(states.move(account.id, (account.state,), state, note, context.clock()))
 
 
 def _gravest(found: Sequence[Finding]) -> Finding | None:

@@ -1,13 +1,15 @@
-"""What every actor is given: the rooms below it, the clock, the configuration, the worker to install."""
+"""What every actor is given: the rooms below it, the clock, the configuration, the worker to install, the metrics."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from svc.errors import ServiceError
+from svc.metrics import Metrics
+from svc.store.tx import given
 
 if TYPE_CHECKING:
     from svc.clock import Clock
@@ -30,6 +32,15 @@ Commit = Callable[["Tx[T]"], "Tx[R]"]
 _DELETED_BOOTSTRAPS = 1000
 
 
+class _NotYet(Exception):
+    """The effect would have to be made."""
+
+
+def _not_yet() -> Tx[Any]:
+    yield from given(None)
+    raise _NotYet
+
+
 @dataclass(frozen=True)
 class Context:
     """Shared by all actors; but for `deleted_bootstraps` nothing in it changes."""
@@ -41,6 +52,7 @@ class Context:
     clock: Clock
     bundle: WorkerBundle
     push_url: str
+    metrics: Metrics = field(default_factory=Metrics)
     # The platform's ids of the last bootstrap tokens that were deleted: for the requests with them that wait meanwhile.
     deleted_bootstraps: deque[str] = field(default_factory=lambda: deque(maxlen=_DELETED_BOOTSTRAPS), init=False)
 
@@ -49,6 +61,16 @@ class Context:
         trouble = self.config.push_trouble(self.push_url)
         if trouble is not None:
             raise ServiceError("not_configured", f"No worker can be installed: {trouble}.")
+
+    async def answered(self, commit: Commit[Any, R]) -> R | None:
+        """The answer to an identical request, whose client hung up before it was there; None: there is none yet.
+
+        For work that does something at the platform before the transaction of its effect, which looks itself.
+        """
+        try:
+            return await self.store.read(commit(_not_yet()))
+        except _NotYet:
+            return None
 
     def access(self, account: Account) -> Access:
         """The edge account with its working token, which is new while the worker is not, or was just, installed, and

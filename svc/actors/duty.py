@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ class Timers:
 
 # Does what is due and returns when to look again (monotonic seconds; math.inf: only when something changes).
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
+
+
+@lru_cache(maxsize=100)
+def name_of(duty: Duty) -> str:
+    """What the metrics call it: `sync.sync_when_due`."""
+    return f"{duty.__module__.rpartition('.')[2]}.{getattr(duty, '__name__', 'unnamed')}"
 
 
 def spread(edge_account_id: str) -> float:

@@ -25,7 +25,7 @@ async def note_when_due(context: Context, account: Account, timers: Timers) -> f
         return math.inf
     now = context.clock()
     if now >= account.token_expires_at:
-        await context.store.run(working_tokens.expire(account.id, _EXPIRED.note()))
+        await context.store.run(working_tokens.expire(account.id, _EXPIRED.note(), now))
         return math.inf
     soon_at = account.token_expires_at - context.config.timing.expiry_warning_ms
     if now >= soon_at and "token_expires_soon" not in account.warnings:

@@ -11,7 +11,7 @@ import trio
 
 from svc.errors import CannotUnseal, Conflict, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.model import SERVING
-from svc.store import accounts
+from svc.store import accounts, states
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
@@ -53,7 +53,7 @@ async def note(context: Context, account: Account, error: EdgeRefused | CannotUn
     if now is None or now.token_id != account.token_id:
         return  # what was refused was the token before
     if state is not None:
-        await context.store.run(accounts.move(account.id, SERVING, state, error.note()))
+        await context.store.run(states.move(account.id, SERVING, state, error.note(), context.clock()))
     if error.code in _SUGGESTS_MORE:
         await context.store.run(accounts.suspect(account.id, context.clock()))
 
@@ -86,6 +86,6 @@ async def note_silence(context: Context, account: Account, timers: Timers) -> fl
     silent_at = account.heard_at + int(context.config.timing.silent_after_s * 1000)
     now = context.clock()
     if now >= silent_at:
-        await context.store.run(accounts.move(account.id, ("ready",), "no_connection", _SILENT.note()))
+        await context.store.run(states.move(account.id, ("ready",), "no_connection", _SILENT.note(), now))
         return math.inf
     return trio.current_time() + (silent_at - now) / 1000

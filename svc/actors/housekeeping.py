@@ -14,6 +14,7 @@ import trio
 from svc.clock import DAY_MS
 from svc.errors import StoreUnavailable
 from svc.faults import contained
+from svc.metrics import CHORE_ROWS, CHORE_SECONDS
 from svc.store import lifetimes
 from svc.store.devices import DEVICE_DAYS
 
@@ -44,6 +45,11 @@ class Chore:
     every_s: float
     kept_days: float = 0
 
+    @property
+    def name(self) -> str:
+        """What the log and the metrics call it: `delete_hours`."""
+        return self.delete.__name__
+
 
 def chores(timing: TimingConfig) -> tuple[Chore, ...]:
     """The table."""
@@ -59,6 +65,7 @@ def chores(timing: TimingConfig) -> tuple[Chore, ...]:
         Chore(lifetimes.delete_final_days, every_s=_DAY_S, kept_days=40),
         Chore(lifetimes.delete_operations, every_s=_DAY_S, kept_days=365),
         Chore(lifetimes.delete_former_accounts, every_s=_DAY_S, kept_days=365),
+        Chore(lifetimes.delete_events, every_s=_DAY_S, kept_days=365),
     )
 
 
@@ -66,7 +73,7 @@ async def keep_doing(context: Context, chore: Chore) -> None:
     """Do a chore now and then, for ever; a store that is away is waited for."""
     while True:
         wait_s = chore.every_s
-        with contained(log, "chore failed", chore=chore.delete.__name__):
+        with contained(log, "chore failed", chore=chore.name):
             try:
                 await do(context, chore)
             except StoreUnavailable:
@@ -77,5 +84,9 @@ async def keep_doing(context: Context, chore: Chore) -> None:
 async def do(context: Context, chore: Chore) -> None:
     """Delete what is due, a batch after the other. Raises StoreUnavailable."""
     before = context.clock() - int(chore.kept_days * DAY_MS)
-    while await context.store.run(chore.delete(before)) >= lifetimes.BATCH:
-        pass
+    began_at = trio.current_time()
+    deleted = lifetimes.BATCH
+    while deleted >= lifetimes.BATCH:
+        deleted = await context.store.run(chore.delete(before))
+        context.metrics.count(CHORE_ROWS, chore.name, by=deleted)
+    context.metrics.observe(CHORE_SECONDS, trio.current_time() - began_at, chore.name)

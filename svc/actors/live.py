@@ -86,12 +86,6 @@ class LiveReads:
 
         return await self.ask(user_id, account, asked, partial(_made, read_statements(asked), count))
 
-    async def rows(
-        self, user_id: int, account: Account, key: Hashable, statements: Sequence[tuple[str, Sequence[Parameter]]]
-    ) -> Found | Unavailable:
-        """The rows that each of the statements finds; `key` and what they may do as in `ask`."""
-        return await self.ask(user_id, account, key, partial(query, statements))
-
     async def ask(
         self, user_id: int, account: Account, key: Hashable, read: Callable[[Access, str], Awaitable[T]]
     ) -> T | Unavailable:

@@ -6,6 +6,7 @@ answer, never the work. Every question is resolved on every path: answered, refu
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -16,17 +17,24 @@ import trio
 from svc.errors import Busy, Stopping
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from svc.store.idempotency import Claim
 
 T = TypeVar("T")
 
 
 @dataclass(eq=False)
 class Ask(Generic[T]):
-    """One question to an actor: what is to be done for it, and the place where its answer will be."""
+    """One question to an actor: what is to be done for it, and the place where its answer will be.
+
+    `claim` makes two questions the same request; None: this one has no other like it.
+    """
 
     work: Callable[[], Awaitable[T]]
+    claim: Claim | None = None
     done: trio.Event = field(default_factory=trio.Event)
+    asked_at: float = field(default_factory=time.monotonic)
     result: outcome.Outcome[T] | None = None
 
     def resolve(self, result: outcome.Outcome[T]) -> None:
@@ -53,6 +61,9 @@ class Mailbox:
 
     def __len__(self) -> int:
         return len(self._asks)
+
+    def __iter__(self) -> Iterator[Ask[object]]:
+        return iter(self._asks)
 
     def put(self, ask: Ask[T]) -> None:
         """Queue `ask`. Raises Busy (full) or Stopping (closed)."""

@@ -20,10 +20,12 @@ import trio
 
 from svc.actors import housekeeping, rollout
 from svc.actors.account import DUTIES, AccountActor
+from svc.actors.departures import Departures
 from svc.actors.duty import Timers, spread
 from svc.actors.live import LiveReads
 from svc.errors import ServiceError, StoreUnavailable
 from svc.faults import contained
+from svc.metrics import ACTOR_CRASHES, ACTORS, DUE_LATE, MAILBOX_DEPTH, MAILBOX_WAITING, SYNC_BEHIND
 from svc.store import accounts
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class Supervisor:
         self._nursery = nursery
         self._duties = duties
         self._live = LiveReads(context, nursery)
+        self.departures = Departures(context, nursery, self.account)
         # An actor lives as long as somebody holds it: a caller who asks, or its task.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
         self._timers: dict[str, Timers] = {}
@@ -86,6 +89,15 @@ class Supervisor:
         """How many accounts are known, run, and have a due time."""
         return {"known": len(self._timers), "running": len(self._running), "scheduled": len(self._due_at)}
 
+    def show_load(self) -> None:
+        """Tell the metrics how many accounts there are and how much waits for them."""
+        metrics = self._context.metrics
+        for state, number in self.stats().items():
+            metrics.set(ACTORS, number, state)
+        depths = [len(actor.mailbox) for actor in self._actors.values()]
+        metrics.set(MAILBOX_WAITING, sum(depths))
+        metrics.set(MAILBOX_DEPTH, max(depths, default=0))
+
     def wake(self, edge_account_id: str) -> None:
         """Do now what is due of an account; the store calls it after each commit that changed one."""
         self.account(edge_account_id).wake()
@@ -100,6 +112,7 @@ class Supervisor:
             try:
                 found = await self._context.store.read(accounts.due_times(self._context.config.timing))
                 crashed = set(await self._context.store.read(accounts.crashed_edge_accounts()))
+                await self.departures.load()
                 break
             except StoreUnavailable:
                 failures += 1
@@ -123,6 +136,7 @@ class Supervisor:
                 at, edge_account_id = heapq.heappop(self._due)
                 if self._due_at.get(edge_account_id) == at:
                     del self._due_at[edge_account_id]
+                    self._context.metrics.observe(DUE_LATE, trio.current_time() - at)
                     self._start(self.account(edge_account_id))
                     started += 1
             if started == _STARTS_PER_PASS:
@@ -141,6 +155,7 @@ class Supervisor:
                 unsynced = await self._context.store.read(accounts.unsynced())
             except StoreUnavailable:
                 continue
+            self._context.metrics.set(SYNC_BEHIND, len(unsynced))
             for edge_account_id in [name for name, version in unsynced.items() if seen.get(name) != version]:
                 self.wake(edge_account_id)
             seen = unsynced
@@ -148,6 +163,7 @@ class Supervisor:
     def close(self) -> None:
         """Accept no new questions; what is queued is still answered."""
         self._closed = True
+        self.departures.close()
         for actor in self._actors.values():
             actor.mailbox.close()
 
@@ -208,6 +224,7 @@ class Supervisor:
         """Count a crash, and let the account show it when it is not the first; how long to wait, in seconds."""
         failures = self._failures.setdefault(edge_account_id, _Failures())
         failures.crashes += 1
+        self._context.metrics.count(ACTOR_CRASHES)
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
             with contained(log, "crash not shown", level=logging.WARNING, edge_account=edge_account_id) as noting:
                 await self._context.store.run(accounts.note_crash(edge_account_id, _CRASH.note()))
@@ -235,6 +252,7 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
         async with trio.open_nursery() as nursery:
             supervisor = Supervisor(context, nursery, duties)
             await supervisor.load()
+            context.metrics.at_scrape(supervisor.show_load)
             async with trio.open_nursery() as loop:
                 loop.start_soon(supervisor.run)
                 loop.start_soon(supervisor.watch_commands)

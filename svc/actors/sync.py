@@ -20,6 +20,7 @@ from svc.clock import DAY_MS
 from svc.edge import d1
 from svc.edge.answers import Blocked, DailyLimit
 from svc.errors import CATALOGUE, CannotUnseal, EdgeRefused, EdgeUnavailable
+from svc.metrics import SYNC_FAILURES
 from svc.model import SERVING
 from svc.store import accounts, links, sites, syncs
 from svc.worker import config_rows
@@ -59,6 +60,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
     try:
         await _sync(context, account, account.database_id)
     except DailyLimit as error:
+        context.metrics.count(SYNC_FAILURES)
         # Nothing is taken before midnight UTC; a minute for the platform to notice.
         wait_s = (DAY_MS - context.clock() % DAY_MS) / 1000 + _AFTER_MIDNIGHT_S
         log.info("sync waits for midnight", extra={"account": account.id, "why": error.message})
@@ -67,6 +69,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
         timers.sync_at = trio.current_time() + wait_s
         return timers.sync_at
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
+        context.metrics.count(SYNC_FAILURES)
         await health.note(context, account, error)
         wait_s = min(_LONGEST_WAIT_S, context.config.timing.sync_retry_s * 2**timers.sync_failures)
         if isinstance(error, EdgeUnavailable):

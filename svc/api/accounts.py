@@ -9,7 +9,7 @@ from pydantic import Field
 from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import AccountName, Count, Day, EdgeAccountId, EdgeToken, Host, Moment
+from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Host, Moment, Name
 from svc.api.shape import Answer, Body, NoBody, may_be_absent
 from svc.errors import Code, with_remedy
 from svc.model import (
@@ -61,7 +61,7 @@ class Renew(Body):
 class AccountChange(Body):
     """What is to change of an account; what is absent or null stays as it is."""
 
-    name: AccountName | None = Field(None, description="What it is called here; first it has the edge platform's name.")
+    name: Name | None = Field(None, description="What it is called here; first it has the edge platform's name.")
     plan: EdgePlan | None = Field(
         None,
         description="The account's plan for workers at the edge platform, by whose limits `advice` measures. The"
@@ -403,6 +403,7 @@ CONNECT = Endpoint(
     method="POST",
     path="/v1/accounts",
     tag="accounts",
+    action="account.connect",
     summary="Connect an edge account",
     description="The service checks the bootstrap token, makes its own working token with just the rights that it"
     " needs, deletes the bootstrap token, and installs the worker. Poll the account until its `state` is `ready`."
@@ -437,6 +438,7 @@ CHANGE = Endpoint(
     method="PATCH",
     path="/v1/accounts/{account_id}",
     tag="accounts",
+    action="account.change",
     summary="Change an account's name, or tell its plan at the edge platform",
     description="An addition to the specification. With another plan the advice is computed anew at once; until then"
     " there is none.",
@@ -458,6 +460,7 @@ RENEW = Endpoint(
     method="POST",
     path="/v1/accounts/{account_id}/token",
     tag="accounts",
+    action="account.renew",
     summary="Renew the working token",
     description="The service checks the bootstrap token, makes a new working token, and deletes the old one and the"
     " bootstrap token. The worker goes on untouched; an account that was in trouble for its token's sake is well again."
@@ -474,6 +477,7 @@ INSTALL = Endpoint(
     method="POST",
     path="/v1/accounts/{account_id}/install",
     tag="accounts",
+    action="account.install",
     summary="Install the worker, or install it again",
     description="The database is kept, the worker gets a new key. A worker or a database of the same name that the"
     " service did not make is never touched, nor is a worker that was changed outside the service.",
@@ -487,6 +491,7 @@ DISCONNECT = Endpoint(
     method="DELETE",
     path="/v1/accounts/{account_id}",
     tag="accounts",
+    action="account.disconnect",
     summary="Disconnect an account",
     description="The service removes its routes, worker and database from the edge platform, as far as they are its own"
     " and unchanged, and forgets the account. Its sites and links become `deleted`; what they counted stays, and their"
@@ -501,6 +506,7 @@ CHECK = Endpoint(
     method="POST",
     path="/v1/accounts/{account_id}/check",
     tag="accounts",
+    action="account.check",
     summary="Compare what should be at the edge platform with what is there, and mend what needs no question",
     description="An addition to the specification. Looks at the working token and its rights, the worker, its"
     " bindings, cron and address, the database and what is in it, the routes and DNS records, and the worker's reports;"
@@ -515,6 +521,7 @@ PUT_LINK_HOST = Endpoint(
     method="PUT",
     path="/v1/accounts/{account_id}/link-host",
     tag="accounts",
+    action="link_host.set",
     summary="Set or replace the host of the account's links",
     description="The host needs a proxied DNS record, which the service does not make: AAAA 100:: for a host with"
     " nothing but links. A new host replaces the old one; links keep their codes, codes printed before lead nowhere."

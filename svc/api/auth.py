@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
 from svc.api.endpoint import Endpoint
-from svc.api.fields import Email, MailToken, Moment, NewPassword, Password
+from svc.api.fields import Email, MailToken, Moment, NewPassword, Password, Wrong
 from svc.api.me import User
 from svc.api.shape import Answer, Body, NoBody, Ok
+from svc.password_rules import fault_for
 
 REFRESH_COOKIE = "svc_refresh"
+
+
+def cookie_name(name: str, base_url: str) -> str:
+    """The name that a cookie of ours has where the service is reached at `base_url`; see `http/cookies.py`."""
+    return f"__Host-{name}" if base_url.startswith("https:") else name
 
 
 class SignUp(Body):
@@ -17,6 +23,14 @@ class SignUp(Body):
 
     email: Email
     password: NewPassword
+
+    @field_validator("password")
+    @classmethod
+    def _unlike_the_address(cls, password: SecretStr, info: ValidationInfo) -> SecretStr:
+        fault = fault_for(info.data.get("email", ""), password.get_secret_value())
+        if fault is not None:
+            raise Wrong(fault)
+        return password
 
 
 class Credentials(Body):
@@ -109,6 +123,9 @@ REFRESH = Endpoint(
     path="/auth/refresh",
     tag="sign-in",
     summary="New tokens for the cookie's; the old ones are dead",
+    description="A second tab, or a request that is sent again because its answer was lost, gets the same new tokens:"
+    " for 30 s with the cookie from before, for 60 s with the new one. A cookie from before that comes later ends the"
+    " session.",
     access="cookie",
     body=NoBody,
     answer=Session,
@@ -123,7 +140,7 @@ SIGN_OUT = Endpoint(
     access="anybody",
     body=NoBody,
     answer=Ok,
-    codes=("unauthorized", "rate_limited"),
+    codes=("unauthorized",),
     cookies=True,
 )
 ASK_RESET = Endpoint(

@@ -91,6 +91,7 @@ ADD_MANY = Endpoint(
     method="POST",
     path="/v1/links/bulk",
     tag="links",
+    action="link.create",
     summary="Make many short links",
     description="All that can be made are made, in one transaction; each of the others has its error. Nothing is made"
     " where the request as a whole is refused: without a link host, and where the links would pass the limit. The body"

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.api import accounts, auth, bulk, explain, export, keys, ledger, links, me, probes, push, reports, sites, totals
+from svc.api import (
+    accounts,
+    auth,
+    bulk,
+    events,
+    explain,
+    export,
+    keys,
+    ledger,
+    links,
+    me,
+    probes,
+    push,
+    reports,
+    sessions,
+    sites,
+    totals,
+)
 from svc.api.endpoint import Endpoint, Tag
 
 TAGS: dict[Tag, str] = {
     "sign-in": "Sign up, confirm, sign in. Outside of /v1; for the page session.",
-    "me": "The caller, its limits, and what it uses of them.",
+    "me": "The caller, its limits, what it uses of them; its sessions and its password.",
+    "events": "What was changed, by whom, from where.",
     "keys": "API keys.",
     "accounts": "Connected edge accounts: the worker that runs in them, their zones, their link host.",
     "sites": "Hosts whose pages are counted.",
@@ -22,6 +40,8 @@ TAGS: dict[Tag, str] = {
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
     *auth.ENDPOINTS,
     *me.ENDPOINTS,
+    *events.ENDPOINTS,
+    *sessions.ENDPOINTS,
     *keys.ENDPOINTS,
     *accounts.ENDPOINTS,
     *sites.ENDPOINTS,

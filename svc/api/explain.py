@@ -69,6 +69,7 @@ EXPLAIN = Endpoint(
     method="POST",
     path="/v1/links/{link_id}/explain",
     tag="links",
+    action="nothing",
     summary="Explain what a click would do",
     description="Exactly what the worker does with such a click, once it has the link as it is now (`config` is"
     " `synced`); nothing is counted. A click from a page, or one fetched ahead, is not asked for here: it has more"

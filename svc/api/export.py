@@ -24,9 +24,9 @@ EXPORT = Endpoint(
     path="/v1/export",
     tag="me",
     summary="Everything that is yours, in one ZIP file",
-    description="An addition. Accounts, sites, links and all totals, deleted and disconnected ones included, as JSON"
-    " and CSV; README.txt in it tells what is where. It is sent while it is made: one that breaks off is not complete."
-    " Page session, or an API key with all scopes that is not limited to some accounts.",
+    description="An addition. Accounts, sites, links and all totals, deleted and disconnected ones included, and the"
+    " events of a year, as JSON and CSV; README.txt in it tells what is where. It is sent while it is made: one that"
+    " breaks off is not complete. Page session, or an API key with all scopes that is not limited to some accounts.",
     answer=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),
@@ -41,6 +41,7 @@ class User(Answer):
     id: int
     email: str
     email_confirmed: bool
+    email_refused_at: Moment | None
     plan: Plan
     notify: bool
     created_at: Moment
@@ -193,6 +194,9 @@ daily_totals.csv   What was counted: a line for each site or link and day. targe
                    views. final is 0 where the numbers of a day may still grow. imported
                    is 1 where another product had counted.
 hourly_totals.csv  The same by hour; `at` is its begin. Hours are kept for some weeks.
+events.csv         What was changed within the last year, the oldest first: when (at), by whom
+                   (via), from which address (ip), what (action, target, count), and how
+                   it went (outcome).
 
 Not in it: passwords, API keys, tokens of the edge platform (make them anew), and
 breakdowns (top pages, sources, countries ...): these are in your own database at the

@@ -17,7 +17,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from svc import emails, passwords
+from svc import emails, password_rules
 from svc.api.ascii_forms import ascii_host, ascii_url
 from svc.clock import day_number, day_text, iso
 from svc.model import RESERVED_CODES
@@ -163,14 +163,15 @@ def _day(value: object) -> int:
 
 
 def _new_password(value: SecretStr) -> SecretStr:
-    if len(value.get_secret_value()) < passwords.SHORTEST:
-        raise Wrong(f"must have at least {passwords.SHORTEST} characters")
-    return _password(value)
+    fault = password_rules.fault_of(_password(value).get_secret_value())
+    if fault is not None:
+        raise Wrong(fault)
+    return value
 
 
 def _password(value: SecretStr) -> SecretStr:
-    if len(value.get_secret_value()) > passwords.LONGEST:
-        raise Wrong(f"must have at most {passwords.LONGEST} characters")
+    if len(value.get_secret_value()) > password_rules.LONGEST:
+        raise Wrong(f"must have at most {password_rules.LONGEST} characters")
     return value
 
 
@@ -221,7 +222,8 @@ PathPrefix = Annotated[
     AfterValidator(_prefix),
     _string(pattern=_PREFIX, maxLength=_LONGEST_PREFIX, examples=["/admin/"]),
 ]
-AccountName = Annotated[
+# Of what users name: an account, a key.
+Name = Annotated[
     str,
     Field(min_length=1, max_length=100, pattern=_NAME),
     _string(minLength=1, maxLength=100, pattern=_NAME, examples=["Shop"]),
@@ -239,9 +241,9 @@ Email = Annotated[
 NewPassword = Annotated[
     SecretStr,
     AfterValidator(_new_password),
-    _secret(minLength=passwords.SHORTEST, maxLength=passwords.LONGEST),
+    _secret(minLength=password_rules.SHORTEST, maxLength=password_rules.LONGEST),
 ]
-Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=passwords.LONGEST)]
+Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=password_rules.LONGEST)]
 EdgeToken = Annotated[SecretStr, AfterValidator(_edge_token), _secret(pattern=_EDGE_TOKEN)]
 MailToken = Annotated[SecretStr, Field(max_length=200), _secret(maxLength=200)]
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]

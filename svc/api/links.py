@@ -182,6 +182,7 @@ ADD = Endpoint(
     method="POST",
     path="/v1/links",
     tag="links",
+    action="link.create",
     summary="Make a short link",
     scopes=("links",),
     body=NewLink,
@@ -218,6 +219,7 @@ CHANGE = Endpoint(
     method="PATCH",
     path="/v1/links/{link_id}",
     tag="links",
+    action="link.change",
     summary="Change where a link leads",
     description=(
         "The code stays; `config` is `pending` until the worker has the change. A body that changes nothing is answered"
@@ -232,6 +234,7 @@ DELETE = Endpoint(
     method="DELETE",
     path="/v1/links/{link_id}",
     tag="links",
+    action="link.delete",
     summary="Delete a link",
     description=(
         "Its code is free at once. The link and its report can still be read; deleted again, it is `not_found`."

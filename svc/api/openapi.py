@@ -13,12 +13,13 @@ import yaml
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from svc.api.auth import REFRESH_COOKIE
+from svc.api.auth import REFRESH_COOKIE, cookie_name
 from svc.api.contract import ENDPOINTS, TAGS
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
 from svc.api.errors import ErrorAnswer
 from svc.api.export import ZIP_TYPE
 from svc.api.probes import YAML_TYPE
+from svc.api_key import PATTERN
 from svc.errors import CATALOGUE, ServiceError
 from svc.ids import ID_PATTERN
 
@@ -85,13 +86,13 @@ def document(base_url: str) -> Json:
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The access token of a page session, or an API key (`svc_…`).",
+                    "description": f"The access token of a page session, or an API key (`{PATTERN}`).",
                 },
                 "worker": {"type": "http", "scheme": "bearer", "description": "An installed worker's own key."},
                 "refresh": {
                     "type": "apiKey",
                     "in": "cookie",
-                    "name": REFRESH_COOKIE,
+                    "name": cookie_name(REFRESH_COOKIE, base_url),
                     "description": "The refresh token, set by the sign-in.",
                 },
             },
@@ -144,7 +145,8 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
         content: Json = {"schema": refs[endpoint.body, "validation"]}
         if endpoint.example:
             content["example"] = dict(endpoint.example)
-        required = any(field.is_required() for field in endpoint.body.model_fields.values())
+        # A form has to say that it is JSON, also where it is empty.
+        required = endpoint.is_form or any(field.is_required() for field in endpoint.body.model_fields.values())
         operation["requestBody"] = {"required": required, "content": {JSON_TYPE: content}}
     if endpoint.token_page is not None:
         operation["x-token-page"] = endpoint.token_page
@@ -276,7 +278,7 @@ _HEADERS: Json = {
         "schema": {"type": "string", "const": "Bearer"},
     },
     "Set-Cookie": {
-        "description": "The refresh token of the session, or a mark of this browser; for /auth only.",
+        "description": "The refresh token of the session, or a mark of this browser; read by /auth alone.",
         "schema": {"type": "string"},
     },
 }

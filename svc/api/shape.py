@@ -35,11 +35,13 @@ class Body(BaseModel):
     """A JSON object, taken strictly: no unknown fields, no number for a text, nothing repeated in errors.
 
     `most_bytes`: no larger body is read. It fits the largest that can be right, with some white space.
+    `holds_password`: what is kept of it for an Idempotency-Key must not help to guess one.
     `most_values`, `most_containers`: how many fields and items, lists and objects, one that is right can have. Of the
     usual ones the largest, a link with ten rules for 300 countries each, has 3,100 values in 31 lists and objects.
     """
 
     most_bytes: ClassVar[int] = SMALL_BYTES
+    holds_password: ClassVar[bool] = False
     most_values: ClassVar[int] = 4_000
     most_containers: ClassVar[int] = 100
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -18,9 +19,11 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from svc.edge.access import Access, Bearer
 from svc.edge.answers import Failed, HttpAnswer, Retry, compact, no_answer, read, too_large, unreadable
+from svc.edge.areas import area_of
 from svc.edge.pace import Pace
 from svc.edge.shares import Shares
-from svc.errors import EdgeRefused
+from svc.errors import EdgeGone, EdgeRefused, EdgeUnknown
+from svc.metrics import CALL_SECONDS, CALL_WAIT, CALLS_HELD_BACK, CALLS_RUNNING, CALLS_WAITING, Metrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Hashable
@@ -37,6 +40,7 @@ POOL_MARGIN = 8
 FIRST_WAIT_S = 0.25
 # A database belongs to the customer, who may put anything into it; an answer must not fill our memory.
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
+_HTTP_THROTTLED = 429
 
 # What a header can carry. Anything else that somebody pasted as a token is not sent: httpx would quote it in its error
 # message.
@@ -46,8 +50,9 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,1024}")
 class Edge:
     """The edge platform, over one pool of connections. Made by open_edge."""
 
-    def __init__(self, config: EdgeConfig, client: httpx.AsyncClient, first_wait_s: float) -> None:
+    def __init__(self, config: EdgeConfig, client: httpx.AsyncClient, first_wait_s: float, metrics: Metrics) -> None:
         self._client = client
+        self._metrics = metrics
         self._shares = Shares(
             config.concurrency, per_account=config.concurrency_per_account, per_user=config.concurrency_per_user
         )
@@ -55,6 +60,7 @@ class Edge:
         self._base_url = config.api_base_url
         self._timeout_s = config.timeout_s
         self.retry = Retry(config.retries, first_wait_s)
+        metrics.at_scrape(self._show_load)
 
     def access(self, edge_account_id: str, token: str, user_id: int | None = None) -> Access:
         """The edge account as `token` may see it; its calls are counted for the user."""
@@ -65,7 +71,20 @@ class Edge:
         secret = bearer.token.get_secret_value()
         if not _TOKEN.fullmatch(secret):
             return Failed(EdgeRefused("token_refused", "This is not a valid token."), "never")
-        answer = await self._answer(bearer, exchange)
+        call = _Call()
+        try:
+            tried = await self._exchanged(bearer, shape, exchange, secret, call)
+            call.outcome = _outcome(tried)
+        finally:
+            if call.sent_at is not None:
+                took_s = trio.current_time() - call.sent_at
+                self._metrics.observe(CALL_SECONDS, took_s, area_of(exchange.path), call.outcome)
+        return tried
+
+    async def _exchanged(
+        self, bearer: Bearer, shape: type[T], exchange: Exchange, secret: str, call: _Call
+    ) -> tuple[Envelope, T] | Failed:
+        answer = await self._answer(bearer, exchange, call)
         if isinstance(answer, Failed):
             return answer
         envelope = read(
@@ -78,16 +97,20 @@ class Edge:
         except ValidationError as problem:
             return unreadable(problem, answer.status, repeatable=exchange.repeatable)
 
-    async def _answer(self, bearer: Bearer, exchange: Exchange) -> HttpAnswer | Failed:
+    async def _answer(self, bearer: Bearer, exchange: Exchange, call: _Call) -> HttpAnswer | Failed:
         """Wait for a place, then exchange; each of the two has `timeout_s`."""
         began = False
+        asked_at = trio.current_time()
         with trio.move_on_after(self._timeout_s) as deadline:
             try:
                 async with self._shares.place(bearer.edge_account_id, bearer.user_id):
                     began = True
+                    self._metrics.observe(CALL_WAIT, trio.current_time() - asked_at)
                     too_many = self._pace.count(bearer)
                     if too_many is not None:
+                        self._metrics.count(CALLS_HELD_BACK, "pace")
                         return too_many
+                    call.sent_at = trio.current_time()
                     deadline.deadline = trio.current_time() + self._timeout_s
                     return await self._send_and_receive(bearer.token, exchange)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
@@ -97,9 +120,14 @@ class Edge:
                 what = f"The edge platform did not answer ({type(error).__name__})"
                 return no_answer(what, sent=True, repeatable=exchange.repeatable)
         if not began:
+            self._metrics.count(CALLS_HELD_BACK, "crowded")
             return no_answer("Too many calls to the edge platform are under way", sent=False, repeatable=True)
         what = f"The edge platform did not answer within {self._timeout_s:g} s"
         return no_answer(what, sent=True, repeatable=exchange.repeatable)
+
+    def _show_load(self) -> None:
+        self._metrics.set(CALLS_RUNNING, self._shares.held)
+        self._metrics.set(CALLS_WAITING, self._shares.waiting)
 
     async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpAnswer | Failed:
         headers = {"Authorization": f"Bearer {token.get_secret_value()}"}
@@ -136,6 +164,27 @@ class Edge:
         )
 
 
+@dataclass
+class _Call:
+    """One try, for the metrics: when it was sent (None: it was not), and what came of it."""
+
+    sent_at: float | None = None
+    outcome: str = "cancelled"
+
+
+def _outcome(tried: object) -> str:
+    if not isinstance(tried, Failed):
+        return "ok"
+    error = tried.error
+    if error.remote_status == _HTTP_THROTTLED:
+        return "throttled"
+    if isinstance(error, EdgeGone):
+        return "missing"
+    if isinstance(error, EdgeRefused):
+        return "refused"
+    return "unknown" if isinstance(error, EdgeUnknown) else "unavailable"
+
+
 class _Body(httpx.AsyncByteStream):
     """A request's body in one piece. httpx's own is an async generator: Trio warns of it when a call is cancelled."""
 
@@ -152,8 +201,13 @@ class _Body(httpx.AsyncByteStream):
 
 
 @asynccontextmanager
-async def open_edge(config: EdgeConfig, *, first_wait_s: float = FIRST_WAIT_S) -> AsyncIterator[Edge]:
-    """The edge platform's client, for as long as the block lasts. `first_wait_s`: before the first repeat."""
+async def open_edge(
+    config: EdgeConfig, *, first_wait_s: float = FIRST_WAIT_S, metrics: Metrics | None = None
+) -> AsyncIterator[Edge]:
+    """The edge platform's client, for as long as the block lasts. `first_wait_s`: before the first repeat.
+
+    `metrics`: to whom it reports; None: to nobody.
+    """
     limits = httpx.Limits(
         max_connections=config.concurrency + POOL_MARGIN,
         max_keepalive_connections=config.concurrency,
@@ -170,7 +224,7 @@ async def open_edge(config: EdgeConfig, *, first_wait_s: float = FIRST_WAIT_S) -
         headers={"User-Agent": "svc", "Accept": "application/json"},
     )
     async with client:
-        yield Edge(config, client, first_wait_s)
+        yield Edge(config, client, first_wait_s, metrics or Metrics())
 
 
 @cache

@@ -32,6 +32,7 @@ class Shares:
     """At most `total` places, of which an account holds at most `per_account` and a user at most `per_user`."""
 
     def __init__(self, total: int, *, per_account: int, per_user: int) -> None:
+        self._total = total
         self._free = total
         self._per_account = per_account
         self._per_user = per_user
@@ -39,6 +40,16 @@ class Shares:
         self._of_user: Counter[int] = Counter()
         # The account that was served longest ago first; no account is in it without a turn that waits.
         self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()
+
+    @property
+    def held(self) -> int:
+        """How many places are taken."""
+        return self._total - self._free
+
+    @property
+    def waiting(self) -> int:
+        """How many turns wait for a place."""
+        return sum(len(turns) for turns in self._waiting.values())
 
     @asynccontextmanager
     async def place(self, edge_account_id: str, user_id: int | None) -> AsyncIterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc.actors.checkup import mended
 from svc.api import accounts as api
 from svc.errors import Forbidden, NotFound
 from svc.http.visible import seen, visible_account, visible_or_former
@@ -53,7 +54,7 @@ class Accounts:
         if not write.caller.sees(body.edge_account_id):
             raise NotFound
         actor = self._supervisor.account(body.edge_account_id)
-        return await actor.connect(user.id, body.bootstrap_token, body.location, write.commit(self._one))
+        return await actor.connect(user.id, body.bootstrap_token, body.location, write.commit(self._one), write.claim)
 
     async def show(self, read: Read[NoQuery]) -> api.OneFullAccount:
         """One account with its latest operation and its link host."""
@@ -65,7 +66,7 @@ class Accounts:
         """Change the account's name, or its plan."""
         account = await visible_account(self._store, write.caller, write.id)
         changed = accounts.change_account(account.id, write.body.name, write.body.plan, self._clock())
-        return await self._store.run(write.commit(self._one)(changed))
+        return await self._store.run(write.commit(self._one, about=account)(changed))
 
     async def zones(self, read: Read[NoQuery]) -> api.Zones:
         """The zones of the edge account, live."""
@@ -79,23 +80,27 @@ class Accounts:
         """Replace the working token; the bootstrap token lives no longer than this request."""
         account = await visible_account(self._store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
-        return await actor.renew(account.id, write.body.bootstrap_token, write.commit(self._one))
+        commit = write.commit(self._one, about=account)
+        return await actor.renew(account.id, write.body.bootstrap_token, commit, write.claim)
 
     async def install(self, write: Write[NoBody]) -> StoredAnswer:
         """Install the worker, or install it again."""
         account = await visible_account(self._store, write.caller, write.id)
-        return await self._supervisor.account(account.edge_account_id).install(account.id, write.commit(self._one))
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
 
     async def disconnect(self, write: Write[NoBody]) -> StoredAnswer:
         """Remove the worker and what belongs to it, then the account; of a former account, what came of that."""
         account = await visible_or_former(self._store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
-        return await actor.disconnect(write.caller.user.id, account.id, write.commit(api.Disconnected.of))
+        commit = write.commit(api.Disconnected.of, about=account)
+        return await actor.disconnect(write.caller.user.id, account.id, commit, write.claim)
 
     async def check(self, write: Write[NoBody]) -> StoredAnswer:
         """Look at the whole account at the edge platform, and mend what needs no question."""
         account = await visible_account(self._store, write.caller, write.id)
-        return await self._supervisor.account(account.edge_account_id).check(account.id, write.commit(_findings))
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.check(account.id, write.commit(_findings, about=account, count=mended))
 
     async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredAnswer:
         """Set or replace the host of the account's short links."""
@@ -105,7 +110,7 @@ class Accounts:
         def render(host: LinkHost) -> api.OneLinkHost:
             return api.OneLinkHost(link_host=api.LinkHost.of(host, account.synced_version))
 
-        return await actor.put_link_host(account.id, write.body.wish(), write.commit(render))
+        return await actor.put_link_host(account.id, write.body.wish(), write.commit(render, about=account))
 
     def _one(self, account: Account) -> api.OneAccount:
         return api.OneAccount(account=api.Account.of(account, self._bundle.sha256))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.actors.bulk import WantedLink
+from svc.actors.bulk import WantedLink, links_made
 from svc.api import bulk as api
 from svc.api.errors import ErrorObject
 from svc.api.links import Link, rules_of
@@ -48,7 +48,8 @@ class Bulk:
             return api.Results(results=tuple(_result(one, account) for one in made))
 
         actor = self._supervisor.account(account.edge_account_id)
-        return await actor.add_links(account, wanted, write.commit(render))
+        commit = write.commit(render, about=account, target=account.id, count=links_made)
+        return await actor.add_links(account, wanted, commit)
 
 
 def _result(made: model.Link | ServiceError, account: Account) -> api.Result:

@@ -5,35 +5,44 @@ from __future__ import annotations
 import ipaddress
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from svc import api_key
 from svc.clock import day_of
 from svc.errors import Forbidden, ServiceError, StoreUnavailable, Unauthorized
 from svc.ids import digest
 from svc.limits import SlidingLimit, Verdict
-from svc.store import keys, sessions
+from svc.model import Scope
+from svc.store import departures, keys, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.clock import Clock
     from svc.config import Config
-    from svc.model import Key, Scope, User
+    from svc.model import Key, User
     from svc.store.tx import Store
 
-KEY_PREFIX = "svc_"
 # Proxies between a client and the service, at the most; a header that names more was written to be long.
 _MOST_HOPS = 16
 
+# The bits before the IPv4 address in ::ffff:0:0/96.
+_MAPPED_BITS = 96
+
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks, and with what. `key` is None for a page session, which may do everything that its user may."""
+    """Who asks, and with what. `key` is None for a page session, which may do everything that its user may.
+
+    `session_id`: that of the page session; None for a key, and for one that has ended with its user's deletion.
+    """
 
     user: User
     key: Key | None = None
+    session_id: str | None = None
 
     @property
     def edge_accounts(self) -> tuple[str, ...] | None:
@@ -56,24 +65,33 @@ class Credentials:
         self._store = store
         self._clock = clock
         self._limit = SlidingLimit(config.limits.requests_per_minute)
-        self._trusted = [ipaddress.ip_network(network, strict=False) for network in config.http.trusted_proxies]
+        self._trusted = [network_of(text) for text in config.http.trusted_proxies]
 
     def client_address(self, peer: str | None, forwarded: Sequence[str]) -> IpAddress | None:
         """The client's address behind the trusted proxies; see the function of this name."""
         return client_address(peer, forwarded, self._trusted)
 
-    async def caller(self, authorization: str | None, client: IpAddress | None) -> tuple[Caller, dict[str, str]]:
+    async def caller(
+        self, authorization: str | None, client: IpAddress | None, *, leaving: bool = False
+    ) -> tuple[Caller, dict[str, str]]:
         """Who asks, and the headers that the answer is to carry for it.
 
+        `leaving`: also the session of a user who is being deleted, where it asked for that.
         Raises Unauthorized; ServiceError rate_limited (with `headers` in the same form as those returned).
         """
         token = bearer(authorization)
         now = self._clock()
-        if not token.startswith(KEY_PREFIX):
-            user = await self._store.peek(sessions.session_user(digest(token), now))
-            if user is None:
+        if not token.startswith(api_key.PREFIX):
+            signed_in = await self._store.peek(sessions.session_of_access(digest(token), now))
+            if signed_in is not None:
+                user, session_id = signed_in
+                return Caller(user, session_id=session_id), {}
+            gone = await self._store.peek(departures.asking_user(digest(token))) if leaving else None
+            if gone is None:
                 raise Unauthorized
-            return Caller(user), {}
+            return Caller(gone), {}
+        if not api_key.is_api_key(token):  # made up, or cut: no question for the store
+            raise Unauthorized
         found = await self._store.peek(keys.key_by_digest(digest(token)))
         if found is None:
             raise Unauthorized
@@ -88,6 +106,11 @@ class Credentials:
             with suppress(StoreUnavailable):  # a store that takes no writes can still be read
                 await self._store.run(keys.touch_key(key.id, day_of(now)))
         return Caller(user, key), headers
+
+    async def check_not_revoked(self, caller: Caller) -> None:
+        """Look once more at an API key that was let in. Raises Unauthorized; StoreUnavailable."""
+        if caller.key is not None:
+            await self._store.peek(keys.check_not_revoked(caller.key.id))
 
 
 class RateLimited(ServiceError):
@@ -104,6 +127,11 @@ def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> N
         raise Forbidden("session_required")
     if scopes and not caller.may(*scopes):
         raise Forbidden("scope_required", details={"scopes": list(scopes)})
+
+
+def sees_everything(caller: Caller) -> bool:
+    """Whether all that its user has is shown to it: a page session, or a key with all scopes that is not limited."""
+    return caller.edge_accounts is None and all(caller.may(scope) for scope in get_args(Scope))
 
 
 def bearer(authorization: str | None) -> str:
@@ -126,7 +154,7 @@ def rate_headers(verdict: Verdict, limit: SlidingLimit) -> dict[str, str]:
 def client_address(
     peer: str | None,
     forwarded: Sequence[str],
-    trusted: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network],
+    trusted: Sequence[IpNetwork],
 ) -> IpAddress | None:
     """The address of the client: of the peer, or, behind trusted proxies, the last untrusted one of X-Forwarded-For.
 
@@ -157,7 +185,16 @@ def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -
     """Whether a key with these `allow_ips` is accepted from `client` (rule C5)."""
     if allow_ips is None:
         return True
-    return client is not None and any(client in ipaddress.ip_network(network, strict=False) for network in allow_ips)
+    return client is not None and any(client in network_of(text) for text in allow_ips)
+
+
+def network_of(text: str) -> IpNetwork:
+    """An address or a network as it is written in settings and keys; IPv4 inside IPv6 is IPv4, as of a client."""
+    network = ipaddress.ip_network(text, strict=False)
+    if network.version == 4 or network.prefixlen < _MAPPED_BITS:
+        return network
+    inside = network.network_address.ipv4_mapped
+    return network if inside is None else ipaddress.IPv4Network((inside, network.prefixlen - _MAPPED_BITS))
 
 
 def _network(client: IpAddress, bits: int) -> str:
@@ -165,14 +202,15 @@ def _network(client: IpAddress, bits: int) -> str:
 
 
 def _address(text: str | None) -> IpAddress | None:
-    """An address as proxies write it: with or without a port or brackets; IPv4 inside IPv6 is IPv4."""
+    """An address as proxies write it: with or without a port, brackets, a zone; IPv4 inside IPv6 is IPv4."""
     if text is None:
         return None
     bare = text[1:].partition("]")[0] if text.startswith("[") else text
     if bare.count(":") == 1:
         bare = bare.partition(":")[0]
     try:
-        address = ipaddress.ip_address(bare)
+        # Which interface a link-local address belongs to is nobody's business here.
+        address = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from svc.metrics import Metrics
 
 if TYPE_CHECKING:
     from svc.actors.supervisor import Supervisor
     from svc.clock import Clock
     from svc.config import Config
-    from svc.mail import Mailer
     from svc.store.tx import Store
     from svc.worker.bundle import WorkerBundle
 
@@ -22,6 +23,6 @@ class Deps:
     supervisor: Supervisor
     config: Config
     clock: Clock
-    mailer: Mailer
     base_url: str
     bundle: WorkerBundle
+    metrics: Metrics = field(default_factory=Metrics)

@@ -12,6 +12,7 @@ from quart import request
 
 from svc import model
 from svc.api import export as api
+from svc.api.events import Event
 from svc.clock import DAY_MS, day_of, day_text, iso
 from svc.errors import Forbidden, ServiceError
 from svc.http.archive import Archive
@@ -140,6 +141,7 @@ class _Contents:
             self._csv("links.csv", api.Link, self._links(), link_of),
             self._totals("daily_totals.csv", api.DAILY_COLUMNS, edges),
             self._totals("hourly_totals.csv", api.HOURLY_COLUMNS, edges),
+            self._csv("events.csv", Event, self._pages(partial(exports.events_page, self.user.id, self.now)), Event.of),
         ):
             async with aclosing(files):
                 async for part in files:

@@ -22,13 +22,21 @@ if TYPE_CHECKING:
 
     from svc.api.shape import Answer
     from svc.clock import Clock
+    from svc.model import Event
     from svc.store.tx import Store, Tx
 
 T = TypeVar("T")
 
 REPLAYED = {"Idempotent-Replayed": "true"}
 # Refusals that pass by themselves: nothing was done, and the same request is meant to be sent again.
-_NEVER_KEPT = ("operation_in_progress", "unauthorized", "scope_required", "session_required", "email_unconfirmed")
+_NEVER_KEPT = (
+    "operation_in_progress",
+    "unauthorized",
+    "scope_required",
+    "session_required",
+    "email_unconfirmed",
+    "invalid_password",
+)
 
 
 class Idempotency:
@@ -67,26 +75,43 @@ class Idempotency:
         except AnsweredMeanwhile:  # an identical request, whose client had disconnected, committed first
             return await self._settled(claim, None)
         except ServiceError as error:
+            if error.code == "operation_in_progress":
+                # What is in progress may have been begun by this very request, whose client had disconnected.
+                earlier = await self._store.peek(recall(claim, self._clock()))
+                if earlier is not None:
+                    return _replayed(earlier)
             if not _kept(error):
                 raise
             return await self._settled(claim, error)
 
     def committed(
-        self, claim: Claim | None, render: Callable[[T], StoredAnswer], replay: StoredAnswer | None
+        self,
+        claim: Claim | None,
+        render: Callable[[T], StoredAnswer],
+        replay: StoredAnswer | None,
+        event: Callable[[T, int], Event] | None = None,
     ) -> Callable[[Tx[T]], Tx[StoredAnswer]]:
-        """The effect and its answer in one transaction; an identical request that was quicker is answered instead.
+        """The effect, its event and its answer in one transaction; an identical request that was quicker is answered
+        instead.
 
-        `replay`: the answer that a repeat gets, where that is not the first one.
+        `replay`: the answer that a repeat gets, where that is not the first one. `event`: what is told in the user's
+        events of the effect's value, at a time (epoch ms); None: nothing.
         """
+
+        def told(effect: Tx[T]) -> Tx[T]:
+            value = yield from effect
+            if event is not None:
+                yield event(value, self._clock())
+            return value
 
         def transaction(effect: Tx[T]) -> Tx[StoredAnswer]:
             if claim is None:
-                return render((yield from effect))
+                return render((yield from told(effect)))
             earlier = yield from recall(claim, self._clock())
             if earlier is not None:
                 effect.close()
                 return _replayed(earlier)
-            value = yield from effect
+            value = yield from told(effect)
             answer = render(value)
             yield from keep_answer(claim, replay or answer, self._clock(), self._ttl_ms)
             return answer

@@ -16,11 +16,13 @@ import outcome
 import trio
 
 from svc.errors import StoreUnavailable, Unauthorized
+from svc.metrics import PUSH_GROUP, PUSHES_WAITING
 from svc.store import accounts, totals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from svc.metrics import Metrics
     from svc.model import WorkerPush
     from svc.store.totals import Ingested, PushedPart
     from svc.store.tx import Store, Tx
@@ -57,10 +59,12 @@ class _Waiting:
 class Intake:
     """See above. Every push that waits has a request that waits for it, so their number is bounded by the server."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, metrics: Metrics) -> None:
         self._store = store
+        self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
         self._writing = False
+        metrics.at_scrape(lambda: metrics.set(PUSHES_WAITING, len(self._waiting)))
 
     async def take(self, push: TakenPush) -> Ingested:
         """Store a push. Raises Unauthorized: its account has gone meanwhile; StoreUnavailable: nothing was stored."""
@@ -121,6 +125,7 @@ class Intake:
     async def _store_all(self, group: Sequence[_Waiting]) -> None:
         try:
             stored = await self._store.run(_record([each.push for each in group]))
+            self._metrics.observe(PUSH_GROUP, len(group))
         except StoreUnavailable as error:
             for each in group:  # one each: a traceback grows in every task that raises it
                 each.result = outcome.Error(StoreUnavailable(error.message, retry_after_s=error.retry_after_s or 5))

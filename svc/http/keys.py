@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc import api_key
 from svc.api import keys as api
 from svc.api.shape import NoBody, Ok
 from svc.errors import Conflict, NotFound
-from svc.http.credentials import KEY_PREFIX
 from svc.http.idempotency import refusal
-from svc.ids import digest, new_id, new_secret
+from svc.ids import digest, new_id
 from svc.model import Key
 from svc.store import keys
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from svc.http.serve import Read, Serve, Write
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
-
-# svc_ and eight characters: enough to tell one's keys apart, 208 bits stay unknown.
-_PREFIX_CHARS = len(KEY_PREFIX) + 8
 
 
 class Keys:
@@ -33,6 +30,7 @@ class Keys:
         self._limits = deps.config.limits
         serve.read(api.LIST, self.list)
         serve.write(api.ISSUE, self.issue)
+        serve.write(api.RENAME, self.rename)
         serve.write(api.REVOKE, self.revoke)
 
     async def list(self, read: Read[NoQuery]) -> api.KeyList:
@@ -43,11 +41,12 @@ class Keys:
     async def issue(self, write: Write[api.NewKey]) -> StoredAnswer:
         """A new key: its value is in this answer and nowhere else; a repeat gets key_already_issued."""
         user, body = write.caller.user, write.body
-        value = new_secret(KEY_PREFIX)
+        value = api_key.new_api_key()
         key = Key(
             id=new_id("key"),
             user_id=user.id,
-            prefix=value[:_PREFIX_CHARS],
+            name=body.name,
+            prefix=value[: api_key.SHOWN_CHARS],
             scopes=tuple(dict.fromkeys(body.scopes)),
             allow_accounts=body.allow_accounts,
             allow_ips=body.allow_ips,
@@ -60,6 +59,11 @@ class Keys:
 
         commit = write.commit(render, replay=refusal(Conflict("key_already_issued")))
         return await self._store.run(commit(keys.add_key(key, digest(value), self._limits.keys_of(user.plan))))
+
+    async def rename(self, write: Write[api.KeyChange]) -> StoredAnswer:
+        """The key under another name."""
+        renamed = keys.rename_key(write.caller.user.id, write.id, write.body.name)
+        return await self._store.run(write.commit(api.Key.model_validate)(renamed))
 
     async def revoke(self, write: Write[NoBody]) -> StoredAnswer:
         """The key ends at once."""

@@ -103,7 +103,7 @@ class Links:
         body = write.body
         account = await visible_account(self._store, write.caller, body.account_id)
         actor = self._supervisor.account(account.edge_account_id)
-        commit = write.commit(_one(account))
+        commit = write.commit(_one(account), about=account)
         return await actor.add_link(account, body.url, body.code, api.rules_of(body.rules), commit)
 
     async def show(self, read: Read[NoQuery]) -> api.OneLink:
@@ -117,12 +117,13 @@ class Links:
         body = write.body
         rules = None if body.rules is None else api.rules_of(body.rules)
         actor = self._supervisor.account(account.edge_account_id)
-        return await actor.change_link(link, body.url, rules, write.commit(_one(account)))
+        return await actor.change_link(link, body.url, rules, write.commit(_one(account), about=account))
 
     async def delete(self, write: Write[NoBody]) -> StoredAnswer:
         """A link that is no more."""
         link, account = await visible_link(self._store, write.caller, write.id)
-        return await self._supervisor.account(account.edge_account_id).delete_link(link, write.commit(_one(account)))
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.delete_link(link, write.commit(_one(account), about=account))
 
     async def qr_code(self, read: Read[api.QrQuery]) -> Response:
         """The link's QR code."""

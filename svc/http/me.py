@@ -1,17 +1,23 @@
-"""/v1/me: the caller, its limits, and what it uses of them."""
+"""/v1/me: the caller, its limits, and what it uses of them; its end."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quart import request
+
 from svc.api import me as api
 from svc.errors import Unauthorized
+from svc.http.credentials import bearer
+from svc.http.idempotency import stored
+from svc.ids import digest
 from svc.store import accounts, keys, links, notices, sites, users
 
 if TYPE_CHECKING:
     from svc.api.shape import NoQuery
     from svc.http.credentials import Caller
     from svc.http.deps import Deps
+    from svc.http.password_check import PasswordCheck
     from svc.http.serve import Read, Serve, Write
     from svc.model import User
     from svc.store.idempotency import StoredAnswer
@@ -21,11 +27,14 @@ if TYPE_CHECKING:
 class Me:
     """The handlers of /v1/me."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, serve: Serve, passwords: PasswordCheck) -> None:
         self._store = deps.store
         self._limits = deps.config.limits
+        self._supervisor = deps.supervisor
+        self._passwords = passwords
         serve.read(api.SHOW, self.show)
         serve.write(api.CHANGE, self.change)
+        serve.write(api.LEAVE, self.leave)
 
     async def show(self, read: Read[NoQuery]) -> api.Caller:
         """Who asks, with which credential, and how much of what it may is used."""
@@ -38,6 +47,13 @@ class Me:
             return self._shown(write.caller, *found)
 
         return await self._store.run(write.commit(render)(_change(write.caller.user.id, notify=write.body.notify)))
+
+    async def leave(self, write: Write[api.Leave]) -> StoredAnswer:
+        """Delete the user, once the password is right; a client that hangs up does not stop it."""
+        verified = await self._passwords.check(write.caller.user, write.body.password)
+        session = digest(bearer(request.headers.get("Authorization")))
+        farewell = await self._supervisor.departures.leave(write.caller.user.id, verified, session)
+        return stored(api.Left(left=farewell.left, revoke_tokens=farewell.revoke_tokens), api.LEAVE.status)
 
     def _shown(self, caller: Caller, user: User, use: api.Use) -> api.Caller:
         limits = self._limits

@@ -13,9 +13,10 @@ import json
 import logging
 import math
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import trio
 from pydantic_core import from_json
@@ -27,11 +28,14 @@ from werkzeug.routing import BaseConverter
 from svc.api.contract import ENDPOINTS
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoQuery, Query, parse_body, parse_query
-from svc.errors import Invalid, NotFound, ServiceError
+from svc.errors import Forbidden, Invalid, NotFound, ServiceError
 from svc.faults import kind_of
 from svc.http.credentials import Caller, Credentials, RateLimited, require
+from svc.http.direct import read_body
 from svc.http.idempotency import stored
+from svc.http.origin import is_from_elsewhere
 from svc.ids import is_id
+from svc.model import OWN_ACTIONS, Event
 from svc.store.idempotency import Claim
 
 if TYPE_CHECKING:
@@ -41,7 +45,10 @@ if TYPE_CHECKING:
 
     from svc.api.endpoint import Endpoint
     from svc.http.credentials import IpAddress
+    from svc.http.direct import Handler
     from svc.http.idempotency import Idempotency
+    from svc.http.password_check import PasswordCheck
+    from svc.model import Account, Action, FormerAccount
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
@@ -72,23 +79,53 @@ class Write(Generic[B]):
     caller: Caller
     id: str
     body: B
-    _status: int
-    _claim: Claim | None
+    _endpoint: Endpoint[Any, Any]
+    _client: IpAddress | None
+    claim: Claim | None  # what makes its repeat the same request
     _idempotency: Idempotency
 
     def commit(
-        self, render: Callable[[T], Answer], replay: StoredAnswer | None = None
+        self,
+        render: Callable[[T], Answer],
+        replay: StoredAnswer | None = None,
+        *,
+        about: Account | FormerAccount | None = None,
+        target: str | None = None,
+        count: Callable[[T], int] | None = None,
     ) -> Callable[[Tx[T]], Tx[StoredAnswer]]:
-        """What is put around the transaction of the effect, so that the answer commits with it (rules G1 to G5).
+        """What is put around the transaction of the effect, so that the answer commits with it (rules G1 to G5), and
+        what is told of it in the user's events (rule X12).
 
         `render` makes the answer of what the transaction gives. It runs inside of it, on the engine's thread and
         maybe with the write lock held: pure and quick. `replay`: what a repeat gets where that is another answer.
+        `about`: the account that it is about; without it, that of the value, or the user alone. `target`: the id of the
+        object; without it that of the path, or of the value. `count`: how many changes it made, where not one.
+        Raises ValueError: the endpoint's action is about an account, and none is named.
         """
+        action = self._endpoint.action
+        if action is None:
+            raise ValueError(f"{self._endpoint.path} declares no action")
 
         def rendered(value: T) -> StoredAnswer:
-            return stored(render(value), self._status)
+            return stored(render(value), self._endpoint.status)
 
-        return self._idempotency.committed(self._claim, rendered, replay)
+        def event(value: T, now: int) -> Event:
+            edge_account_id = getattr(about or value, "edge_account_id", None)
+            if edge_account_id is None and action not in OWN_ACTIONS:
+                raise ValueError(f"{action} is about an account: name it")
+            return Event(
+                user_id=self.caller.user.id,
+                at=now,
+                via="session" if self.caller.key is None else self.caller.key.id,
+                ip=None if self._client is None else str(self._client),
+                action=cast("Action", action),
+                target=target or self.id or getattr(value, "id", None),
+                outcome="accepted" if self._endpoint.status == HTTPStatus.ACCEPTED else "done",
+                edge_account_id=edge_account_id,
+                count=1 if count is None else count(value),
+            )
+
+        return self._idempotency.committed(self.claim, rendered, replay, None if action == "nothing" else event)
 
 
 @dataclass(frozen=True)
@@ -124,11 +161,16 @@ class _Id(BaseConverter):
 class Serve:
     """Puts handlers behind their endpoints."""
 
-    def __init__(self, app: QuartTrio, credentials: Credentials, idempotency: Idempotency) -> None:
+    def __init__(
+        self, app: QuartTrio, credentials: Credentials, idempotency: Idempotency, passwords: PasswordCheck, origin: str
+    ) -> None:
         app.url_map.converters["id"] = _Id
         self._app = app
         self._credentials = credentials
         self._idempotency = idempotency
+        self._passwords = passwords
+        self._origin = origin
+        self.directly: dict[tuple[str, str], Handler] = {}  # by method and path
         self._large = trio.CapacityLimiter(1)  # large bodies that are read at once: threads share one interpreter
 
     def read(
@@ -139,12 +181,15 @@ class Serve:
         async def serve(**path: str) -> Response:
             caller = await self._caller(endpoint)
             query = query_of(endpoint)
-            return to_response(await handler(Read(caller, path_id(endpoint, path), query)), endpoint.status)
+            answer = await handler(Read(caller, path_id(endpoint, path), query))
+            if isinstance(answer, Streamed):
+                answer = replace(answer, pieces=self._while_valid(caller, answer.pieces))
+            return to_response(answer, endpoint.status)
 
         self._add(endpoint, serve)
 
     def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredAnswer]]) -> None:
-        """Serve a request that changes something, once for its Idempotency-Key."""
+        """Serve a request that changes something, once for its Idempotency-Key if answers are kept for one."""
         if endpoint.body is None:
             raise ValueError(f"{endpoint.path} changes something and takes no body: declare NoBody")
         model = endpoint.body
@@ -152,14 +197,21 @@ class Serve:
         async def serve(**path: str) -> Response:
             caller = await self._caller(endpoint)
             key = idempotency_key(required=caller.key is not None)
+            if endpoint.leaving:
+                key = None  # it is kept as long as its user
             query_of(endpoint)
             object_id = path_id(endpoint, path)
             raw = await raw_body(model.most_bytes)
-            body, digest = await self.without_delay(partial(_parsed, model, digested=key is not None), raw)
+            await self._credentials.check_not_revoked(caller)  # a body may come slowly
+            slowly = key is not None and model.holds_password
+            quickly = key is not None and not slowly
+            body, digest = await self.without_delay(partial(_parsed, model, digested=quickly), raw)
+            if slowly:
+                digest = await self._passwords.digest(_canonical(raw), f"{caller.user.id} {key}")
             claim = None
             if key is not None:
                 claim = Claim(caller.user.id, caller.edge_accounts, request.method, request.path, key, digest)
-            write = Write(caller, object_id, body, endpoint.status, claim, self._idempotency)
+            write = Write(caller, object_id, body, endpoint, self.client(), claim, self._idempotency)
             return response_of(await self._idempotency.once(claim, lambda: handler(write)))
 
         self._add(endpoint, serve)
@@ -167,16 +219,26 @@ class Serve:
     def form(
         self,
         endpoint: Endpoint[B, Any],
-        admit: Callable[[], None],
         handler: Callable[[B], Awaitable[Answer | Response]],
+        admit: Callable[[], None] | None = None,
     ) -> None:
-        """Serve a form of /auth, which needs no credential: `admit` raises before a body is read."""
+        """Serve a form of /auth, which needs no credential: `admit` raises before a body is read.
+
+        Pages of other sites are refused. What they send in ways that ask for no leave is never JSON, so that has to be
+        said even of an empty body.
+        """
         if endpoint.body is None:
             raise ValueError(f"{endpoint.path} is a form and takes no body: declare NoBody")
         model = endpoint.body
 
         async def serve() -> Response:
-            admit()
+            headers = request.headers
+            if is_from_elsewhere(headers.getlist("Sec-Fetch-Site"), headers.getlist("Origin"), self._origin):
+                raise Forbidden("cross_origin")
+            if admit is not None:
+                admit()
+            if request.mimetype != JSON_TYPE:
+                raise _not_json()
             query_of(endpoint)
             idempotency_key(required=False)
             body = parse_body(model, await raw_body(model.most_bytes))
@@ -192,6 +254,14 @@ class Serve:
 
         self._add(endpoint, serve)
 
+    def direct(self, endpoint: Endpoint[Any, Any], handler: Handler) -> None:
+        """Serve in front of the framework what comes often and checks its caller and body by itself.
+
+        The framework knows the path, for other methods, and has nothing behind it. The path names no object.
+        """
+        self.directly[endpoint.method, endpoint.path] = handler
+        self._app.add_url_rule(endpoint.path, f"{endpoint.method} {endpoint.path}", methods=[endpoint.method])
+
     def client(self) -> IpAddress | None:
         """The address of the client whose request is served."""
         return self._credentials.client_address(request.remote_addr, request.headers.getlist("X-Forwarded-For"))
@@ -206,10 +276,19 @@ class Serve:
         rule = endpoint.path.replace("{", "<id:").replace("}", ">")
         self._app.add_url_rule(rule, f"{endpoint.method} {endpoint.path}", serve, methods=[endpoint.method])
 
+    async def _while_valid(self, caller: Caller, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """The pieces, as long as the caller's key is not revoked: a slow reader may take hours. Raises Unauthorized."""
+        async with aclosing(pieces):
+            async for piece in pieces:
+                await self._credentials.check_not_revoked(caller)
+                yield piece
+
     async def _caller(self, endpoint: Endpoint[Any, Any]) -> Caller:
         """Who asks. Raises Unauthorized, Forbidden session_required, scope_required; ServiceError rate_limited."""
         try:
-            caller, headers = await self._credentials.caller(request.headers.get("Authorization"), self.client())
+            caller, headers = await self._credentials.caller(
+                request.headers.get("Authorization"), self.client(), leaving=endpoint.leaving
+            )
         except RateLimited as error:
             g.headers = error.headers
             raise
@@ -257,23 +336,15 @@ def query_of(endpoint: Endpoint[Any, Q]) -> Q:
 async def raw_body(most_bytes: int | None = None) -> bytes:
     """The request's body; not read beyond `most_bytes` (None: beyond `[http] max_body_bytes`).
 
-    Raises Invalid when it is not declared as JSON or does not come in time; ServiceError payload_too_large;
-    HTTPException: larger than anything may be.
+    Raises as `read_body` does; HTTPException: larger than anything may be.
     """
-    most = most_bytes or request.max_content_length or math.inf
-    if (request.content_length or 0) > most:
-        raise ServiceError("payload_too_large")
-    raw = bytearray()
-    with trio.move_on_after(request.body_timeout or math.inf) as reading:
-        async for data in request.body:
-            raw += data
-            if len(raw) > most:
-                raise ServiceError("payload_too_large")
-    if reading.cancelled_caught:
-        raise Invalid([("", "the body did not arrive in time")])
-    if raw and request.mimetype != JSON_TYPE:
-        raise Invalid([("Content-Type", f"must be {JSON_TYPE}")])
-    return bytes(raw)
+    return await read_body(
+        request.body,
+        most_bytes or request.max_content_length or math.inf,
+        declared_bytes=request.content_length or 0,
+        mimetype=request.mimetype,
+        within_s=request.body_timeout or math.inf,
+    )
 
 
 def response_of(answer: StoredAnswer) -> Response:
@@ -302,6 +373,10 @@ def to_response(answer: Answer | Response | Streamed, status: int = 200) -> Resp
     return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
 
 
+def _not_json() -> Invalid:
+    return Invalid([("Content-Type", f"must be {JSON_TYPE}")])
+
+
 def _parsed(model: type[B], raw: bytes, *, digested: bool) -> tuple[B, str]:
     """The body, and where it is to be `digested` its digest. Raises Invalid."""
     return parse_body(model, raw), _digest(raw) if digested else ""
@@ -314,7 +389,7 @@ async def _sent(pieces: AsyncGenerator[bytes, None], request_id: str) -> AsyncGe
             async for piece in pieces:
                 yield piece
     except Exception as error:
-        expected = isinstance(error, ServiceError)  # the store was away
+        expected = isinstance(error, ServiceError)  # the store was away, the key was revoked
         log.log(
             logging.WARNING if expected else logging.ERROR,
             "answer broken off",
@@ -325,6 +400,9 @@ async def _sent(pieces: AsyncGenerator[bytes, None], request_id: str) -> AsyncGe
 
 
 def _digest(raw: bytes) -> str:
-    """Digest of the parsed body: the order of its fields and white space do not matter."""
-    text = json.dumps(from_json(raw or b"{}"), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_canonical(raw)).hexdigest()
+
+
+def _canonical(raw: bytes) -> bytes:
+    """The body in a form in which the order of its fields and white space do not matter."""
+    return json.dumps(from_json(raw or b"{}"), sort_keys=True).encode()

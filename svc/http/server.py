@@ -33,6 +33,7 @@ from pydantic_core import to_json
 from svc.api.endpoint import JSON_TYPE
 from svc.errors import Invalid
 from svc.faults import contained
+from svc.metrics import CONNECTIONS, CONNECTIONS_ENDED, CONNECTIONS_LIMIT, MALFORMED, Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -139,11 +140,13 @@ class Protocol(H11Protocol):
 
     connection: Http1
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, metrics: Metrics, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.connection = Http1()
+        self._metrics = metrics
 
     async def _send_error_response(self, status_code: int) -> None:
+        self._metrics.count(MALFORMED, str(status_code))
         body = to_json(Invalid([("", _REFUSED.get(status_code, "is not HTTP/1.1"))]).body())
         await self._send_h11_event(
             h11.Response(
@@ -171,8 +174,9 @@ _REFUSED = {
 class Connection:
     """One client: its socket, its protocol, its deadlines. One task reads; the application runs beside it."""
 
-    def __init__(self, stream: trio.SocketStream, app: ASGIWrapper, context: WorkerContext) -> None:
+    def __init__(self, stream: trio.SocketStream, app: ASGIWrapper, context: WorkerContext, metrics: Metrics) -> None:
         self._stream = stream
+        self._metrics = metrics
         self._app = app
         self._context = context
         self._sending = trio.Lock()
@@ -222,6 +226,7 @@ class Connection:
         except OSError:  # gone before it was looked at
             return
         protocol = Protocol(
+            self._metrics,
             self._app,
             _HYPERCORN,
             self._context,
@@ -318,24 +323,30 @@ async def serve(
     connections: int,
     graceful_s: float,
     until: Callable[[], Awaitable[None]],
+    metrics: Metrics | None = None,
 ) -> None:
     """Serve `app` on `listeners`, at most `connections` at once, until `until` returns.
 
     When the last place is taken, the connection that has waited for its client for longest gives its own up.
     At the end nothing new is accepted, idle connections end, and requests under way have `graceful_s` seconds.
+    `metrics`: to whom it reports; None: to nobody.
     """
     context = WorkerContext(None)
     places = trio.Semaphore(min(connections, _files_for_clients()))
     open_now: set[Connection] = set()
+    metrics = metrics or Metrics()
+    metrics.set(CONNECTIONS_LIMIT, places.value)
+    metrics.at_scrape(lambda: metrics.set(CONNECTIONS, len(open_now)))
     wrapped = ASGIWrapper(app)
 
     async def handle(stream: trio.SocketStream) -> None:
-        connection = Connection(stream, wrapped, context)
+        connection = Connection(stream, wrapped, context, metrics)
         open_now.add(connection)
         if not places.value:
             waiting = [one for one in open_now if one.waits_since is not None and one is not connection]
             for longest in sorted(waiting, key=lambda one: one.waits_since or 0.0)[:1]:
                 longest.end_for_another()
+                metrics.count(CONNECTIONS_ENDED)
         try:
             with contained(log, "connection failed", level=logging.WARNING):
                 await connection.run()

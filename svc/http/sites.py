@@ -57,7 +57,7 @@ class Sites:
             return self._one(site, account.synced_version)
 
         body = write.body
-        commit = write.commit(render)
+        commit = write.commit(render, about=account)
         return await actor.add_site(account, body.host, body.excluded_paths, commit, respect_gpc=body.respect_gpc)
 
     async def change(self, write: Write[api.SiteChange]) -> StoredAnswer:
@@ -82,7 +82,7 @@ class Sites:
         def render(changed: Site) -> api.OneSite:
             return self._one(changed, account.synced_version)
 
-        return site, self._supervisor.account(account.edge_account_id), write.commit(render)
+        return site, self._supervisor.account(account.edge_account_id), write.commit(render, about=account)
 
     async def show(self, read: Read[NoQuery]) -> api.OneSite:
         """One site."""

@@ -13,6 +13,7 @@ from svc.api.links import rules_of
 from svc.api.shape import parsed
 from svc.errors import Invalid, ServiceError
 from svc.store import accounts, links, users
+from svc.store.events import by_operator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,6 +168,8 @@ def _add(
         results.append(_reason(result) if isinstance(result, ServiceError) else None)
     if not apply:
         raise _Undone(results)
+    made = sum(why is None for why in results)
+    yield by_operator(account.user_id, "link.create", now, account.id, account.edge_account_id, made)
     return results
 
 

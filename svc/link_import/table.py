@@ -21,7 +21,7 @@ _ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "target
 _CODES = ("code", "keyword", "shortcode", "slug", "backhalf", "custombackhalf", "key", "address", "alias")
 _SHORT_ADDRESSES = ("shorturl", "shortlink", "bitlink", "link", "short")
 DELIMITERS = (",", ";", "\t", "|")
-BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 SEP = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 
 
@@ -148,12 +148,20 @@ def _code_of(short_address: str) -> str:
     return re.split(r"[?#]", rest.partition("/")[2], maxsplit=1)[0]
 
 
+def encoding_of(start: bytes) -> str | None:
+    """A file's encoding by its byte order mark, or by how UTF-16 has an ASCII letter at its start; None: neither."""
+    for mark, encoding in _BOMS:
+        if start.startswith(mark):
+            return encoding
+    if len(start) > 1 and start[:2].count(0) == 1:
+        return "utf-16-le" if start[1] == 0 else "utf-16-be"
+    return None
+
+
 def _decoded(raw: bytes) -> str:
     """The text by its byte order mark, else as UTF-8, else as spreadsheets of the West write it."""
-    encodings = [encoding for mark, encoding in BOMS if raw.startswith(mark)]
-    if not encodings and len(raw) > 1 and raw[:2].count(0) == 1:  # the first letter of a column's name
-        encodings = ["utf-16-le" if raw[1] == 0 else "utf-16-be"]
-    for encoding in encodings or ["utf-8", "cp1252"]:
+    told = encoding_of(raw)
+    for encoding in ("utf-8", "cp1252") if told is None else (told,):
         try:
             text = raw.decode(encoding)
         except UnicodeDecodeError:

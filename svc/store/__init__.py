@@ -16,19 +16,22 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from svc.config import StoreConfig
+    from svc.metrics import Metrics
     from svc.store.tx import Store
 
 
 @asynccontextmanager
-async def open_store(config: StoreConfig, *, serving: bool = False) -> AsyncIterator[Store]:
+async def open_store(
+    config: StoreConfig, *, serving: bool = False, metrics: Metrics | None = None
+) -> AsyncIterator[Store]:
     """The store that `[store] url` names, migrated: sqlite:///path (from here) or postgresql://…
 
     `serving`: for the service itself, of which there is one a store; commands use it beside. Its store is watched, and
-    when another service has taken it over, what runs inside is cancelled.
+    when another service has taken it over, what runs inside is cancelled. `metrics`: to whom it reports; None: nobody.
     Raises ConfigError: another address, a store that cannot be reached, one of a newer program, one that is served, or
     one that was taken over.
     """
-    async with _engine(config, serving=serving) as store:
+    async with _engine(config, serving=serving, metrics=metrics) as store:
         if not serving:
             yield store
             return
@@ -40,15 +43,15 @@ async def open_store(config: StoreConfig, *, serving: bool = False) -> AsyncIter
             raise ConfigError("Another svc serve has taken over the store of this one, which ends.")
 
 
-def _engine(config: StoreConfig, *, serving: bool) -> AbstractAsyncContextManager[Store]:
+def _engine(config: StoreConfig, *, serving: bool, metrics: Metrics | None) -> AbstractAsyncContextManager[Store]:
     url = config.url.get_secret_value()
     if url.startswith("sqlite:///"):
         from svc.store.sqlite import open_sqlite
 
         # The file itself, by whatever name it is reached: its lock lies beside it.
-        return open_sqlite(Path(url.removeprefix("sqlite:///")).resolve(), serving=serving)
+        return open_sqlite(Path(url.removeprefix("sqlite:///")).resolve(), serving=serving, metrics=metrics)
     if url.startswith(("postgresql://", "postgres://")):
         from svc.store.postgres import open_postgres
 
-        return open_postgres(url, config.pool_size, serving=serving)
+        return open_postgres(url, config.pool_size, serving=serving, metrics=metrics)
     raise ConfigError("The setting [store] url must begin with sqlite:/// or postgresql://")

@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.errors import NotFound
-from svc.model import Account, AccountState, AccountWarning, WorkerPush
-from svc.store import operations
+from svc.model import Account, AccountWarning, WorkerPush
+from svc.store import operations, states
 from svc.store.advice import advice_from_json
 from svc.store.link_hosts import link_host_of
 from svc.store.locks import lock_account
-from svc.store.tx import Changed, Row, Tx, from_json, from_json_as, many, note_from_json, placeholders, sql, to_json
+from svc.store.tx import (
+    UNCHANGED,
+    Changed,
+    Row,
+    Tx,
+    from_json,
+    from_json_as,
+    many,
+    note_from_json,
+    sql,
+    to_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,20 +123,14 @@ def _due_at(row: Row, timing: TimingConfig) -> int | None:
 
 def add_account(*, account_id: str, user_id: int, edge_account_id: str, name: str, now: int) -> Tx[None]:
     """The record of an account that is about to be connected."""
-    yield sql(
-        "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
-        " created_at) values ($1, $2, $3, $4, 'pending', 0, 0, $5)",
-        account_id,
-        user_id,
-        edge_account_id,
-        name,
-        now,
-    )
+    yield from states.begin(account_id, user_id, edge_account_id, name, now)
 
 
 def change_account(account_id: str, name: str | None, plan: EdgePlan | None, now: int) -> Tx[Account]:
     """Change what is given. Advice by the limits of another plan is none: the next is due at once. Raises NotFound."""
     account = present((yield from locked(account_id)))
+    if name in (None, account.name) and plan in (None, account.plan):
+        yield UNCHANGED
     if name is not None:
         yield sql("update accounts set name = $2 where id = $1", account_id, name)
     if plan is not None and plan != account.plan:
@@ -134,19 +139,6 @@ def change_account(account_id: str, name: str | None, plan: EdgePlan | None, now
         )
         yield Changed(account.edge_account_id)
     return present((yield from account_by_id(account_id)))
-
-
-def move(account_id: str, from_states: Sequence[AccountState], to: AccountState, error: ErrorNote | None) -> Tx[bool]:
-    """Change the state if it still is one of `from_states`. Returns whether it did."""
-    rows = yield sql(
-        f"update accounts set state = $2, error = $3 where id = $1"  # noqa: S608  # placeholders only
-        f" and state in ({placeholders(len(from_states), first=4)}) returning id",
-        account_id,
-        to,
-        to_json(error),
-        *from_states,
-    )
-    return bool(rows)
 
 
 def suspect(account_id: str, now: int) -> Tx[None]:
@@ -241,11 +233,6 @@ def forget_database(account_id: str) -> Tx[None]:
     yield sql("update accounts set database_id = null, synced_version = 0 where id = $1", account_id)
 
 
-def record_push(account_id: str, push: WorkerPush) -> Tx[None]:
-    """As `record_pushes`, of one worker."""
-    yield from record_pushes([(account_id, push)])
-
-
 def record_pushes(pushes: Sequence[tuple[str, WorkerPush]]) -> Tx[set[str]]:
     """Workers' reports of themselves; of an account that has two the later one counts. Returns the accounts there are.
 
@@ -253,19 +240,19 @@ def record_pushes(pushes: Sequence[tuple[str, WorkerPush]]) -> Tx[set[str]]:
     """
     latest = dict(pushes)
     yield many(
-        "update accounts set push = $2, heard_at = $3,"
-        " error = case when state = 'no_connection' then null else error end,"
-        " state = case when state = 'no_connection' then 'ready' else state end where id = $1",
+        "update accounts set push = $2, heard_at = $3 where id = $1",
         [(account_id, to_json(latest[account_id]), latest[account_id].at) for account_id in sorted(latest)],
     )
     rows = yield sql(
-        "select id, install_id, warnings from accounts where id = any($1) order by id", tuple(sorted(latest))
+        "select id, state, install_id, warnings from accounts where id = any($1) order by id", tuple(sorted(latest))
     )
     installs = set()
     for row in rows:
         warnings = from_json(row["warnings"])
         reported = {push.install for account_id, push in pushes if account_id == row["id"]}
         installs |= {(install, row["id"]) for install in reported}
+        if row["state"] == "no_connection":
+            yield from states.move(row["id"], ("no_connection",), "ready", None, latest[row["id"]].at)
         if "crons_stopped" in warnings:
             yield from unwarn(row["id"], "crons_stopped")
         if row["install_id"] in reported and "not_confirmed" in warnings:

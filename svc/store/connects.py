@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, Forbidden, ServiceError
-from svc.store import accounts, operations, working_tokens
+from svc.errors import Conflict, Forbidden, ServiceError, Unauthorized
+from svc.store import accounts, operations, states, users, working_tokens
 from svc.store.locks import lock_user
-from svc.store.tx import Tx, sql, to_json
+from svc.store.tx import Tx, sql
 
 if TYPE_CHECKING:
     from svc.config import LimitsConfig
@@ -55,9 +55,11 @@ def begin_connect(
 ) -> Tx[tuple[Account, Operation]]:
     """The record and the operation of a connect; one that is pending or was lost continues under its own id.
 
-    Raises as `may_connect` does: somebody was quicker.
+    Raises as `may_connect` does: somebody was quicker; Unauthorized: the user is being deleted.
     """
     yield from lock_user(user_id)
+    if (yield from users.get_user(user_id)) is None:
+        raise Unauthorized
     existing = yield from may_connect(user_id, edge_account_id, limits)
     if existing is None:
         yield from accounts.add_account(
@@ -65,8 +67,9 @@ def begin_connect(
         )
     else:
         account_id = existing.id
+        yield from states.move(account_id, None, "pending", None, now)
         yield sql(
-            "update accounts set state = 'pending', name = $2, error = null, created_at = $3 where id = $1",
+            "update accounts set name = $2, created_at = $3 where id = $1",
             account_id,
             name,
             now if existing.state == "bootstrap_lost" else existing.created_at,
@@ -94,8 +97,11 @@ def leave_pending(edge_account_id: str, step: str, now: int) -> Tx[None]:
     )
 
 
-def drop_connect(account_id: str) -> Tx[None]:
-    """A connect was refused for good, and no token of it can be alive: nothing of it stays."""
+def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
+    """A connect was refused for good, and no token of it can be alive: nothing of it stays but its events."""
+    operation = yield from operations.running(account_id)
+    if operation is not None:
+        yield from operations.fail(operation.id, error, now)
     yield sql("delete from operations where account_id = $1", account_id)
     yield sql("delete from accounts where id = $1 and sealed_token is null", account_id)
 
@@ -117,11 +123,9 @@ def finish_connect(
 
 def lose_bootstrap(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """The connect ended with tokens that may be alive: the record stays, and its error names them (rule A8)."""
-    yield sql(
-        "update accounts set state = 'bootstrap_lost', error = $2 where id = $1 and sealed_token is null",
-        account_id,
-        to_json(error),
-    )
+    account = yield from accounts.locked(account_id)
+    if account is not None and account.sealed_token is None:
+        yield from states.move(account_id, None, "bootstrap_lost", error, now)
     operation = yield from operations.running(account_id)
     if operation is not None:
         yield from operations.fail(operation.id, error, now)

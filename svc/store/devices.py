@@ -32,6 +32,6 @@ def remember_device(user_id: int, digest: str, now: int) -> Tx[None]:
         yield sql(f"delete from devices where user_id = $1 and digest in ({listed})", user_id, *old)  # noqa: S608  # placeholders only
 
 
-def forget_devices(user_id: int) -> Tx[None]:
-    """None of the user's browsers is known any more."""
-    yield sql("delete from devices where user_id = $1", user_id)
+def forget_devices(user_id: int, but: str = "") -> Tx[None]:
+    """None of the user's browsers is known any more, but for the one whose cookie has this digest."""
+    yield sql("delete from devices where user_id = $1 and digest <> $2", user_id, but)

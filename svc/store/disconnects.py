@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, NotFound, ServiceError
 from svc.model import FormerAccount
-from svc.store import accounts, operations
-from svc.store.tx import Row, Tx, from_json, sql, to_json
+from svc.store import accounts, operations, users
+from svc.store.tx import UNCHANGED, Row, Tx, from_json, sql, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,13 +26,13 @@ _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 def former_account(user_id: int, account_id: str) -> Tx[FormerAccount | None]:
     """What is left of a user's account that was disconnected; another's is None."""
     rows = yield sql("select * from former_accounts where id = $1 and user_id = $2", account_id, user_id)
-    return _former(rows[0]) if rows else None
+    return former_of(rows[0]) if rows else None
 
 
 def list_former(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[list[FormerAccount]]:
     """What is left of a user's accounts; only of those in `edge_accounts` when it is given."""
     rows = yield sql("select * from former_accounts where user_id = $1 order by disconnected_at, id", user_id)
-    return [_former(row) for row in rows if edge_accounts is None or row["edge_account_id"] in edge_accounts]
+    return [former_of(row) for row in rows if edge_accounts is None or row["edge_account_id"] in edge_accounts]
 
 
 def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
@@ -40,13 +40,18 @@ def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
     former = yield from former_account(user_id, account_id)
     if former is None:
         raise NotFound
+    yield UNCHANGED
     return former
 
 
-def check_no_work(account_id: str) -> Tx[Operation | None]:
-    """The operation that runs and does no work of its own. Raises Conflict operation_in_progress: it does."""
+def _at_rest(account_id: str) -> Tx[Operation | None]:
+    """The operation that runs and does no work of its own. Raises Conflict operation_in_progress: it does.
+
+    Where the account's user is being deleted, any operation gives way.
+    """
     busy = yield from operations.running(account_id)
-    if busy is not None and busy.kind in _OWN_WORK and busy.step != operations.SELFCHECK:
+    works = busy is not None and busy.kind in _OWN_WORK and busy.step != operations.SELFCHECK
+    if works and not (yield from users.owner_is_leaving(account_id)):
         raise Conflict("operation_in_progress")
     return busy
 
@@ -57,7 +62,7 @@ def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operati
     Raises NotFound; Conflict operation_in_progress: another operation does its work.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
-    busy = yield from check_no_work(account_id)
+    busy = yield from _at_rest(account_id)
     if busy is not None:
         if busy.kind == "disconnect":
             return busy
@@ -69,9 +74,10 @@ def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operati
 def end_disconnect(operation: Operation, revoke_token: str | None, left: Sequence[str], now: int) -> Tx[FormerAccount]:
     """Remove the account's record, with its keys, link host and token; its sites and links are deleted from now on.
 
-    Their totals stay. Raises NotFound.
+    Their totals stay. Where its user is being deleted, all of them go with the user, in batches. Raises NotFound.
     """
     account = accounts.present((yield from accounts.locked(operation.account_id)))
+    leaving = yield from users.is_leaving(account.user_id)
     pushed = yield sql("select as_of from pushed where account_id = $1", account.id)
     former = FormerAccount(
         id=account.id,
@@ -85,7 +91,7 @@ def end_disconnect(operation: Operation, revoke_token: str | None, left: Sequenc
     )
     yield sql(
         "insert into former_accounts (id, user_id, edge_account_id, name, disconnected_at, counted_until, revoke_token,"
-        " things_left) values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        " things_left, told_with_user) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         former.id,
         former.user_id,
         former.edge_account_id,
@@ -94,26 +100,33 @@ def end_disconnect(operation: Operation, revoke_token: str | None, left: Sequenc
         former.counted_until,
         former.revoke_token,
         to_json(former.left),
+        int(leaving),
     )
-    yield sql(
-        "delete from retiring_paths where site_id in (select id from sites where account_id = $1)",
-        account.id,
-    )
-    yield sql(
-        "update sites set state = 'deleted', route_id = null, error = null, config_error = null"
-        " where account_id = $1 and state <> 'deleted'",
-        account.id,
-    )
-    yield sql(
-        "update links set state = 'deleted', config_error = null where account_id = $1 and state <> 'deleted'",
-        account.id,
-    )
+    if not leaving:
+        yield from _delete_targets(account.id)
     yield from operations.finish(operation.id, now)
     yield sql("delete from accounts where id = $1", account.id)
     return former
 
 
-def _former(row: Row) -> FormerAccount:
+def _delete_targets(account_id: str) -> Tx[None]:
+    yield sql(
+        "delete from retiring_paths where site_id in (select id from sites where account_id = $1)",
+        account_id,
+    )
+    yield sql(
+        "update sites set state = 'deleted', route_id = null, error = null, config_error = null"
+        " where account_id = $1 and state <> 'deleted'",
+        account_id,
+    )
+    yield sql(
+        "update links set state = 'deleted', config_error = null where account_id = $1 and state <> 'deleted'",
+        account_id,
+    )
+
+
+def former_of(row: Row) -> FormerAccount:
+    """A row of former_accounts."""
     return FormerAccount(
         id=row["id"],
         user_id=row["user_id"],

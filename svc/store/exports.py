@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from svc.model import LinkState
+from svc.store.events import event_of
 from svc.store.links import link_of
 from svc.store.sites import sites_of_rows
 from svc.store.tx import Tx, sql
 
 if TYPE_CHECKING:
-    from svc.model import Link, Site
+    from svc.model import Event, Link, Site
 
 PAGE = 500
 _PAGE = (
@@ -39,6 +40,19 @@ def links_page(user_id: int, made_until: int, after: Link | None = None) -> Tx[l
     begun = (0, "") if after is None else (after.created_at, after.id)
     rows = yield sql(_LINKS, user_id, made_until, *begun, PAGE)
     return [link_of(row) for row in rows]
+
+
+def events_page(user_id: int, made_until: int, after: Event | None = None) -> Tx[list[Event]]:
+    """The same of the user's events."""
+    begun = 0 if after is None else after.number
+    rows = yield sql(
+        "select * from events where user_id = $1 and number > $2 and at <= $3 order by number limit $4",
+        user_id,
+        begun,
+        made_until,
+        PAGE,
+    )
+    return [event_of(row) for row in rows]
 
 
 def count_targets(user_id: int) -> Tx[int]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svc.errors import Busy, Conflict
+from svc.errors import Busy, Conflict, Unauthorized
 from svc.store.tx import Tx, from_json, sql, to_json
+from svc.store.users import get_user
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,11 @@ def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
 def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx[None]:
     """Keep an answer for `ttl_ms`, in the transaction of its effect; an expired one gives way.
 
-    Raises AnsweredMeanwhile, which undoes the effect: a twin of this request was quicker.
+    Raises AnsweredMeanwhile, which undoes the effect: a twin of this request was quicker; Unauthorized: so is the
+    deletion of its user.
     """
+    if (yield from get_user(claim.user_id)) is None:
+        raise Unauthorized
     rows = yield sql(
         "insert into idempotency (user_id, method, path, key, body_digest, status, content_type, headers, body,"
         " expires_at, edge_accounts) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $12)"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from svc.clock import day_of
 from svc.model import Counts
-from svc.store.locks import lock_account
+from svc.store import accounts
 from svc.store.tx import many, placeholders, sql
 
 if TYPE_CHECKING:
@@ -43,8 +43,11 @@ class Compared:
 
 
 def import_days(target: Target, days: Mapping[int, Counts], *, replace: bool = False) -> Tx[Compared]:
-    """Add the days that are not there yet; with `replace` also take the place of other numbers that were imported."""
-    yield from lock_account(target.account_id)  # two imports at once are one after the other
+    """Add the days that are not there yet; with `replace` also take the place of other numbers that were imported.
+
+    Raises NotFound: the account was disconnected meanwhile.
+    """
+    accounts.present((yield from accounts.locked(target.account_id)))  # two imports at once are one after the other
     compared = yield from compare_days(target, days)
     written = [*compared.added, *(compared.other if replace else ())]
     if written:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, ServiceError
 from svc.model import SERVING
-from svc.store import accounts, operations, worker_keys
+from svc.store import accounts, operations, states, worker_keys
 from svc.store.locks import lock_account
-from svc.store.tx import Changed, Tx, sql, to_json
+from svc.store.tx import Changed, Tx, sql
 
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
@@ -31,7 +31,7 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
     yield from accounts.unwarn(account_id, "not_confirmed")  # the worker that it is about is replaced
-    yield sql("update accounts set state = 'installing', error = null where id = $1", account_id)
+    yield from states.move(account_id, None, "installing", None, now)
     return accounts.present((yield from accounts.account_by_id(account_id)))
 
 
@@ -48,9 +48,9 @@ def begin_update(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     return account
 
 
-def installing(account_id: str) -> Tx[None]:
+def installing(account_id: str, now: int) -> Tx[None]:
     """The install has begun its work."""
-    yield sql("update accounts set state = 'installing', error = null where id = $1 and state = 'pending'", account_id)
+    yield from states.move(account_id, ("pending",), "installing", None, now)
 
 
 def begin_upload(operation: Operation, key_digest: str) -> Tx[None]:
@@ -89,7 +89,8 @@ def uploaded(
 
 def installed(operation: Operation, now: int) -> Tx[None]:
     """Script, database and cron are in place: the account is ready and the worker has to confirm itself."""
-    yield sql("update accounts set state = 'ready', heard_at = $2 where id = $1", operation.account_id, now)
+    yield sql("update accounts set heard_at = $2 where id = $1", operation.account_id, now)
+    yield from states.move(operation.account_id, None, "ready", None, now)
     yield from updated(operation, now)
 
 
@@ -108,7 +109,7 @@ def fail_install(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
     """The install has failed: the account is connected, without a worker that is known to run (rule A12)."""
     yield from lock_account(operation.account_id)
     yield from operations.fail(operation.id, error, now)
-    yield sql("update accounts set state = 'connected', error = $2 where id = $1", operation.account_id, to_json(error))
+    yield from states.move(operation.account_id, None, "connected", error, now)
 
 
 def fail_update(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:

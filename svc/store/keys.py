@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.errors import Forbidden
+from svc.errors import Forbidden, NotFound, Unauthorized
 from svc.model import Key
 from svc.store.locks import lock_user
 from svc.store.tx import Row, Tx, from_json, sql, to_json
@@ -21,11 +21,12 @@ def add_key(key: Key, digest: str, limit: int) -> Tx[Key]:
     if rows[0]["n"] >= limit:
         raise Forbidden("limit_reached", f"The limit of {limit} API keys is reached.")
     yield sql(
-        "insert into keys (id, user_id, digest, prefix, scopes, allow_accounts, allow_ips, created_at, last_used)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "insert into keys (id, user_id, digest, name, prefix, scopes, allow_accounts, allow_ips, created_at, last_used)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         key.id,
         key.user_id,
         digest,
+        key.name,
         key.prefix,
         to_json(key.scopes),
         to_json(key.allow_accounts),
@@ -56,6 +57,20 @@ def touch_key(key_id: str, day: int) -> Tx[None]:
     yield sql("update keys set last_used = $2 where id = $1 and (last_used is null or last_used < $2)", key_id, day)
 
 
+def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
+    """Give a user's key another name. Raises NotFound."""
+    rows = yield sql("update keys set name = $3 where id = $1 and user_id = $2 returning *", key_id, user_id, name)
+    if not rows:
+        raise NotFound
+    return _key(rows[0])
+
+
+def check_not_revoked(key_id: str) -> Tx[None]:
+    """Raises Unauthorized: the key has ended since it was let in."""
+    if not (yield sql("select id from keys where id = $1", key_id)):
+        raise Unauthorized("The key was revoked.")
+
+
 def delete_key(user_id: int, key_id: str) -> Tx[bool]:
     """Revoke a user's key; False when the user has no such key."""
     rows = yield sql("delete from keys where id = $1 and user_id = $2 returning id", key_id, user_id)
@@ -66,6 +81,7 @@ def _key(row: Row) -> Key:
     return Key(
         id=row["id"],
         user_id=row["user_id"],
+        name=row["name"],
         prefix=row["prefix"],
         scopes=tuple(from_json(row["scopes"])),
         allow_accounts=_tuple(row["allow_accounts"]),

@@ -26,12 +26,12 @@ def delete_answers(before: int) -> Tx[int]:
 
 def delete_sessions(before: int) -> Tx[int]:
     """Page sessions whose refresh token has expired."""
-    return _delete("sessions", "refresh_digest", "refresh_expires_at <= $1", before)
+    return _delete("sessions", "id", "refresh_expires_at <= $1", before)
 
 
 def delete_mail_tokens(before: int) -> Tx[int]:
     """Tokens of e-mails that have expired."""
-    return _delete("mail_tokens", "user_id, purpose", "expires_at <= $1", before)
+    return _delete("mail_tokens", "digest", "expires_at <= $1", before)
 
 
 def delete_devices(before: int) -> Tx[int]:
@@ -43,11 +43,12 @@ def delete_sign_ups(before: int) -> Tx[int]:
     """Users who signed up then and never confirmed their address, once no e-mail's token of theirs is left.
 
     Without a confirmed address nobody has accounts; one who has some all the same stays, instead of failing the rest.
+    One without an address is being deleted.
     """
     return _delete(
         "users",
         "id",
-        "email_confirmed = 0 and created_at <= $1"
+        "email_confirmed = 0 and created_at <= $1 and email is not null"
         " and not exists (select 1 from mail_tokens t where t.user_id = users.id)"
         " and not exists (select 1 from accounts a where a.user_id = users.id)",
         before,
@@ -89,14 +90,23 @@ def delete_operations(before: int) -> Tx[int]:
 
 
 def delete_former_accounts(before: int) -> Tx[int]:
-    """What is left of accounts that were disconnected then, once no site or link of theirs is left."""
+    """What is left of accounts that were disconnected then, once no site, link or operation of theirs is left.
+
+    It tells whose they are: what has no user's id is found by it when its user is deleted.
+    """
     return _delete(
         "former_accounts",
         "id",
         "disconnected_at <= $1 and not exists (select 1 from sites s where s.account_id = former_accounts.id)"
-        " and not exists (select 1 from links l where l.account_id = former_accounts.id)",
+        " and not exists (select 1 from links l where l.account_id = former_accounts.id)"
+        " and not exists (select 1 from operations o where o.account_id = former_accounts.id)",
         before,
     )
+
+
+def delete_events(before: int) -> Tx[int]:
+    """What was changed for users then (rule X12); their numbers do not come back."""
+    return _delete("events", "user_id, number", "at <= $1", before)
 
 
 def delete_worker_keys(before: int) -> Tx[int]:

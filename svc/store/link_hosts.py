@@ -9,7 +9,7 @@ from svc.model import LinkHost, RouteState, link_pattern
 from svc.store import unwanted_routes
 from svc.store.links import links_to
 from svc.store.locks import lock_account
-from svc.store.tx import Row, Tx, note_from_json, sql, to_json
+from svc.store.tx import UNCHANGED, Row, Tx, note_from_json, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
     hosts = yield sql("select * from link_hosts where account_id = $1", account_id)
     current = link_host_of(hosts[0]) if hosts else None
     if current is not None and current.host == host and current.zone_id == zone_id:
+        yield UNCHANGED
         return current
     yield from _check_host(account_id, host)
     version = yield from bump_version(account_id)

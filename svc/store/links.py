@@ -9,7 +9,7 @@ from svc.errors import Conflict, Forbidden, Invalid, NotFound, ServiceError
 from svc.model import Link, Rule
 from svc.store.locks import lock_account, lock_user
 from svc.store.targets import CODES_A_STATEMENT, used_codes
-from svc.store.tx import Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json
+from svc.store.tx import UNCHANGED, Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[
     link = yield from _living_link(account_id, link_id)
     changed = replace(link, url=link.url if url is None else url, rules=link.rules if rules is None else tuple(rules))
     if changed == link:
+        yield UNCHANGED
         return link
     hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
     for row in hosts:

@@ -6,24 +6,54 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, EdgeUnknown
 from svc.model import Operation, WorkerPush
-from svc.store.tx import Row, Tx, from_json_as, many, note_from_json, sql, to_json
+from svc.store.events import by_service
+from svc.store.tx import Row, Tx, from_json_as, note_from_json, sql, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from svc.errors import ErrorNote
-    from svc.model import Account, OperationKind
+    from svc.model import Account, AccountAction, OperationKind
 
 # The step in which an operation only waits for the worker's first push.
 SELFCHECK = "selfcheck"
-# That of one which waits in the same way, and lets another operation run meanwhile.
-_PAUSED = "paused"
+# That of a connect whose request has ended: it waits for its user's next try.
+WAITING = "waiting"
+# That of one which waits for its worker as well, and lets another operation run meanwhile.
+PAUSED = "paused"
+# Kinds whose work begins when their request is answered; some have no request.
+_FOLLOW_THEIR_ANSWER: tuple[OperationKind, ...] = ("install", "update")
+_ACTIONS: Mapping[OperationKind, AccountAction] = {
+    "connect": "account.connect",
+    "renew": "account.renew",
+    "install": "account.install",
+    "update": "account.update",
+    "disconnect": "account.disconnect",
+}
 
 
 def running(account_id: str) -> Tx[Operation | None]:
     """The operation that runs on the account."""
     rows = yield sql("select * from operations where account_id = $1 and state = 'running'", account_id)
     return _operation(rows[0]) if rows else None
+
+
+def check_turn(edge_account_id: str, kind: OperationKind) -> Tx[None]:
+    """Whether an operation of this kind may wait for its turn behind what the account's actor is at.
+
+    Raises Conflict operation_in_progress: another one does its work. Behind a disconnect another disconnect may wait:
+    both get the one answer. Where the account's user is being deleted, any operation gives way to it.
+    """
+    rows = yield sql(
+        "select o.kind, o.step, u.id as owner, u.email from operations o left join accounts a on a.id = o.account_id"
+        " left join users u on u.id = a.user_id where o.edge_account_id = $1 and o.state = 'running'",
+        edge_account_id,
+    )
+    for busy in rows:
+        leaving = busy["owner"] is not None and busy["email"] is None
+        gives_way = kind == "disconnect" and (busy["kind"] == "disconnect" or leaving)
+        if busy["step"] not in (SELFCHECK, WAITING) and not gives_way:
+            raise Conflict("operation_in_progress")
 
 
 def latest(account_id: str) -> Tx[Operation | None]:
@@ -102,7 +132,8 @@ def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Ope
 
     So the token that is asked for next has a name of its own, and one that comes late can be told from it.
     """
-    yield from fail(operation.id, EdgeUnknown("No answer came; another try took its place.").note(), now)
+    # Not the end of what its user has asked for: no event.
+    yield from _set_failed(operation.id, EdgeUnknown("No answer came; another try took its place.").note(), now)
     return (yield from add(operation_id, operation.account_id, operation.edge_account_id, operation.kind, "token", now))
 
 
@@ -128,7 +159,13 @@ def count_attempt(operation_id: str, now: int) -> Tx[None]:
 
 def finish(operation_id: str, now: int) -> Tx[None]:
     """The operation is done."""
-    yield sql("update operations set state = 'done', updated_at = $2 where id = $1", operation_id, now)
+    rows = yield sql(
+        "update operations set state = 'done', updated_at = $2 where id = $1"
+        " returning account_id, edge_account_id, kind",
+        operation_id,
+        now,
+    )
+    yield from _ended(rows, "done", now)
 
 
 def confirm(reports: Sequence[tuple[str, str]], now: int) -> Tx[None]:
@@ -136,40 +173,69 @@ def confirm(reports: Sequence[tuple[str, str]], now: int) -> Tx[None]:
 
     `reports`: an operation's id and its account's.
     """
-    yield many(
-        "update operations set state = 'done', updated_at = $4"
-        " where id = $1 and account_id = $2 and state = 'running' and step = $3",
-        [(operation_id, account_id, SELFCHECK, now) for operation_id, account_id in sorted(set(reports))],
+    # Nearly always there are none: each push tells of its install.
+    rows = yield sql(
+        "select id, account_id from operations where id = any($1) and state = 'running' and step = $2 order by id",
+        tuple(sorted({operation_id for operation_id, _ in reports})),
+        SELFCHECK,
     )
+    for row in rows:
+        if (row["id"], row["account_id"]) in set(reports):
+            yield from finish(row["id"], now)
 
 
 def pause_selfcheck(operation_id: str) -> Tx[None]:
     """Another operation is to run while this one only waits for the worker's first push; its time goes on."""
-    yield sql("update operations set state = 'done', step = $2 where id = $1", operation_id, _PAUSED)
+    yield sql("update operations set state = 'done', step = $2 where id = $1", operation_id, PAUSED)
 
 
-def resume_selfcheck(account_id: str) -> Tx[None]:
+def resume_selfcheck(account_id: str, now: int) -> Tx[None]:
     """The other operation has ended: a paused self-check waits again, unless the worker has reported meanwhile."""
     rows = yield sql("select push, install_id from accounts where id = $1", account_id)
     push = from_json_as(WorkerPush, rows[0]["push"]) if rows else None
     confirmed = push is not None and push.install == rows[0]["install_id"]
-    yield sql(
-        "update operations set state = $3, step = $4 where account_id = $1 and step = $2",
+    rows = yield sql(
+        "update operations set state = $3, step = $4 where account_id = $1 and step = $2"
+        " returning account_id, edge_account_id, kind",
         account_id,
-        _PAUSED,
+        PAUSED,
         "done" if confirmed else "running",
         SELFCHECK,
     )
+    if confirmed:
+        yield from _ended(rows, "done", now)
 
 
 def fail(operation_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """The operation has failed."""
-    yield sql(
-        "update operations set state = 'failed', error = $2, updated_at = $3 where id = $1",
-        operation_id,
-        to_json(error),
-        now,
+    yield from _ended((yield from _set_failed(operation_id, error, now)), error.code, now)
+
+
+def _set_failed(operation_id: str, error: ErrorNote, now: int) -> Tx[list[Row]]:
+    return (
+        yield sql(
+            "update operations set state = 'failed', error = $2, updated_at = $3 where id = $1"
+            " returning account_id, edge_account_id, kind",
+            operation_id,
+            to_json(error),
+            now,
+        )
     )
+
+
+def _ended(rows: Sequence[Row], outcome: str, now: int) -> Tx[None]:
+    """Tell the end of operations, whose columns are given, to their accounts' users.
+
+    That one is done of which the answer to its request tells the end, that request's own event tells.
+    """
+    for row in rows:
+        if outcome == "done" and row["kind"] not in _FOLLOW_THEIR_ANSWER:
+            continue
+        owners = yield sql("select user_id from accounts where id = $1", row["account_id"])
+        for owner in owners:
+            yield by_service(
+                owner["user_id"], row["account_id"], row["edge_account_id"], _ACTIONS[row["kind"]], outcome, now
+            )
 
 
 def _operation(row: Row) -> Operation:

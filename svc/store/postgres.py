@@ -21,6 +21,7 @@ import asyncio
 import contextlib
 import functools
 import threading
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,8 +31,10 @@ import trio
 
 from svc.config import ConfigError
 from svc.errors import StoreUnavailable
+from svc.metrics import STORE_COMMIT, STORE_FAILURES, STORE_READ, STORE_WAIT, STORE_WAITING, Metrics
 from svc.store.changes import Changes
 from svc.store.condition import Condition
+from svc.store.events import recorded
 from svc.store.migrate import migrations, pending
 from svc.store.tx import Changed
 
@@ -103,8 +106,11 @@ class _Crossing:
 class PostgresStore:
     """See `svc.store.tx.Store`. Open one with `open_postgres`."""
 
-    def __init__(self, loop_thread: LoopThread, pool: asyncpg.Pool) -> None:
+    def __init__(self, loop_thread: LoopThread, pool: asyncpg.Pool, metrics: Metrics) -> None:
         self.condition = Condition()
+        self._metrics = metrics
+        self._waiting = 0  # for a connection
+        metrics.at_scrape(self._show_load)
         self.changes = Changes()
         self._loop_thread = loop_thread
         self._pool = pool
@@ -142,6 +148,9 @@ class PostgresStore:
             changes |= named
             return value
 
+    def _show_load(self) -> None:
+        self._metrics.set(STORE_WAITING, self._waiting)
+
     async def _read(self, tx: Tx[T], crossing: _Crossing) -> T:
         async with (
             self._connection(crossing) as connection,
@@ -155,15 +164,23 @@ class PostgresStore:
 
     @asynccontextmanager
     async def _connection(self, crossing: _Crossing) -> AsyncIterator[Any]:
+        asked_at = time.perf_counter()
+        self._waiting += 1
         try:
             connection = await self._pool.acquire(timeout=_ACQUIRE_S)
         except TimeoutError as error:  # the watch finds out whether it is the server or too many transactions
+            self._metrics.count(STORE_FAILURES, "crowded")
             raise StoreUnavailable("Too much waits for the service's store; try again.") from error
         except _DRIVER_ERRORS as error:  # no connection, so nothing was begun
             raise self._failed(StoreUnavailable(), error) from error
+        finally:
+            self._waiting -= 1
+        began_at = time.perf_counter()
+        self._metrics.observe(STORE_WAIT, began_at - asked_at, "write" if crossing.writes else "read")
         try:
             yield connection
         except _LOST_TO_OTHERS as error:
+            self._metrics.count(STORE_FAILURES, "conflict")
             raise StoreUnavailable("Another change was in the way for too long; try again.", retry_after_s=1) from error
         except _DRIVER_ERRORS as error:
             unavailable = _unavailable(error, crossing, lost=isinstance(error, TimeoutError) or _is_lost(connection))
@@ -171,11 +188,14 @@ class PostgresStore:
                 raise
             raise self._failed(unavailable, error) from error
         finally:
+            took_s = time.perf_counter() - began_at
+            self._metrics.observe(STORE_COMMIT if crossing.writes else STORE_READ, took_s)
             with contextlib.suppress(*_DRIVER_ERRORS):  # it broke: the pool has let go of it
                 await self._pool.release(connection)
 
     def _failed(self, unavailable: StoreUnavailable, cause: Exception) -> StoreUnavailable:
         unavailable.__cause__ = cause
+        self._metrics.count(STORE_FAILURES, "lost")
         self.condition.failed(unavailable)
         return unavailable
 
@@ -199,15 +219,15 @@ def _is_lost(connection: Any) -> bool:
 
 
 async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
-    with contextlib.closing(tx):
+    with contextlib.closing(recorded(tx)) as steps:
         try:
-            step = next(tx)
+            step = next(steps)
             while True:
                 if isinstance(step, Changed):
                     changes.add(step.edge_account_id)
-                    step = tx.send([])
+                    step = steps.send([])
                 else:
-                    step = tx.send(await _execute(connection, step))
+                    step = steps.send(await _execute(connection, step))
         except StopIteration as done:
             value: T = done.value
             return value
@@ -307,7 +327,9 @@ class LoopThread:
 
 
 @asynccontextmanager
-async def open_postgres(url: str, pool_size: int, *, serving: bool = False) -> AsyncIterator[PostgresStore]:
+async def open_postgres(
+    url: str, pool_size: int, *, serving: bool = False, metrics: Metrics | None = None
+) -> AsyncIterator[PostgresStore]:
     """The store in the database at `url`, migrated. Raises ConfigError: not reached, of a newer program, or served."""
     loop_thread = LoopThread()
     try:
@@ -319,7 +341,7 @@ async def open_postgres(url: str, pool_size: int, *, serving: bool = False) -> A
             # The address is not shown: it may hold a password.
             raise ConfigError(f"The PostgreSQL store cannot be opened: {type(error).__name__}: {error}") from None
         try:
-            yield PostgresStore(loop_thread, pool)
+            yield PostgresStore(loop_thread, pool, metrics or Metrics())
         finally:
             with trio.CancelScope(shield=True):  # bounded by _CLOSE_S
                 await loop_thread.cross(lambda _: _close(pool))

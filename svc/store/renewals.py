@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict
-from svc.store import accounts, operations, working_tokens
+from svc.store import accounts, operations, states, working_tokens
 from svc.store.locks import lock_account
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def finish_renew(
     """
     yield from working_tokens.put_token(before.id, operation_id, token, now)
     yield from operations.finish(operation_id, now)
-    yield from operations.resume_selfcheck(before.id)
-    yield from accounts.move(before.id, (before.state,), *found)
+    yield from operations.resume_selfcheck(before.id, now)
+    yield from states.move(before.id, (before.state,), *found, now)
     account = accounts.present((yield from accounts.account_by_id(before.id)))
     warnings = tuple(warning for warning in account.warnings if warning not in working_tokens.ABOUT_TOKENS)
     return replace(account, warnings=warnings, revoke_tokens=())
@@ -67,5 +67,5 @@ def fail_renew(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     operation = yield from operations.running(account_id)
     if operation is not None and operation.kind == "renew":
         yield from operations.fail(operation.id, error, now)
-        yield from operations.resume_selfcheck(account_id)
+        yield from operations.resume_selfcheck(account_id, now)
         yield from working_tokens.note_others(account_id, looked=False)

@@ -11,7 +11,7 @@ from svc.ids import new_site_path
 from svc.model import EndedPath, Retiring, RouteState, Site
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account, lock_user
-from svc.store.tx import Row, Tx, from_json, note_from_json, placeholders, sql, to_json
+from svc.store.tx import UNCHANGED, Row, Tx, from_json, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def change_site(
         error=error,
     )
     if changed == site:
+        yield UNCHANGED
         return site
     if replace(changed, error=site.error) != site:
         changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)

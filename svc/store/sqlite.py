@@ -28,8 +28,18 @@ import trio
 
 from svc.config import ConfigError
 from svc.errors import StoreUnavailable
+from svc.metrics import (
+    STORE_COMMIT,
+    STORE_FAILURES,
+    STORE_GROUP,
+    STORE_READ,
+    STORE_WAIT,
+    STORE_WAITING,
+    Metrics,
+)
 from svc.store.changes import Changes
 from svc.store.condition import Condition
+from svc.store.events import recorded
 from svc.store.migrate import migrations, pending
 from svc.store.tx import Changed
 
@@ -79,13 +89,14 @@ class _Job:
     The queues are unbounded, but each job has a task waiting for it, so their length is bounded by the callers.
     """
 
-    __slots__ = ("_claimed", "changes", "result", "task", "token", "tx")
+    __slots__ = ("_claimed", "asked_at", "changes", "result", "task", "token", "tx")
 
     def __init__(self, tx: Tx[Any]) -> None:
         self.tx = tx
         self.changes: set[str] = set()
         self.token = trio.lowlevel.current_trio_token()
         self.task = trio.lowlevel.current_task()
+        self.asked_at = time.perf_counter()
         self.result: outcome.Outcome[Any] = outcome.Error(RuntimeError("the transaction was not run"))
         self._claimed = threading.Lock()
 
@@ -105,9 +116,15 @@ class SqliteStore:
     """See `svc.store.tx.Store`. Open one with `open_sqlite`."""
 
     def __init__(
-        self, writer: sqlite3.Connection, readers: list[sqlite3.Connection], peeker: sqlite3.Connection
+        self,
+        writer: sqlite3.Connection,
+        readers: list[sqlite3.Connection],
+        peeker: sqlite3.Connection,
+        metrics: Metrics,
     ) -> None:
         self.condition = Condition()
+        self._metrics = metrics
+        metrics.at_scrape(self._show_load)
         self.changes = Changes()
         self._writes: _Queue = queue.SimpleQueue()
         self._reads: _Queue = queue.SimpleQueue()
@@ -116,11 +133,11 @@ class SqliteStore:
         self._closed = False
         self._threads = [
             threading.Thread(
-                target=_write, args=(writer, self._writes, self.condition), name="sqlite writer", daemon=True
+                target=_write, args=(writer, self._writes, self.condition, metrics), name="sqlite writer", daemon=True
             ),
             *(
                 threading.Thread(
-                    target=_read, args=(reader, self._reads, self.condition), name="sqlite reader", daemon=True
+                    target=_read, args=(reader, self._reads, self.condition, metrics), name="sqlite reader", daemon=True
                 )
                 for reader in readers
             ),
@@ -152,6 +169,7 @@ class SqliteStore:
             unavailable = _unavailable(error, _READER_FAILURES, self.condition)
             if unavailable is None:
                 raise
+            self._metrics.count(STORE_FAILURES, "lost")
             raise unavailable from error
         return value
 
@@ -166,6 +184,9 @@ class SqliteStore:
         jobs.put(job)
         return await trio.lowlevel.wait_task_rescheduled(abort)
 
+    def _show_load(self) -> None:
+        self._metrics.set(STORE_WAITING, self._writes.qsize() + self._reads.qsize())
+
     def close(self) -> None:
         """Let the threads finish what waits, then close every connection. Blocks."""
         self._closed = True
@@ -178,7 +199,7 @@ class SqliteStore:
             connection.close()
 
 
-def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition) -> None:
+def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, metrics: Metrics) -> None:
     ending = False
     while not ending:
         job = jobs.get()
@@ -193,13 +214,18 @@ def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition) -
                 break
             job = jobs.get()
         if group:
+            began_at = time.perf_counter()
             committed = outcome.capture(_commit, connection, group)
+            metrics.observe(STORE_COMMIT, time.perf_counter() - began_at)
+            metrics.observe(STORE_GROUP, len(group))
+            for each in group:
+                metrics.observe(STORE_WAIT, began_at - each.asked_at, "write")
             if isinstance(committed, outcome.Error):
                 # The group as a whole was not kept: disk full, file locked or gone.
                 for failed in group:
                     # One each: a traceback grows in every task that raises it.
                     failed.result = outcome.Error(_like(committed.error))
-            _note_failures(group, _STORE_FAILURES, condition)
+            _note_failures(group, _STORE_FAILURES, condition, metrics)
             _answer(group)
 
 
@@ -215,12 +241,13 @@ def _code_of(error: BaseException) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # errors of the module itself have none
 
 
-def _note_failures(jobs: list[_Job], failures: dict[int, str], condition: Condition) -> None:
+def _note_failures(jobs: list[_Job], failures: dict[int, str], condition: Condition, metrics: Metrics) -> None:
     """Let the jobs that the store itself failed be answered with StoreUnavailable."""
     for job in jobs:
         if isinstance(job.result, outcome.Error):
             unavailable = _unavailable(job.result.error, failures, condition)
             if unavailable is not None:
+                metrics.count(STORE_FAILURES, "lost")
                 job.result = outcome.Error(unavailable)
 
 
@@ -255,11 +282,14 @@ def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
         raise
 
 
-def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition) -> None:
+def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, metrics: Metrics) -> None:
     while (job := jobs.get()) is not None:
         if job.claim():
+            began_at = time.perf_counter()
             job.result = outcome.capture(_snapshot, connection, job.tx)
-            _note_failures([job], _READER_FAILURES, condition)
+            metrics.observe(STORE_READ, time.perf_counter() - began_at)
+            metrics.observe(STORE_WAIT, began_at - job.asked_at, "read")
+            _note_failures([job], _READER_FAILURES, condition, metrics)
             _answer([job])
         del job  # with its rows: the next one may be long in coming
 
@@ -290,15 +320,15 @@ def _wake(jobs: list[_Job]) -> None:
 
 
 def _drive(connection: sqlite3.Connection, tx: Tx[Any], changes: set[str]) -> Any:
-    with contextlib.closing(tx):
+    with contextlib.closing(recorded(tx)) as steps:
         try:
-            step = next(tx)
+            step = next(steps)
             while True:
                 if isinstance(step, Changed):
                     changes.add(step.edge_account_id)
-                    step = tx.send([])
+                    step = steps.send([])
                 else:
-                    step = tx.send(_execute(connection, step))
+                    step = steps.send(_execute(connection, step))
         except StopIteration as done:
             return done.value
 
@@ -408,10 +438,12 @@ def _set_wal(connection: sqlite3.Connection) -> None:
 
 
 @asynccontextmanager
-async def open_sqlite(path: Path, *, serving: bool = False) -> AsyncIterator[SqliteStore]:
+async def open_sqlite(
+    path: Path, *, serving: bool = False, metrics: Metrics | None = None
+) -> AsyncIterator[SqliteStore]:
     """The store in the file `path`, migrated. Raises ConfigError: not a database, of a newer program, or served."""
     with _lock(path) if serving else contextlib.nullcontext():
-        store = await trio.to_thread.run_sync(_open, path)
+        store = await trio.to_thread.run_sync(_open, path, metrics or Metrics())
         try:
             yield store
         finally:
@@ -441,7 +473,7 @@ def _lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _open(path: Path) -> SqliteStore:
+def _open(path: Path, metrics: Metrics) -> SqliteStore:
     connections: list[sqlite3.Connection] = []
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -458,7 +490,7 @@ def _open(path: Path) -> SqliteStore:
             connection.close()
         raise ConfigError(f"The store {path} cannot be opened: {error}") from error
     writer, *readers, peeker = connections
-    return SqliteStore(writer, readers, peeker)
+    return SqliteStore(writer, readers, peeker, metrics)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:

@@ -212,8 +212,10 @@ _TotalRow = tuple[str, int, int, int, int, int, int]
 def _newest(rows: list[_TotalRow]) -> list[_TotalRow]:
     """Of each target and time the newest row (see `_upsert`); sorted, so that two pushes at once lock in one order."""
     newest: dict[tuple[str, int], _TotalRow] = {}
-    for row in sorted(rows, key=lambda row: (row[5], row[6], row[2:5])):
-        newest[row[:2]] = row
+    for row in rows:
+        other = newest.setdefault(row[:2], row)
+        if other is not row and (row[5:], row[2:5]) > (other[5:], other[2:5]):
+            newest[row[:2]] = row
     return sorted(newest.values())
 
 

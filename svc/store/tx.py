@@ -17,6 +17,9 @@ A transaction that changes what an account's actor acts on says so: it yields `C
 statements. After the commit, and only then, whoever listens to the store's changes (`store/changes.py`) is told, also
 when the caller was cancelled meanwhile.
 
+What it changes for a user it tells, too: it yields an `Event`, which is written with it (`store/events.py`). One that
+finds that all is as it was asked to be yields `UNCHANGED`, and nothing of it is told.
+
 The text runs on both engines: `$1` parameters, bare ones cast; a list as one parameter, `id = any($1)`; integers for
 time (epoch ms) and booleans; JSON as text; no now(); sums cast to bigint. Where two transactions may meet, let the
 statement decide (`on conflict do nothing returning`, `update … where state = … returning`): on PostgreSQL a row that
@@ -33,9 +36,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from svc.errors import CATALOGUE, ErrorNote
+from svc.model import Event
+from svc.store.changes import OUTBOX, Changes
 
 if TYPE_CHECKING:
-    from svc.store.changes import Changes
     from svc.store.condition import Condition
 
 T = TypeVar("T")
@@ -62,7 +66,15 @@ class Changed:
     edge_account_id: str
 
 
-Tx = Generator[Statement | Changed, list[Row], T]
+class Unchanged:
+    """Named by a transaction: it has changed nothing. No rows, and no event."""
+
+
+UNCHANGED = Unchanged()
+# Named in the place of an account by a transaction that puts an e-mail into the outbox.
+POSTED = Changed(OUTBOX)
+
+Tx = Generator[Statement | Changed | Event | Unchanged, list[Row], T]
 
 
 def sql(text: str, *parameters: Parameter) -> Statement:

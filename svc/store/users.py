@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from svc.ids import new_id
 from svc.model import User
 from svc.store.devices import forget_devices
+from svc.store.events import begin_trail
+from svc.store.notices import address_works
 from svc.store.tx import Row, Tx, placeholders, sql
 
 if TYPE_CHECKING:
@@ -36,17 +39,11 @@ def add_user(email: str, password_hash: str, now: int, *, confirmed: bool = Fals
         now,
     )
     waiting = yield from _sign_ups(email)
+    yield from begin_trail(int(rows[0]["id"]) if rows else NOBODY)
     if not rows:
         return None
     yield from _forget(waiting if confirmed else waiting[MOST_SIGN_UPS:])
     return user_of(rows[0])
-
-
-def sign_up(email: str, password_hash: str, token_digest: str, token_expires_at: int, now: int) -> Tx[User | None]:
-    """A new user and the token of the e-mail that confirms it; None as in `add_user`, with the same work."""
-    user = yield from add_user(email, password_hash, now)
-    yield from put_mail_token(NOBODY if user is None else user.id, "confirm", token_digest, token_expires_at)
-    return user
 
 
 def void_sign_ups(email: str) -> Tx[None]:
@@ -66,9 +63,20 @@ def lacks_password(user_id: int) -> Tx[bool]:
 
 
 def get_user(user_id: int) -> Tx[User | None]:
-    """The user."""
-    rows = yield sql("select * from users where id = $1", user_id)
+    """The user; None for one who is being deleted, too."""
+    rows = yield sql("select * from users where id = $1 and email is not null", user_id)
     return user_of(rows[0]) if rows else None
+
+
+def is_leaving(user_id: int) -> Tx[bool]:
+    """Whether the user is being deleted; see `departures`."""
+    return bool((yield sql("select 1 from users where id = $1 and email is null", user_id)))
+
+
+def owner_is_leaving(account_id: str) -> Tx[bool]:
+    """Whether the account's user is being deleted."""
+    rows = yield sql("select user_id from accounts where id = $1", account_id)
+    return bool(rows) and (yield from is_leaving(rows[0]["user_id"]))
 
 
 def find_user(email: str) -> Tx[tuple[User, str] | None]:
@@ -84,55 +92,104 @@ def find_user(email: str) -> Tx[tuple[User, str] | None]:
     return (user_of(rows[0]), rows[0]["password_hash"]) if rows else None
 
 
-def set_plan(email: str, plan: Plan) -> Tx[bool]:
-    """Switch a user's plan; False when there is no such user."""
+def password_hash_of(user_id: int) -> Tx[str | None]:
+    """The hash of the user's password; None when the user is gone."""
+    rows = yield sql("select password_hash from users where id = $1", user_id)
+    return str(rows[0]["password_hash"]) if rows else None
+
+
+def still_has_password(user_id: int, password_hash: str) -> Tx[bool]:
+    """Whether the hash is still that of the user's password. Until the transaction ends nobody else changes it.
+
+    That of a user who is being deleted is nobody's.
+    """
+    rows = yield sql(
+        "update users set plan = plan where id = $1 and password_hash = $2 and email is not null returning id",
+        user_id,
+        password_hash,
+    )
+    return bool(rows)
+
+
+def set_password_hash(user_id: int, password_hash: str) -> Tx[None]:
+    """The user's password is another; sessions and browsers stay as they are."""
+    yield sql("update users set password_hash = $2 where id = $1", user_id, password_hash)
+
+
+def set_plan(email: str, plan: Plan) -> Tx[list[int]]:
+    """Switch the plan of the user, or of the sign-ups, with this address; their ids."""
     rows = yield sql(
         "update users set plan = $2 where lower(email) = lower(cast($1 as text)) returning id",
         email,
         plan,
     )
-    return bool(rows)
+    return [int(row["id"]) for row in rows]
 
 
-def put_mail_token(user_id: int, purpose: MailPurpose, digest: str, expires_at: int) -> Tx[None]:
-    """The token of the newest e-mail; the one of an earlier e-mail for the same purpose is dead."""
+def put_mail_token(
+    user_id: int, purpose: MailPurpose, digest: str, expires_at: int, mail_id: str | None = None
+) -> Tx[None]:
+    """A token of the newest e-mail; those of earlier e-mails for the same purpose are dead.
+
+    `mail_id`: the e-mail, whose earlier copies' tokens live on, for as long as this one; None: one that has none.
+    A user who was deleted meanwhile, or is being deleted, gets none.
+    """
+    user = yield from get_user(user_id)  # also for nobody: known or not, the work is the same
+    if user is None and user_id != NOBODY:
+        return
+    mail_id = mail_id or new_id("mail")
     yield sql(
-        "insert into mail_tokens (user_id, purpose, digest, expires_at) values ($1, $2, $3, $4)"
-        " on conflict (user_id, purpose) do update set digest = excluded.digest, expires_at = excluded.expires_at",
+        "delete from mail_tokens where user_id = $1 and purpose = $2 and mail_id <> $3", user_id, purpose, mail_id
+    )
+    yield sql("update mail_tokens set expires_at = $2 where mail_id = $1", mail_id, expires_at)
+    yield sql(
+        "insert into mail_tokens (digest, user_id, purpose, mail_id, expires_at) values ($1, $2, $3, $4, $5)",
+        digest,
         user_id,
         purpose,
-        digest,
+        mail_id,
         expires_at,
     )
 
 
-def put_reset_token(email: str, digest: str, expires_at: int) -> Tx[User | None]:
+def has_mail_token(mail_id: str) -> Tx[bool]:
+    """Whether a token of this e-mail lives: none of it was used, and no newer e-mail has taken its place."""
+    rows = yield sql("select digest from mail_tokens where mail_id = $1", mail_id)
+    return bool(rows)
+
+
+def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | None = None) -> Tx[User | None]:
     """A token that sets the password of the user with this address; None, with the same work, when there is none."""
     found = yield from find_user(email)
-    yield from put_mail_token(found[0].id if found else NOBODY, "reset", digest, expires_at)
+    yield from put_mail_token(found[0].id if found else NOBODY, "reset", digest, expires_at, mail_id)
     return found[0] if found else None
 
 
-def put_confirm_token(email: str, digest: str, expires_at: int) -> Tx[int]:
+def put_confirm_token(
+    email: str, digest: str, expires_at: int, mail_id: str | None = None
+) -> Tx[tuple[User | None, int]]:
     """A token that confirms the address, or, where several signed up with it, sets a password as well.
 
-    Which of several passwords is the right one, only a new one can tell. Returns how many sign-ups wait; 0, with the
-    same work: there is nothing to confirm.
+    Which of several passwords is the right one, only a new one can tell. Returns the newest sign-up and how many wait;
+    a user whose confirmed address is refused by mail servers may confirm it again. None and 0, with the same work:
+    there is nothing to confirm.
     """
     found = yield from find_user(email)
     waiting = yield from _sign_ups(email)
-    if found is None or found[0].email_confirmed:
-        waiting = []
+    user = None if found is None else found[0]
+    if user is not None and user.email_confirmed:
+        waiting = [] if user.email_refused_at is None else [user.id]
     yield from put_mail_token(
-        waiting[0] if waiting else NOBODY, "reset" if len(waiting) > 1 else "confirm", digest, expires_at
+        waiting[0] if waiting else NOBODY, "reset" if len(waiting) > 1 else "confirm", digest, expires_at, mail_id
     )
-    return len(waiting)
+    return (user if waiting else None), len(waiting)
 
 
 def confirm_user(digest: str, now: int) -> Tx[User | None]:
     """Use up the token of a confirmation e-mail; None when it is unknown, used or expired.
 
-    The sign-up that it belongs to becomes the user, with its password and its sessions; see `_confirm`.
+    The address works then, whatever mail servers said of it. The sign-up that it belongs to becomes the user, with its
+    password and its sessions; see `_confirm`.
     """
     user_id = yield from _use_mail_token("confirm", digest, now)
     return None if user_id is None else (yield from _confirm(user_id))
@@ -160,8 +217,14 @@ def user_of(row: Row) -> User:
         email_confirmed=row["email_confirmed"] == 1,
         plan=row["plan"],
         notify=row["notify"] == 1,
+        email_refused_at=row["email_refused_at"],
         created_at=row["created_at"],
     )
+
+
+def forget_mail_tokens(user_id: int) -> Tx[None]:
+    """The links of e-mails to the user are dead."""
+    yield sql("delete from mail_tokens where user_id = $1", user_id)
 
 
 def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | None]:
@@ -180,7 +243,12 @@ def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | Non
         now,
         NOBODY,
     )
-    return int(rows[0]["user_id"]) if rows else None
+    if not rows:
+        return None
+    user_id = int(rows[0]["user_id"])
+    yield sql("delete from mail_tokens where user_id = $1 and purpose = $2", user_id, purpose)  # of its other copies
+    yield from address_works(user_id)
+    return user_id
 
 
 def _confirm(user_id: int) -> Tx[User | None]:

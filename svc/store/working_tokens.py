@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from svc.store import accounts, operations
+from svc.store import accounts, operations, states
 from svc.store.tx import Tx, sql, to_json
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def bootstrap_gone(account_id: str) -> Tx[None]:
     )
 
 
-def expire(account_id: str, error: ErrorNote) -> Tx[None]:
+def expire(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """The working token's time is over."""
-    yield from accounts.move(account_id, EXPIRING, "revoked", error)
+    yield from states.move(account_id, EXPIRING, "revoked", error, now)
     yield from accounts.unwarn(account_id, "token_expires_soon")

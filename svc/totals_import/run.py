@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from svc.clock import day_of, day_text
-from svc.errors import StoreUnavailable
+from svc.errors import NotFound, StoreUnavailable
 from svc.link_import.run import accounts_meant
 from svc.model import Counts
+from svc.store.accounts import account_by_id
+from svc.store.events import by_operator
 from svc.store.imported_days import Compared, compare_days, import_days, known_targets, targets_named
 
 if TYPE_CHECKING:
@@ -52,13 +54,15 @@ async def import_totals(
     email: str | None,
     named: Name | None,
     apply: bool,
+    now: int,
     replace: bool = False,
 ) -> Report:
     """Add each target's days in one transaction of its own; only look unless `apply`.
 
     `account_id`, `email`: the account or the user that the targets belong to. `named`: what the days belong to, where
-    the file does not name it. With `replace` numbers that were imported before are overwritten where the file has
-    others. Raises NoTarget; StoreUnavailable before the first target, after which it ends the import.
+    the file does not name it. `now`: the time, epoch ms. With `replace` numbers that were imported before are
+    overwritten where the file has others. Raises NoTarget; StoreUnavailable before the first target, after which it
+    ends the import.
     """
     if account_id is None and email is None:
         raise NoTarget("name the user by --user, or the account by --account")
@@ -82,9 +86,11 @@ async def import_totals(
         if target is None:
             report.missing.append((cast("Name", of_file), sum(len(days) for days in days_of.values())))
             continue
-        tx = _import(target, days_of, replace=replace, apply=apply)
+        tx = _import(target, days_of, replace=replace, apply=apply, now=now)
         try:
             report.done.append(await (store.run(tx) if apply else store.read(tx)))
+        except NotFound:  # its account was disconnected meanwhile
+            report.missing.append((cast("Name", of_file or named), sum(len(days) for days in days_of.values())))
         except StoreUnavailable as error:
             report.stopped = f"{target.name} ({target.kind}): {error.message}"
             break
@@ -103,7 +109,9 @@ def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Tar
     return targets[0] if targets else None
 
 
-def _import(target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool) -> Tx[Done]:
+def _import(
+    target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool, now: int
+) -> Tx[Done]:
     """Import what the file has of targets of this name.
 
     A target that this service knows has its days here already, under its own id: they are not taken for another's.
@@ -114,6 +122,10 @@ def _import(target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, repl
         for day, counts in () if of_target in known else of_file.items():
             days[day] = days.get(day, Counts()) + counts
     compared = yield from (import_days(target, days, replace=replace) if apply else compare_days(target, days))
+    written = len(compared.added) + (len(compared.other) if replace else 0)
+    account = yield from account_by_id(target.account_id)
+    if apply and written and account is not None:
+        yield by_operator(account.user_id, "totals.import", now, target.id, target.edge_account_id, written)
     return Done(
         target,
         compared,

@@ -15,7 +15,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
-from svc.link_import.table import BOMS
+from svc.link_import.table import encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ class Source:
             elif self._gzip:
                 raw = cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=self._file)))
             buffered = io.BufferedReader(cast("io.RawIOBase", raw), 1 << 16)
-            encoding = _encoding(buffered.peek(4)[:4])
+            encoding = encoding_of(buffered.peek(4)[:4]) or "utf-8"
             text = io.TextIOWrapper(buffered, encoding, errors="replace", newline="")
             stack.callback(buffered.detach)  # after the text's: `file` stays open for the next part
             stack.callback(text.detach)
@@ -136,12 +136,3 @@ class Lines:
         """The first character that is no blank, "" of an empty text; for a text of which nothing was read yet."""
         start = self._text.read(64).lstrip()
         return start[:1]
-
-
-def _encoding(start: bytes) -> str:
-    for mark, encoding in BOMS:
-        if start.startswith(mark):
-            return encoding
-    if len(start) > 1 and start[:2].count(0) == 1:  # the first letter of a column's name
-        return "utf-16-le" if start[1] == 0 else "utf-16-be"
-    return "utf-8"

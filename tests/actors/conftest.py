@@ -19,15 +19,18 @@ import trio
 from edge_worker.emulator.client import Customer, Emulator, proxied_zone
 from edge_worker.harness.service import eventually
 from svc.actors.context import Context
+from svc.actors.outbox import open_outbox
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
 from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, TimingConfig, VaultConfig, WorkerConfig
 from svc.edge.client import open_edge
 from svc.http.app import create_app
 from svc.http.deps import Deps
-from svc.mail import open_mailer
 from svc.model import WorkerPush
 from svc.store import accounts
+from svc.store.postgres import PostgresStore
+from svc.store.sqlite import SqliteStore
+from svc.store.tx import sql
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
@@ -35,13 +38,13 @@ from tests.databases import postgres_config, sqlite_config
 from tests.http.conftest import World
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from svc.actors.supervisor import Supervisor
     from svc.config import StoreConfig
     from svc.model import Account, User
-    from svc.store.tx import Store
+    from svc.store.tx import Store, Tx
     from svc.worker.bundle import WorkerBundle
     from tests.http.conftest import Answer
 
@@ -123,7 +126,7 @@ class Service:
         account = await self.account()
         assert account.install_id is not None
         push = WorkerPush(self.clock(), "bundle", 1, 0, None, {}, account.install_id)
-        await self.store.run(accounts.record_push(account.id, push))
+        await self.store.run(accounts.record_pushes([(account.id, push)]))
 
     async def held(self) -> Any:
         """What the platform holds of the customer."""
@@ -182,7 +185,10 @@ class Place:
             limits=LimitsConfig(**{"sign_ins_per_minute": 10_000, **self.limits}),
             timing=TimingConfig(**{"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, **self.timing}),
         )
-        async with open_edge(edge_config, first_wait_s=0.02) as edge, open_mailer(config.mail) as mailer:
+        async with (
+            open_edge(edge_config, first_wait_s=0.02) as edge,
+            open_outbox(self.store, config, self.clock, config.http.base_url) as outbox,
+        ):
             context = Context(
                 store=self.store,
                 edge=edge,
@@ -198,12 +204,11 @@ class Place:
                     supervisor=supervisor,
                     config=config,
                     clock=self.clock,
-                    mailer=mailer,
                     base_url=config.http.base_url,
                     bundle=self.bundle,
                 )
                 none = cast("Any", None)
-                world = World(create_app(deps), self.store, self.clock, none, mailer, self.folder / "mail", config)
+                world = World(create_app(deps), self.store, self.clock, none, outbox, self.folder / "mail", config)
                 if self._owner is None:
                     user = await world.user()
                     self._owner = user, await world.session(user)
@@ -232,3 +237,46 @@ async def service(place: Place) -> AsyncIterator[Service]:
     """One that runs for the whole test."""
     async with place.running() as running:
         yield running
+
+
+@pytest.fixture
+async def every_state_is_told(store: Store) -> AsyncIterator[None]:
+    """Whatever the test does to accounts: the states that the database has seen are those of their users' events."""
+    for statement in _WITNESS[type(store)]:
+        await store.run(_done(statement))
+    yield
+    seen, told = await store.read(_witnessed())
+    assert seen
+    assert told == seen
+
+
+_NOTED = "insert into witnessed (account_id, state) values (new.id, new.state)"
+_WITNESS: Mapping[type, Sequence[str]] = {
+    SqliteStore: (
+        "create table witnessed (n integer primary key, account_id text, state text)",
+        f"create trigger first_state after insert on accounts begin {_NOTED}; end",
+        f"create trigger other_state after update on accounts when old.state <> new.state begin {_NOTED}; end",
+    ),
+    PostgresStore: (
+        "create table witnessed (n bigserial, account_id text, state text)",
+        f"create function noted() returns trigger language plpgsql as 'begin {_NOTED}; return null; end'",
+        "create trigger first_state after insert on accounts for each row execute function noted()",
+        """create trigger other_state after update on accounts for each row when (old.state <> new.state)
+        execute function noted()""",
+    ),
+}
+
+
+def _done(statement: str) -> Tx[None]:
+    yield sql(statement)
+
+
+def _witnessed() -> Tx[tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
+    """Accounts and the states that they came to, of each in their order: as the database saw it, and as it was told."""
+    seen = yield sql("select account_id, state from witnessed order by account_id, n")
+    told = yield sql(
+        "select target as account_id, outcome as state from events where action = 'account.state'"
+        " order by target, user_id, number"
+    )
+    in_pairs = [[(row["account_id"], row["state"]) for row in rows] for rows in (seen, told)]
+    return in_pairs[0], in_pairs[1]

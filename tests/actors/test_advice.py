@@ -13,9 +13,10 @@ from svc.actors.advice import time_of_day_after
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.ids import new_id
 from svc.model import Advice
-from svc.store import accounts
+from svc.store import accounts, states
 from svc.store.advice import keep_advice
 from svc.store.tx import sql
+from tests.clock import START_MS
 from tests.store.makers import an_account
 
 MB = 1_000_000
@@ -172,7 +173,7 @@ async def test_one_question_that_is_refused_leaves_what_the_others_tell(counting
 async def test_an_account_that_is_in_trouble_keeps_the_advice_that_it_had(counting):
     shown = await advised(counting)
     account = await counting.account()
-    await counting.store.run(accounts.move(account.id, ("ready",), "resource_drift", None))
+    await counting.store.run(states.move(account.id, ("ready",), "resource_drift", None, START_MS))
     counting.clock.now_ms += DAY_MS
     assert (await advised(counting), await questions(counting)) == (shown, 2)
 

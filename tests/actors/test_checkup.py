@@ -12,6 +12,8 @@ from edge_worker.harness.service import eventually
 from svc.store import accounts
 from svc.store.tx import sql
 
+pytestmark = pytest.mark.usefixtures("every_state_is_told")
+
 SCRIPT = "svc-edge"
 RIGHTS = ["Workers Scripts Write", "Workers Routes Write", "D1 Write", "Account API Tokens Write"]
 

@@ -15,8 +15,9 @@ from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.config import Config, TimingConfig
 from svc.errors import ErrorNote, ServiceError, StoreUnavailable
-from svc.store import accounts, open_store
+from svc.store import accounts, open_store, states
 from svc.store.tx import sql
+from tests.clock import START_MS
 from tests.databases import postgres_config, sqlite_config
 from tests.store.makers import an_account
 
@@ -78,7 +79,7 @@ async def test_an_error_that_is_still_true_is_not_replaced(store, clock, expecte
     expected_errors.allow("actor crashed")
     other = ErrorNote("resource_drift", "It was deleted outside.")
     account_id = await store.run(with_state("ready"))
-    await store.run(accounts.move(account_id, ("ready",), "resource_drift", other))
+    await store.run(states.move(account_id, ("ready",), "resource_drift", other, START_MS))
     async with open_supervisor(context_on(store, clock, crash_backoff_s=3600)) as supervisor:
         for _ in range(4):
             await crash_once(supervisor)

@@ -7,6 +7,8 @@ import pytest
 from edge_worker.harness.service import eventually
 from svc.edge.tokens import WORKING_RIGHTS
 
+pytestmark = pytest.mark.usefixtures("every_state_is_told")
+
 HOUR_MS = 3_600_000
 DEAD = {"times": None, "status": 401, "code": 1000}
 

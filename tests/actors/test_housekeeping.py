@@ -17,6 +17,7 @@ from svc.actors.supervisor import open_supervisor
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.config import Config, TimingConfig
 from svc.ids import new_id
+from svc.model import Event
 from svc.store import (
     accounts,
     devices,
@@ -33,7 +34,7 @@ from svc.store.idempotency import Claim, StoredAnswer, keep_answer
 from svc.store.tx import many, sql
 from tests.clock import START_MS, FrozenClock
 from tests.databases import sqlite_config
-from tests.store.makers import a_user, an_account, new_site
+from tests.store.makers import a_user, an_account, new_session, new_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,12 +61,12 @@ def count(table: str) -> Tx[int]:
 
 
 def answer() -> Tx[None]:
-    claim = Claim(1, None, "POST", "/v1/sites", "key", "digest")
+    claim = Claim((yield from a_user()), None, "POST", "/v1/sites", "key", "digest")
     yield from keep_answer(claim, StoredAnswer(202, b"", "", {}), START_MS - 1, 1)
 
 
 def session() -> Tx[None]:
-    yield from sessions.add_session((yield from a_user()), "access", START_MS - 1, "refresh", START_MS, START_MS - 1)
+    yield from sessions.add_session(new_session((yield from a_user()), until=START_MS, at=START_MS - 1))
 
 
 def mail_token() -> Tx[None]:
@@ -117,11 +118,21 @@ def ended_operation(account_id: str, edge_account_id: str, now: int = START_MS) 
 
 
 def former_account() -> Tx[str]:
-    """One without sites and links."""
+    """One without sites, links and operations."""
     account_id = yield from an_account()
     operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), START_MS)
     yield from disconnects.end_disconnect(operation, None, [], START_MS)
+    yield from forget_operations(account_id)
     return account_id
+
+
+def forget_operations(account_id: str) -> Tx[None]:
+    yield sql("delete from operations where account_id = $1", account_id)
+
+
+def event() -> Tx[None]:
+    user_id = yield from a_user()
+    yield Event(user_id, START_MS, "session", "192.0.2.7", "user.change", None, "done")
 
 
 @dataclass(frozen=True)
@@ -146,6 +157,7 @@ LIFETIMES = [
     Lifetime(final_day, lifetimes.delete_final_days, "final_days", (day_of(START_MS) + 41) * DAY_MS),
     Lifetime(operation, lifetimes.delete_operations, "operations", START_MS + YEAR_MS),
     Lifetime(former_account, lifetimes.delete_former_accounts, "former_accounts", START_MS + YEAR_MS),
+    Lifetime(event, lifetimes.delete_events, "events", START_MS + YEAR_MS),
 ]
 
 
@@ -214,7 +226,7 @@ async def test_a_sign_up_that_has_an_account_is_left_and_holds_up_no_other(store
 
 
 @pytest.mark.rule("S6", "L3")
-async def test_what_is_left_of_an_account_stays_as_long_as_a_site_of_it(store):
+async def test_what_is_left_of_an_account_stays_as_long_as_a_site_or_an_operation_of_it(store):
     def left_with_a_site() -> Tx[str]:
         user_id = yield from a_user()
         account_id = yield from an_account(user_id)
@@ -226,6 +238,8 @@ async def test_what_is_left_of_an_account_stays_as_long_as_a_site_of_it(store):
     account_id = await store.run(left_with_a_site())
     assert await store.run(lifetimes.delete_former_accounts(START_MS + YEAR_MS)) == 0
     await store.run(forget_sites(account_id))
+    assert await store.run(lifetimes.delete_former_accounts(START_MS + YEAR_MS)) == 0
+    await store.run(forget_operations(account_id))
     assert await store.run(lifetimes.delete_former_accounts(START_MS + YEAR_MS)) == 1
 
 

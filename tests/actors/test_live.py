@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 import trio
 import trio.testing
 
-from svc.actors.live import Unavailable
+from svc.actors.live import Unavailable, query
 from svc.clock import DAY_MS, day_of
 from svc.worker.bundle import SCRIPT_NAME
 from svc.worker.counts import Live, TargetDays
@@ -47,7 +48,8 @@ class Asked:
 
     async def rows(self, key: str, statements: Any = A_MINUTE, user_id: int | None = None) -> Any:
         """Another read."""
-        return await self.actor.reads.rows(user_id or self.account.user_id, self.account, key, statements)
+        user_id = user_id or self.account.user_id
+        return await self.actor.reads.ask(user_id, self.account, key, partial(query, statements))
 
     async def calls(self) -> int:
         """How often the database was asked."""

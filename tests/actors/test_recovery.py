@@ -44,6 +44,9 @@ class Worker:
         await self.sql("update meta set value = ? where key = 'state'", json.dumps(state))
 
 
+pytestmark = pytest.mark.usefixtures("every_state_is_told")
+
+
 @pytest.fixture
 async def original(emulator, customer, tmp_path):
     """Where the service ran first."""

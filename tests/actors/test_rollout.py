@@ -98,7 +98,7 @@ class Fleet:
         """The new worker reports itself."""
         self.clock.advance_s(0.001)
         push = WorkerPush(self.clock(), self.bundle.sha256, 1, install=operation.id)
-        await self.store.run(accounts.record_push(operation.account_id, push))
+        await self.store.run(accounts.record_pushes([(operation.account_id, push)]))
 
     async def succeed(self, *begun):
         """These updates go well."""

@@ -6,9 +6,10 @@ import pytest
 
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import eventually
-from svc.store import accounts, unwanted_routes
+from svc.store import states, unwanted_routes
 from tests.actors.test_due import nothing_to_sync, patterns, routes_are
 from tests.actors.test_hosts import add_site, site_once
+from tests.clock import START_MS
 
 ROUTES = "/zones/*/workers/routes"
 ROUTE = "/zones/*/workers/routes/*"
@@ -241,11 +242,11 @@ async def test_what_is_deleted_while_the_account_does_not_work_goes_when_it_does
         await service.confirmed()
         site = await active_site(service, zone)
         await service.idle()
-        await service.store.run(accounts.move(account_id, ("ready",), "permission_error", None))
+        await service.store.run(states.move(account_id, ("ready",), "permission_error", None, START_MS))
         await act(service, "DELETE", site)
         await service.idle()
         assert await patterns(service) == [route_of(site)]
-        await service.store.run(accounts.move(account_id, ("permission_error",), "ready", None))
+        await service.store.run(states.move(account_id, ("permission_error",), "ready", None, START_MS))
     place.timing |= {"route_retry_s": 3600, "health_every_s": 86_400}
     async with place.running() as service:
         await routes_are(service)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from svc.api.contract import ENDPOINTS
 from svc.api.endpoint import Endpoint
-from svc.model import AccountState, AccountWarning
+from svc.model import AccountAction, AccountState, AccountWarning, OwnAction
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in DOCS.glob("*.md") if page.name != "plan.md"]  # while there is one, it tells what is to come
@@ -46,6 +46,14 @@ def test_every_state_and_every_warning_of_an_account_is_explained():
     # Of states one row may explain several.
     assert named_in(states) == {"state", *get_args(AccountState)}
     assert named_in(warnings) == set(get_args(AccountWarning))
+
+
+def test_every_action_of_the_events_is_explained() -> None:
+    rows = API[API.index("| action | what was changed |") : API.index("\n## Lists")]
+    cells = re.findall(r"^\| (`[^|]*) \|", rows, re.MULTILINE)
+    assert sorted(name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)) == sorted(
+        [*get_args(OwnAction), *get_args(AccountAction)]
+    )
 
 
 def named_in(table: str) -> set[str]:

@@ -96,6 +96,16 @@ async def test_a_failing_cron_says_why(emulator: Emulator, api: Api, at: int, te
     assert text in run["error"]
 
 
+async def test_crons_fire_at_once_and_one_that_fails_stops_no_other(emulator: Emulator, api: Api) -> None:
+    database = await api.probe()
+    await api.result("PUT", f"{api.account}/workers/scripts/probe/schedules", json=[{"cron": "* * * * *"}])
+    account_id = api.customer.account_id
+    runs = await emulator.crons([(account_id, 60_000), (account_id, 1), (account_id, 120_000)], "probe")
+    assert [(run["at"], run["outcome"]) for run in runs] == [(60_000, "ok"), (1, "exception"), (120_000, "ok")]
+    hits = await api.query(database, "select what from hit order by what desc")
+    assert hits == [{"what": "* * * * * at 60000"}, {"what": "* * * * * at 120000"}]
+
+
 async def test_a_cron_needs_a_schedule(emulator: Emulator, api: Api) -> None:
     await api.probe()
     with pytest.raises(httpx.HTTPStatusError, match="no such cron trigger"):

@@ -55,7 +55,7 @@ def http_1_requests() -> list[bytes]:
         _head(b"CONNECT x:443 HTTP/1.1"),
         _head(b"HEAD /healthz HTTP/1.0", b"Connection: keep-alive"),
         _head(b"POST /auth/sign-in HTTP/1.1", json, length) + _JSON,
-        _head(b"POST /auth/refresh HTTP/1.1", json, b"Cookie: svc_refresh=x", b"Content-Length: 2") + b"{}",
+        _head(b"POST /auth/refresh HTTP/1.1", json, b"Cookie: __Host-svc_refresh=x", b"Content-Length: 2") + b"{}",
         _head(b"POST /auth/sign-in HTTP/1.1", json, chunked) + in_chunks,
         _head(b"POST /auth/sign-in HTTP/1.1", json, length, chunked) + in_chunks,
         _head(b"POST /edge/push HTTP/1.1", json, length, b"Expect: 100-continue", b"Authorization: Bearer w") + _JSON,

@@ -52,7 +52,7 @@ positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409",
 include-path-regex = "^/auth/(password-reset/)?confirm$"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
 [[operations]]
-include-operation-id = ["get_v1_links", "get_v1_sites"]
+include-operation-id = ["get_v1_links", "get_v1_sites", "get_v1_events"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
 """
 

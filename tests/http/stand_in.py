@@ -6,7 +6,9 @@ answers, so each answer is set by the test.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import outcome
@@ -14,6 +16,7 @@ import trio
 
 from svc.actors import bulk, links, sites
 from svc.actors.context import Context
+from svc.actors.departures import Departures
 from svc.actors.ledger import WorkerSide
 from svc.actors.live import Unavailable
 from svc.actors.mailbox import Ask
@@ -21,7 +24,7 @@ from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
 from svc.store import accounts, disconnects, link_hosts, operations
 from svc.store.sites import add_site
-from svc.store.tx import sql
+from svc.store.tx import given, sql
 from svc.worker.counts import Live
 
 if TYPE_CHECKING:
@@ -29,10 +32,12 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
+    from svc.actors.checkup import Checked
     from svc.actors.context import Commit
     from svc.clock import Clock
     from svc.config import Config
     from svc.model import Account, AccountState, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
+    from svc.store.idempotency import Claim
     from svc.store.tx import Store, Tx
     from svc.worker.counts import TargetDays
     from svc.worker.ledger import Stored
@@ -71,6 +76,18 @@ class StandIn:
     before: Callable[[], Awaitable[None]] = go_on
     refusal: ServiceError | None = None
 
+    @cached_property
+    def departures(self) -> Departures:
+        """The real ones: they need nothing of an account but that it is disconnected."""
+        return Departures(self.context(), self.nursery, self.account)
+
+    def context(self) -> Context:
+        """For what asks nothing of the platform."""
+        none = cast("Any", None)
+        return Context(
+            store=self.store, edge=none, vault=none, config=self.config, clock=self.clock, bundle=none, push_url=""
+        )
+
     def account(self, edge_account_id: str) -> StandInActor:
         """The actor of an edge account."""
         return StandInActor(self, edge_account_id)
@@ -84,9 +101,14 @@ class StandInActor:
         self._edge_account_id = edge_account_id
 
     async def connect(
-        self, user_id: int, bootstrap_token: SecretStr, location: Location | None, commit: Commit[Account, R]
+        self,
+        user_id: int,
+        bootstrap_token: SecretStr,
+        location: Location | None,
+        commit: Commit[Account, R],
+        claim: Claim | None = None,
     ) -> R:
-        del location
+        del location, claim
         return await self._in_actor(lambda: self._connect(user_id, bootstrap_token, commit))
 
     async def _connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
@@ -98,18 +120,36 @@ class StandInActor:
             commit(connected(user_id, self._edge_account_id, "pending", self._world.clock()))
         )
 
-    async def renew(self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
+    async def renew(
+        self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R], claim: Claim | None = None
+    ) -> R:
+        del claim
+
         async def work() -> R:
             await self._asked(f"renew {bootstrap_token.get_secret_value()}")
             return await self._world.store.run(commit(_renewed(account_id)))
 
         return await self._in_actor(work)
 
-    async def install(self, account_id: str, commit: Commit[Account, R]) -> R:
+    async def install(self, account_id: str, commit: Commit[Account, R], claim: Claim | None = None) -> R:
+        del claim
         await self._asked("install")
         return await self._world.store.run(commit(_begin_install(account_id, self._world.clock())))
 
-    async def disconnect(self, user_id: int, account_id: str, commit: Commit[FormerAccount, R]) -> R:
+    async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
+        await self._asked("check")
+        return await self._world.store.run(commit(given(())))
+
+    async def disconnect(
+        self,
+        user_id: int,
+        account_id: str,
+        commit: Commit[FormerAccount, R],
+        claim: Claim | None = None,
+        *,
+        by: float = math.inf,
+    ) -> R:
+        del claim, by
         await self._asked("disconnect")
         return await self._world.store.run(commit(_disconnect(user_id, account_id, self._world.clock())))
 
@@ -135,26 +175,26 @@ class StandInActor:
     async def change_site(
         self, site: Site, excluded_paths: Sequence[str] | None, respect_gpc: bool | None, commit: Commit[Site, R]
     ) -> R:
-        return await sites.change(self._context(), site, excluded_paths, respect_gpc, commit)
+        return await sites.change(self._world.context(), site, excluded_paths, respect_gpc, commit)
 
     async def delete_site(self, site: Site, commit: Commit[Site, R]) -> R:
-        return await sites.delete(self._context(), site, commit)
+        return await sites.delete(self._world.context(), site, commit)
 
     async def rotate_site(self, site: Site, commit: Commit[Site, R]) -> R:
-        return await sites.rotate(self._context(), site, commit)
+        return await sites.rotate(self._world.context(), site, commit)
 
     async def add_link(
         self, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
     ) -> R:
-        return await links.add(self._context(), account, url, code, rules, commit)
+        return await links.add(self._world.context(), account, url, code, rules, commit)
 
     async def change_link(
         self, link: Link, url: str | None, rules: Sequence[Rule] | None, commit: Commit[Link, R]
     ) -> R:
-        return await links.change(self._context(), link.account_id, link.id, url, rules, commit)
+        return await links.change(self._world.context(), link.account_id, link.id, url, rules, commit)
 
     async def delete_link(self, link: Link, commit: Commit[Link, R]) -> R:
-        return await links.delete(self._context(), link.account_id, link.id, commit)
+        return await links.delete(self._world.context(), link.account_id, link.id, commit)
 
     async def add_links(
         self,
@@ -162,15 +202,7 @@ class StandInActor:
         wanted: Sequence[bulk.WantedLink | ServiceError],
         commit: Commit[list[Link | ServiceError], R],
     ) -> R:
-        return await bulk.add(self._context(), account, wanted, commit)
-
-    def _context(self) -> Context:
-        """For what asks nothing of the platform."""
-        none = cast("Any", None)
-        world = self._world
-        return Context(
-            store=world.store, edge=none, vault=none, config=world.config, clock=world.clock, bundle=none, push_url=""
-        )
+        return await bulk.add(self._world.context(), account, wanted, commit)
 
     async def zones(self, account: Account) -> tuple[list[Zone], bool]:
         await self._asked("zones")
@@ -234,8 +266,7 @@ def _renewed(account_id: str) -> Tx[Account]:
 
 
 def _disconnect(user_id: int, account_id: str, now: int) -> Tx[FormerAccount]:
-    former = yield from disconnects.former_account(user_id, account_id)
-    if former is not None:
-        return former
+    if (yield from disconnects.former_account(user_id, account_id)) is not None:
+        return (yield from disconnects.outcome(user_id, account_id))
     operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), now)
     return (yield from disconnects.end_disconnect(operation, "svc-op", ["Worker svc-edge: a test."], now))

@@ -105,7 +105,7 @@ async def test_an_account_shows_what_runs_there_and_what_the_worker_said(world):
         )
     )
     said = WorkerPush(world.clock(), "b" * 64, 1, 3, "push: no answer", {"budget": 2, "busy": 1}, "op_x")
-    await world.store.run(accounts.record_push(account.id, said))
+    await world.store.run(accounts.record_pushes([(account.id, said)]))
     shown = (await world.call("GET", f"/v1/accounts/{account.id}", headers=session)).body["account"]
     assert shown["token"] == {"name": "svc-op_x", "expires_at": NOW}
     assert shown["edge"] == {"bundle": load_bundle().sha256, "up_to_date": True, "schema": 1, "installed_at": NOW}

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.errors import Unauthorized
-from svc.http.credentials import address_allowed, bearer, client_address, networks_of
+from svc.http.credentials import address_allowed, bearer, client_address, network_of, networks_of
 
-PROXIES = [ipaddress.ip_network(text) for text in ("10.0.0.0/8", "fd00::/8")]
+PROXIES = [network_of(text) for text in ("10.0.0.0/8", "fd00::/8")]
 
 
 @pytest.mark.rule("C5")
@@ -33,6 +33,23 @@ PROXIES = [ipaddress.ip_network(text) for text in ("10.0.0.0/8", "fd00::/8")]
         ("10.1.2.3", [""], None),
         (None, ["198.51.100.7"], None),
         ("<local>", ["198.51.100.7"], None),
+        ("", ["198.51.100.7"], None),
+        ("/run/svc.sock", ["198.51.100.7"], None),
+        ("::ffff:203.0.113.9", ["198.51.100.7"], "203.0.113.9"),
+        ("10.1.2.3", ["198.51.100.7,"], None),  # a trusted proxy that did not know its client
+        ("10.1.2.3", ["198.51.100.7, 10.0.0.1:80, [fd00::2]:80, ::ffff:10.0.0.3"], "198.51.100.7"),
+        ("fd00::1%eth0", ["fe80::7%eth1"], "fe80::7"),
+        ("10.1.2.3", ["[2001:db8::1]"], "2001:db8::1"),
+        ("10.1.2.3", ["[::ffff:198.51.100.7]:1"], "198.51.100.7"),
+        ("10.1.2.3", ["\t198.51.100.7\t"], "198.51.100.7"),
+        ("10.1.2.3", ["for=198.51.100.7"], None),
+        ("10.1.2.3", ['"198.51.100.7"'], None),
+        ("10.1.2.3", ["198.51.100.07"], None),  # some read it as octal
+        ("10.1.2.3", ["3325256711"], None),
+        ("10.1.2.3", ["0xc6336407"], None),
+        ("10.1.2.3", ["198.51.100.7\x00"], None),
+        ("10.1.2.3", ["\xb9\xb9.1.1.1"], None),
+        ("10.1.2.3", ["198.51.100.7/32"], None),
     ],
 )
 def test_the_client_is_the_last_address_that_no_proxy_of_ours_has(peer, forwarded, expected):
@@ -53,6 +70,12 @@ def test_the_client_is_the_last_address_that_no_proxy_of_ours_has(peer, forwarde
         ("198.51.100.7", ["198.51.100.9/24"], True),
         ("2001:db8::5", ["2001:db8::/32"], True),
         ("2001:db9::5", ["2001:db8::/32", "0.0.0.0/0"], False),
+        ("198.51.100.7", ["::/0"], False),
+        ("198.51.100.7", ["::ffff:198.51.100.7"], True),
+        ("198.51.100.7", ["::ffff:198.51.100.0/120"], True),
+        ("198.51.101.7", ["::ffff:198.51.100.0/120"], False),
+        ("198.51.100.7", ["::ffff:0:0/96"], True),
+        ("198.51.100.7", ["::198.51.100.7"], False),  # a form that means nothing any more
     ],
 )
 def test_allow_ips_takes_addresses_and_networks_of_both_families(client, allow_ips, allowed):
@@ -67,6 +90,22 @@ def test_allow_ips_takes_addresses_and_networks_of_both_families(client, allow_i
 def test_nothing_that_a_client_writes_into_the_header_changes_its_address(spoofed, real):
     header = ", ".join([*spoofed, str(real)])
     assert client_address("10.1.2.3", [header], PROXIES) == real
+
+
+@pytest.mark.rule("C5")
+@given(
+    lines=st.lists(st.text(st.characters(codec="latin-1"), max_size=60), max_size=4),
+    peer=st.ip_addresses(v=4).filter(lambda address: address not in PROXIES[0]),
+)
+def test_no_header_of_a_stranger_is_read_and_none_of_a_proxy_breaks_anything(lines, peer):
+    for own in (str(peer), f"::ffff:{peer}"):
+        assert client_address(own, lines, PROXIES) == peer
+    client_address("10.1.2.3", lines, PROXIES)
+
+
+def test_trusted_proxies_written_as_ipv4_inside_ipv6_are_those():
+    proxies = [network_of("::ffff:10.0.0.0/104")]
+    assert client_address("10.1.2.3", ["198.51.100.7"], proxies) == ipaddress.ip_address("198.51.100.7")
 
 
 def test_of_a_long_header_only_the_end_is_read():

@@ -50,6 +50,7 @@ FILES = [
     "links.csv",
     "daily_totals.csv",
     "hourly_totals.csv",
+    "events.csv",
 ]
 RULES = (Rule("https://example.com/de?a=1,2;'3'", ("DE", "AT"), ("mobile",)), Rule("https://example.com/x"))
 

@@ -8,10 +8,11 @@ import pytest
 import trio
 
 from svc.errors import EdgeUnavailable, Invalid, ServiceError
-from svc.http.idempotency import REPLAYED
+from svc.http.idempotency import REPLAYED, Idempotency
 from svc.http.serve import idempotency_key
 from svc.store import sites, users
-from svc.store.tx import sql
+from svc.store.idempotency import Claim, StoredAnswer
+from svc.store.tx import given, sql
 from tests.http.conftest import EDGE_ACCOUNT, open_world
 
 if TYPE_CHECKING:
@@ -242,6 +243,32 @@ async def test_another_body_under_the_same_key_is_a_conflict(world):
     assert await world.store.read(sites.count_sites(user.id)) == 1
 
 
+@pytest.mark.rule("G4")
+async def test_another_body_at_the_same_moment_is_a_conflict_too(world):
+    user, session, body = await ready(world)
+    headers = {**session, "Idempotency-Key": "one"}
+    codes: dict[str, str | None] = {}
+    arrived, go_on = trio.Event(), trio.Event()
+
+    async def hold() -> None:
+        arrived.set()
+        await go_on.wait()
+
+    async def send(host: str) -> None:
+        codes[host] = (await world.call("POST", "/v1/sites", {**body, "host": host}, headers=headers)).code
+
+    world.supervisor.before = hold
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(send, "first.example.com")
+        await arrived.wait()
+        for n in range(3):
+            nursery.start_soon(send, f"other{n}.example.com")
+        go_on.set()
+    assert codes.pop("first.example.com") is None
+    assert set(codes.values()) == {"idempotency_conflict"}
+    assert await world.store.read(sites.count_sites(user.id)) == 1
+
+
 @pytest.mark.rule("G3")
 async def test_a_body_in_another_order_of_fields_is_the_same_body(world):
     _, session, body = await ready(world)
@@ -283,6 +310,24 @@ async def test_what_passes_by_itself_is_not_kept_so_the_same_request_goes_on(wor
     assert refused.headers.get("Retry-After") == (str(refusal.retry_after_s) if refusal.retry_after_s else None)
     world.supervisor.refusal = None
     assert (await world.call("POST", "/v1/accounts", body, headers=headers)).status == 202
+
+
+@pytest.mark.rule("G3", "A10")
+async def test_a_repeat_that_meets_what_its_first_try_began_gets_the_answer_of_that(world):
+    user = await world.user()
+    idempotency = Idempotency(world.store, world.clock, 60)
+    claim = Claim(user.id, None, "POST", "/v1/accounts/acc_1/install", "one", "digest")
+
+    def accepted(_: None) -> StoredAnswer:
+        return StoredAnswer(202, b"{}", "application/json", {})
+
+    async def too_late() -> StoredAnswer:
+        """An actor answers the first try, whose client has gone, just now."""
+        await world.store.run(idempotency.committed(claim, accepted, None)(given(None)))
+        raise ServiceError("operation_in_progress")
+
+    answer = await idempotency.once(claim, too_late)
+    assert (answer.status, answer.headers) == (202, REPLAYED)
 
 
 async def test_a_refusal_of_the_credential_is_not_kept(world):

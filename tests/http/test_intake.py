@@ -12,6 +12,7 @@ import trio.testing
 from svc.clock import DAY_MS, day_of
 from svc.errors import StoreUnavailable, Unauthorized
 from svc.http.intake import MOST_PUSHES, MOST_ROWS, Intake, TakenPush
+from svc.metrics import Metrics
 from svc.model import WorkerPush
 from svc.store import accounts, totals
 from svc.store.totals import Ingested, PushedPart
@@ -55,7 +56,7 @@ class Workers:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.held = HeldStore(store)
-        self.intake = Intake(self.held)  # type: ignore[arg-type]  # the rest of a store it does not use
+        self.intake = Intake(self.held, Metrics())  # type: ignore[arg-type]  # the rest of a store it does not use
         self.links: dict[str, str] = {}
         self.answers: dict[str, Ingested | Exception] = {}
 

@@ -40,7 +40,7 @@ async def push(world, account, clicks):
 
     def pushed():
         ingested = yield from totals.ingest(account.id, [part], at)
-        yield from accounts.record_push(account.id, WorkerPush(at, "b"))
+        yield from accounts.record_pushes([(account.id, WorkerPush(at, "b"))])
         return ingested
 
     assert (await world.store.run(pushed())).accepted == (1,)

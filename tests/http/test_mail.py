@@ -1,152 +1,51 @@
-"""E-mails: into the folder or to a server; a job that fails disturbs nobody."""
+"""E-mails: what they look like, and how they come into the folder; which addresses they may go to."""
 
 from __future__ import annotations
 
 import email
 import email.policy
 import re
-import socket
 import stat
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from svc import emails
 from svc.config import MailConfig
 from svc.emails import Email, parse_address
-from svc.mail import check_mail, message_of, open_mailer
+from svc.mail import check_mail, message_of, new_sender
+from svc.smtp import ServerAway
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-EMAIL = Email("ann@example.com", "Grüße", "Öffne diesen Link:\n\nhttps://svc.example/confirm?token=" + "x" * 90 + "\n")
-
-
-async def compose() -> Email:
-    return EMAIL
+LINK = "https://svc.example/confirm?token=" + "x" * 90
+EMAIL = Email("ann@example.com", "Grüße", f"Öffne diesen Link:\n\n{LINK}\n\nDanke.")
 
 
-@contextmanager
-def mail_server(refuse: int = 0) -> Iterator[tuple[int, list[bytes]]]:
-    """A small SMTP server; its port and the messages that it took. It turns the first `refuse` senders away."""
-    taken: list[bytes] = []
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def talk(connection: socket.socket, turned_away: bool) -> None:
-        with connection, connection.makefile("rwb") as lines:
-
-            def say(text: str) -> None:
-                lines.write(text.encode() + b"\r\n")
-                lines.flush()
-
-            say("421 busy" if turned_away else "220 ready")
-            while not turned_away and (line := lines.readline()):
-                word = line.split()[0].upper()
-                if word == b"DATA":
-                    say("354 go on")
-                    message = b""
-                    while (part := lines.readline()) != b".\r\n":
-                        message += part
-                    taken.append(message)
-                if word == b"QUIT":
-                    say("221 bye")
-                    return
-                say("250 ok")
-
-    def serve() -> None:
-        left = refuse
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            left -= 1
-            talk(connection, left >= 0)
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield listener.getsockname()[1], taken
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        thread.join()
-
-
-def smtp(port: int, credentials: str = "") -> MailConfig:
-    url = f"smtp://{credentials}127.0.0.1:{port}"
-    return MailConfig.model_validate({"transport": "smtp", "smtp_url": url, "from": "svc@example.com"})
+async def into_folder(folder, *written):
+    sender = new_sender(MailConfig(folder=folder))
+    for one in written:
+        await sender.connect()
+        await sender.send(one)
+    await sender.rest()
 
 
 async def test_an_email_becomes_one_whole_file(tmp_path):
-    async with open_mailer(MailConfig(folder=tmp_path / "mail")) as mailer:
-        for _ in range(3):
-            mailer.post(compose)
-        await mailer.settled()
+    await into_folder(tmp_path / "mail", EMAIL, EMAIL, EMAIL)
     files = list((tmp_path / "mail").iterdir())
     assert len(files) == 3
     assert all(path.suffix == ".eml" for path in files)
     assert [stat.S_IMODE(path.stat().st_mode) for path in [tmp_path / "mail", *files]] == [0o700, 0o600, 0o600, 0o600]
     text = files[0].read_text()
     assert "To: ann@example.com" in text
-    assert "https://svc.example/confirm?token=" + "x" * 90 + "\n" in text  # never broken over two lines
+    assert f"\n{LINK}\n" in text  # never broken over two lines
 
 
-async def test_an_email_reaches_a_server():
-    with mail_server() as (port, taken):
-        async with open_mailer(smtp(port)) as mailer:
-            mailer.post(compose)
-            await mailer.settled()
-        assert len(taken) == 1
-        assert b"From: svc@example.com" in taken[0]
-
-
-async def test_an_email_that_a_server_turned_away_is_tried_again(autojump_clock, caplog):
-    with mail_server(refuse=2) as (port, taken):
-        async with open_mailer(smtp(port)) as mailer:
-            mailer.post(compose)
-            await mailer.settled()
-        assert len(taken) == 1
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert "ann@example.com" not in caplog.text
-
-
-async def test_an_email_that_cannot_be_sent_is_given_up_with_an_error(autojump_clock, expected_errors, caplog):
-    expected_errors.allow("e-mail given up")
-    with mail_server(refuse=100) as (port, taken):
-        async with open_mailer(smtp(port)) as mailer:
-            mailer.post(compose)
-            await mailer.settled()
-        assert taken == []
-    assert "ann@example.com" not in caplog.text
-
-
-async def test_a_password_is_never_sent_in_the_clear(autojump_clock, expected_errors):
-    expected_errors.allow("e-mail given up")
-    with mail_server() as (port, taken):
-        async with open_mailer(smtp(port, "user:secret@")) as mailer:
-            mailer.post(compose)
-            await mailer.settled()
-        assert taken == []
-        with pytest.raises(OSError, match="refuses"):
-            await check_mail(smtp(port, "user:secret@"))
-
-
-async def test_a_job_that_fails_does_not_stop_the_mailer(tmp_path, expected_errors):
-    expected_errors.allow("e-mail failed.*RuntimeError")
-
-    async def fail() -> Email:
-        raise RuntimeError("the store is gone")
-
-    async with open_mailer(MailConfig(folder=tmp_path / "mail")) as mailer:
-        mailer.post(fail)
-        mailer.post(compose)
-        await mailer.settled()
-    assert len(list((tmp_path / "mail").iterdir())) == 1
+async def test_a_folder_that_cannot_be_written_is_a_server_that_is_away(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ServerAway):
+        await into_folder(tmp_path / "file", EMAIL)
 
 
 @pytest.mark.parametrize(
@@ -159,30 +58,89 @@ async def test_a_job_that_fails_does_not_stop_the_mailer(tmp_path, expected_erro
         Email("ann@example.com", "Subject", "\ud800"),
     ],
 )
-async def test_an_email_that_cannot_be_made_ends_alone(tmp_path, expected_errors, wrong):
-    expected_errors.allow("e-mail failed")
-
-    async def compose_wrong():
-        return wrong
-
-    async with open_mailer(MailConfig(folder=tmp_path / "mail")) as mailer:
-        for work in (compose_wrong, compose, compose_wrong, compose):
-            mailer.post(work)
-        await mailer.settled()
-    assert len(list((tmp_path / "mail").iterdir())) == 2
+async def test_an_email_that_cannot_be_made_is_an_error_and_leaves_nothing(tmp_path, wrong):
+    with pytest.raises((ValueError, LookupError)):
+        await into_folder(tmp_path / "mail", wrong)
+    assert not list(tmp_path.glob("mail/*"))
 
 
 async def test_an_email_that_is_not_to_be_sent_leaves_nothing(tmp_path):
-    async def compose_only() -> Email:
-        return replace(EMAIL, send=False)
-
-    with mail_server() as (port, taken):
-        for config in (MailConfig(folder=tmp_path / "mail"), smtp(port)):
-            async with open_mailer(config) as mailer:
-                mailer.post(compose_only)
-                await mailer.settled()
-        assert taken == []
+    await into_folder(tmp_path / "mail", replace(EMAIL, send=False))
     assert list((tmp_path / "mail").iterdir()) == []
+
+
+class Read(HTMLParser):
+    """What a page says, and where it leads or loads from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+        self.tags: list[str] = []
+        self.links: list[str | None] = []
+        self._silent = False
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._silent = tag == "title"
+        self.links += [value for name, value in attrs if name in ("href", "src", "action", "background")]
+
+    def handle_endtag(self, tag):
+        self._silent = False
+
+    def handle_data(self, data):
+        self.text += "" if self._silent else data
+
+
+def parts_of(one: Email) -> tuple[str, Read]:
+    """Its text, and its page as it was read."""
+    message = email.message_from_bytes(message_of("svc@localhost", one).as_bytes(), policy=email.policy.default)
+    assert message.get_content_type() == "multipart/alternative"
+    plain, html = message.get_body(("plain",)), message.get_body(("html",))
+    assert plain is not None
+    assert html is not None
+    read = Read()
+    read.feed(html.get_content())
+    return plain.get_content(), read
+
+
+NASTY = (
+    "<script>alert(1)</script><img src=https://evil.example/x.png>",
+    "Shop\r\nBcc: eve@example.com",
+    "Shop\n\nhttps://evil.example/\n\nShop",
+    "\N{RIGHT-TO-LEFT OVERRIDE}pohs\N{LEFT-TO-RIGHT ISOLATE}\N{ZERO WIDTH SPACE}\x00\x1b[31m\u2028",
+    "&lt;b&gt; 'x' \"y\" {title} {0} %s",
+    "=?utf-8?q?Shop=0d=0aBcc:_eve@example.com?=",
+    "x" * 5_000,
+)
+
+
+@pytest.mark.parametrize("name", NASTY)
+@pytest.mark.parametrize("message", [None, *NASTY])
+def test_both_forms_say_the_same_and_nothing_from_outside_is_markup(name, message):
+    link = "https://svc.example/accounts/acc_1?a=1&b=2"
+    notice = {"trouble": "revoked", "code": "revoked", "message": message}
+    one = emails.about_account("mail_1", "ann@example.com", name, notice, link)
+    plain, page = parts_of(one)
+    assert page.text.split() == plain.split() == one.text.split()
+    assert set(page.tags) <= {"html", "head", "meta", "title", "body", "p", "a", "br"}
+    assert page.links == [link]
+    assert f"\n{link}\n" in plain
+    assert not [letter for letter in plain if not letter.isprintable() and letter != "\n"]
+    assert all(len(line) <= 76 for line in plain.split("\n") if " " in line)
+    head = message_of("svc@localhost", one)
+    assert [field.lower() for field in head if field.lower() in ("to", "cc", "bcc")] == ["to"]
+    assert head["Auto-Submitted"] == "auto-generated"
+    assert head["Message-ID"] == "<mail_1@localhost>"
+    assert len(str(head["Subject"])) < 300
+
+
+@given(st.text(), st.text())
+def test_whatever_is_written_is_in_both_forms(title, text):
+    body = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
+    shown = "".join(letter if letter.isprintable() else " " for letter in title)
+    plain, page = parts_of(Email("ann@example.com", shown, body))
+    assert page.text.split() == plain.split() == body.split()
+    assert set(page.tags) <= {"html", "head", "meta", "title", "body", "p", "a", "br"}
 
 
 def test_the_text_of_an_email_is_not_in_its_repr():
@@ -276,12 +234,6 @@ def test_other_texts_are_no_addresses(address):
         parse_address(address)
 
 
-async def test_what_is_posted_last_still_leaves_at_the_end(tmp_path):
-    async with open_mailer(MailConfig(folder=tmp_path / "mail")) as mailer:
-        mailer.post(compose)
-    assert len(list((tmp_path / "mail").iterdir())) == 1
-
-
 async def test_a_check_says_whether_mails_can_leave(tmp_path):
     await check_mail(MailConfig(folder=tmp_path / "new"))
     (tmp_path / "file").touch()
@@ -291,7 +243,3 @@ async def test_a_check_says_whether_mails_can_leave(tmp_path):
     (tmp_path / "new").chmod(0o755)
     with pytest.raises(OSError, match="chmod 700"):
         await check_mail(MailConfig(folder=tmp_path / "new"))
-    with mail_server() as (port, _):
-        await check_mail(smtp(port))
-    with pytest.raises(OSError, match="refused"):
-        await check_mail(smtp(port))

@@ -20,8 +20,9 @@ from svc.clock import DAY_MS, HOUR_MS, day_text, iso
 from svc.errors import Invalid
 from svc.ids import digest, new_secret
 from svc.model import Counts
-from svc.store import accounts, imported_days, worker_keys
+from svc.store import imported_days, states, worker_keys
 from svc.worker.counts import Live
+from tests.clock import START_MS
 from tests.http.conftest import OTHER_EDGE_ACCOUNT
 
 if TYPE_CHECKING:
@@ -399,7 +400,7 @@ async def test_a_field_of_a_newer_worker_is_no_reason_to_refuse(place):
 
 @pytest.mark.rule("A15")
 async def test_a_push_ends_a_silence(place):
-    assert await place.world.store.run(accounts.move(place.account.id, ("ready",), "no_connection", None))
+    assert await place.world.store.run(states.move(place.account.id, ("ready",), "no_connection", None, START_MS))
     await place.push()
     shown = await place.world.call("GET", f"/v1/accounts/{place.account.id}", headers=place.session)
     assert shown.body["account"]["state"] == "ready"

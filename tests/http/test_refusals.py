@@ -35,6 +35,8 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa"): {"excluded_paths": ["/admin"]},
     ("POST", "/v1/links"): {"account_id": "{account}", "url": "https://example.org/", "code": "abc", "rules": []},
     ("POST", "/v1/links/bulk"): {"account_id": "{account}", "links": [{"url": "https://example.org/"}]},
+    ("DELETE", "/v1/me"): {"password": "long enough"},
+    ("POST", "/v1/me/password"): {"old": "long enough", "new": "longer than that"},
     ("POST", "/auth/sign-up"): {"email": "new@example.com", "password": "long enough"},
     ("POST", "/auth/sign-in"): {"email": "new@example.com", "password": "long enough"},
     ("POST", "/auth/confirm"): {"token": "abc"},
@@ -45,6 +47,7 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
 EMPTY = [
     ("POST", "/v1/accounts/{account}/install"),
     ("DELETE", "/v1/keys/key_aaaaaaaaaaaaaaaaaaaa"),
+    ("DELETE", "/v1/me/sessions/ses_aaaaaaaaaaaaaaaaaaaa"),
     ("DELETE", "/v1/sites/site_bbbbbbbbbbbbbbbbbbbb"),
     ("POST", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/rotate"),
     ("POST", "/auth/refresh"),
@@ -176,6 +179,9 @@ async def test_a_field_of_the_wrong_kind_is_an_invalid_request_that_names_it(wor
                 if name == "password" and path.endswith("sign-in") and isinstance(wrong, str) and len(wrong) < 100:
                     assert answer.code in ("unauthorized", "rate_limited")
                     continue
+                if (name == "old" or path == "/v1/me") and isinstance(wrong, str) and len(wrong) < 100:
+                    assert answer.code in ("invalid_password", "rate_limited")
+                    continue
                 if name == "token" and isinstance(wrong, str) and len(wrong) < 100:
                     assert answer.code in ("invalid_request", "rate_limited")
                     continue
@@ -227,7 +233,7 @@ async def test_what_is_not_there_is_not_found(world, path):
     ("method", "path", "allowed"),
     [
         ("PATCH", "/v1/sites", "GET, HEAD, POST"),
-        ("DELETE", "/v1/me", "GET, HEAD, PATCH"),
+        ("PUT", "/v1/me", "DELETE, GET, HEAD, PATCH"),
         ("PATCH", "/v1/links/bulk", "POST"),
         ("OPTIONS", "/v1/sites", "GET, HEAD, POST"),
         ("GET", "/auth/sign-in", "POST"),

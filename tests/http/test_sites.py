@@ -10,7 +10,8 @@ import trio
 
 from svc.api.cursors import cursor_of
 from svc.clock import day_of
-from svc.store import accounts, syncs, totals
+from svc.store import accounts, states, syncs, totals
+from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
 
 NOW = "2026-11-21T04:00:00.000Z"
@@ -382,7 +383,7 @@ async def test_acting_on_a_site_needs_its_scope_and_its_user(world):
 async def test_a_site_can_be_changed_rotated_and_deleted_while_its_account_does_not_work(world, state):
     _, session, account = await world.ready()
     site = await added(world, session, account)
-    await world.store.run(accounts.move(account.id, ("ready",), state, None))
+    await world.store.run(states.move(account.id, ("ready",), state, None, START_MS))
     path = f"/v1/sites/{site['id']}"
     assert (await world.call("PATCH", path, {"respect_gpc": True}, headers=session)).status == 200
     assert (await world.call("POST", f"{path}/rotate", headers=session)).status == 200

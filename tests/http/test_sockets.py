@@ -11,6 +11,7 @@ import h11
 import pytest
 import trio
 
+from edge_worker.harness.service import eventually
 from svc.http.server import serve
 from svc.store import sites
 
@@ -79,6 +80,27 @@ async def closed_by_server(stream: trio.SocketStream) -> bool:
         except trio.BrokenResourceError:
             return True
     return False
+
+
+@pytest.mark.rule("C8")
+async def test_a_key_that_is_revoked_before_the_body_is_there_writes_nothing(world):
+    user, session, account = await world.ready()
+    key = await world.key(user)
+    raw = json.dumps({"account_id": account.id, "url": "https://example.org/"}).encode()
+    sent = head("POST", "/v1/links", **key, Content_Type="application/json", Content_Length=len(raw))
+
+    async def let_in() -> dict[str, str] | None:
+        [shown] = (await world.call("GET", "/v1/keys", headers=session)).body["keys"]
+        return shown if shown["last_used"] else None
+
+    async with served(world) as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        await stream.send_all(sent + raw[:-1])
+        shown = await eventually(let_in, every_s=0.01)
+        await world.call("DELETE", f"/v1/keys/{shown['id']}", headers=session)
+        await stream.send_all(raw[-1:])
+        status, _, body = await answer_of(stream)
+        assert (status, json.loads(body)["error"]["code"]) == (401, "unauthorized")
+    assert (await world.call("GET", "/v1/links", headers=session)).body["links"] == []
 
 
 @pytest.mark.rule("G8")

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from edge_worker.harness.visitors import Hit
 
 SECOND_MS, MINUTE_MS = 1_000, 60_000
+# A worker's first run after this closes the day before.
+_CLOSED_AFTER_MIDNIGHT_MS = 11 * MINUTE_MS
+# A user makes one now and then, or a shop's links in one go.
+_MADE_AT_ONCE = (1, 2, 4, 12, 24)
 # What an account's user does, or what befalls the account, and how often among a hundred.
 DEEDS = {
     "nothing": 45, "add": 16, "delete": 5, "rotate": 8, "reinstall": 2, "short budget": 14, "no crons": 7,
@@ -28,20 +32,25 @@ DEEDS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How large a world is: lives, days that pass, and moments at which something happens."""
+    """How large a world is: lives, days that pass, moments at which something happens, and the most that a life has."""
 
     seed: int
     lives: int
     days: int
     moments: int
+    most: int  # sites and links
     only: int | None = None  # this life alone
     until_moment: int | None = None  # no longer than this
+
+    def most_of_one(self, chance: random.Random) -> int:
+        """The most sites and links of one life: some have no more than their first two."""
+        return chance.choice((2, self.most // 4, self.most // 2, self.most, self.most))
 
     def again(self, life: int, moment_number: int) -> str:
         """The command that lives one life again, up to a moment."""
         settings = {
-            "SEED": self.seed, "LIVES": self.lives, "DAYS": self.days, "MOMENTS": self.moments, "ONLY": life,
-            "UNTIL": moment_number,
+            "SEED": self.seed, "LIVES": self.lives, "DAYS": self.days, "MOMENTS": self.moments, "MOST": self.most,
+            "ONLY": life, "UNTIL": moment_number,
         }  # fmt: skip
         named = " ".join(f"SVC_TEST_{name}={value}" for name, value in settings.items())
         return f"{named} .venv/bin/python -m pytest tests/journeys/test_reports.py -k again"
@@ -104,6 +113,7 @@ class Life:
     zone: str
     headers: dict[str, str]
     hand: str  # the customer's own token
+    most: int  # so many sites and links at the most, deleted ones too
     account_id: str = ""
     sites: list[Site] = field(default_factory=list)
     away: int = 0  # moments for which no cron runs
@@ -111,7 +121,8 @@ class Life:
     leaving: bool = False  # its user is about to disconnect it
     level: int = 0  # of the write budget
     level_day: int = -1
-    since_level: int = 0  # epoch ms: the first event that came since the write budget became short; 0: none
+    ran_at: int = 0  # epoch ms: when its crons last ran until there was nothing to do
+    since_level: int = 0  # epoch ms: the first event that waits for its day's end for the write budget; 0: none
     refused_at: int = 0  # epoch ms: by then the worker has certainly refused hours of that day
     incomplete_day: int = -1  # … and told so
     closed: list[tuple[int, int]] = field(default_factory=list)  # at which time hours up to which were closed
@@ -121,6 +132,11 @@ class Life:
     def alive(self) -> list[Site]:
         """What is not deleted."""
         return [site for site in self.sites if site.alive]
+
+    def kinds(self) -> list[str]:
+        """What its user makes at once: some sites and links, none when it has the most that it may."""
+        count = min(self.chance.choice(_MADE_AT_ONCE), self.most - len(self.sites))
+        return [self.chance.choice(("site", "link")) for _ in range(count)]
 
     def deed(self, here: Moment) -> str:
         """What happens to it at a moment: one of `DEEDS`."""
@@ -151,7 +167,13 @@ class Life:
                     method = (hit.bot and hit.bot.method) or "GET"
                     line, body = f"{method} {path}{'?q' if hit.scanned else ''}", ""
                 yield Visit(line, site.host, body, hit, site.target, self.level < 2)
-                self.since_level = self.since_level or now
+
+    def waits(self, now: int) -> bool:
+        """Whether what comes now waits for the end of its day, should the write budget be short.
+
+        The end of the day before is folded in any budget, and with it all that has come by then, which has its hours.
+        """
+        return self.ran_at >= now // DAY_MS * DAY_MS + _CLOSED_AFTER_MIDNIGHT_MS
 
     def dead_ends(self, now: int) -> Iterator[tuple[str, str, str]]:
         """Where somebody still comes, and nothing is counted any more: method, host, path."""

@@ -239,7 +239,7 @@ async def _link_host_is_alone(world: World, service: Service) -> bool | None:
     return True if settled and await world.patterns() == [f"{_host(world)}/*"] else None
 
 
-async def _furnished(world: World, service: Service) -> None:
+async def furnished(world: World, service: Service) -> None:
     # Each time another account: what a failure leaves of one is its user's to remove.
     await world.new_customer()
     await connected(world, service)
@@ -316,7 +316,7 @@ OPERATIONS = (
     Operation("reinstall", connected, _reinstall, _is_ready),
     Operation("renew", _to_renew, _renew, _is_renewed),
     Operation("link host", _other_link_host, _put_link_host, _link_host_is_alone),
-    Operation("disconnect", _furnished, _disconnect, _what_stays_is_told),
+    Operation("disconnect", furnished, _disconnect, _what_stays_is_told),
     Operation("rotate", with_site, _rotate, _has_rotated),
     Operation("delete site", with_site, _delete_site, _site_is_gone),
 )

@@ -6,6 +6,7 @@ moments within: each report says what `recount` says.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import secrets
@@ -24,7 +25,7 @@ from tests.journeys.histories import MINUTE_MS, SECOND_MS, Life, Moment, Plan, S
 from tests.journeys.recount import DAY_MS, DAYS, HOUR_MS, Event, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from tests.journeys.moved_world import MovedWorld
 
@@ -36,9 +37,18 @@ _PUSHED_MS = 61 * MINUTE_MS
 # The crons before a moment, and then what users do: time goes on by itself meanwhile, on a slow machine for minutes.
 _BEFORE_MS, _BEFORE_DEEDS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
-_AT_ONCE = 6
-_MOST_TARGETS = 6
-_SUBDOMAINS = ("", "www.", "blog.", "shop.", "docs.", "a.", "b.")
+# Most of the time they wait: changes of a worker's configuration are written at once, and then once in ten seconds.
+_AT_ONCE = 24
+# The emulator starts all workers anew for each installation, one after the other.
+_INSTALLED_AT_ONCE = 6
+# Visits end so long before the hour does: what is asked before is to be answered before, on a slow machine, too.
+_BEFORE_HOUR_MS = 10 * SECOND_MS
+
+
+def _subdomains() -> Iterator[str]:
+    yield from ("", "www.", "blog.")
+    for number in itertools.count():
+        yield f"s{number}."
 
 
 class Lives:
@@ -84,9 +94,9 @@ class Lives:
     async def _call(self, life: Life, method: str, path: str, body: object = None) -> Any:
         return await self.world.call(life.headers, method, path, body)
 
-    async def _each(self, do: Callable[[Life], Awaitable[None]]) -> None:
+    async def _each(self, do: Callable[[Life], Awaitable[None]], at_once: int = _AT_ONCE) -> None:
         """Some lives at once. What goes wrong names the life."""
-        places = trio.CapacityLimiter(_AT_ONCE)
+        places = trio.CapacityLimiter(at_once)
 
         async def one(life: Life) -> None:
             async with places:
@@ -109,8 +119,9 @@ class Lives:
             customer = await emulator.create_account([proxied_zone(zone)])
             _, hand = await emulator.create_token(customer.account_id, rights=["D1 Write"], expires_in_s=None)
             chance = random.Random(f"{self.plan.seed}/{number}")
-            self.lives.append(Life(number, chance, customer, zone, await self.world.new_user(), hand))
-        await self._each(self._connect)
+            user, most = await self.world.new_user(), self.plan.most_of_one(chance)
+            self.lives.append(Life(number, chance, customer, zone, user, hand, most))
+        await self._each(self._connect, _INSTALLED_AT_ONCE)
 
     async def _connect(self, life: Life) -> None:
         customer = life.customer
@@ -118,8 +129,7 @@ class Lives:
         life.account_id = (await self._call(life, "POST", "/v1/accounts", body))["account"]["id"]
         await self._installed(life)
         await self._call(life, "PUT", f"/v1/accounts/{life.account_id}/link-host", {"host": f"go.{life.zone}"})
-        await self._add(life, "site")
-        await self._add(life, "link")
+        await self._add(life, ["site", "link", *life.kinds()])
         await self._synced(life)
 
     async def _installed(self, life: Life) -> None:
@@ -128,7 +138,7 @@ class Lives:
             assert account["state"] in ("pending", "installing", "ready"), account
             return True if account["state"] == "ready" else None
 
-        await eventually(look, every_s=0.05)
+        await eventually(look, every_s=0.2)
         await self._cron(life, self.world.clock())
 
     async def _synced(self, life: Life) -> None:
@@ -139,7 +149,7 @@ class Lives:
                 [(_, shown)] = (await self._call(life, "GET", f"/v1/{site.target.kind}s/{site.target.id}")).items()
                 return True if shown["config"] == "synced" and shown["state"] in ("active", "deleted") else None
 
-            await eventually(look, every_s=0.1)
+            await eventually(look, every_s=1)
             site.synced = True
 
     # -------------------------------------------------------------------------------------------------------- deeds
@@ -151,8 +161,8 @@ class Lives:
             life.level, life.since_level, life.refused_at = 0, 0, 0
         deed = life.deed(here)
         sites = [site for site in life.alive if site.target.kind == "site"]
-        if deed == "add" and len(life.sites) < _MOST_TARGETS:
-            await self._add(life, life.chance.choice(("site", "link")))
+        if deed == "add" and (kinds := life.kinds()):
+            await self._add(life, kinds)
         elif deed == "delete" and len(life.alive) > 1:
             gone = life.chance.choice(life.alive)
             await self._call(life, "DELETE", f"/v1/{gone.target.kind}s/{gone.target.id}")
@@ -173,23 +183,27 @@ class Lives:
         self.seen.note(deed)
         await self._synced(life)
 
-    async def _add(self, life: Life, kind: str) -> None:
-        number = len(life.sites)
-        if kind == "site":
-            taken = [site.host for site in life.alive]
-            host = next(host for name in _SUBDOMAINS if (host := f"{name}{life.zone}") not in taken)
-            body = {"account_id": life.account_id, "host": host}
-            shown = (await self._call(life, "POST", "/v1/sites", body))["site"]
-            path = shown["path"]
-        else:
-            body = {"account_id": life.account_id, "url": "https://a.example/", "code": f"code{number}"}
-            shown = (await self._call(life, "POST", "/v1/links", body))["link"]
-            host, path = f"go.{life.zone}", f"/code{number}"
-        site = Site(Target(kind, shown["id"]), host, path)
-        life.sites.append(site)
-        self.seen.histories += 1
-        if life.chance.random() < 0.3:
-            await self._import_days(life, site.target, recount.moment(shown["created_at"]))
+    async def _add(self, life: Life, kinds: Sequence[str]) -> None:
+        """Make sites and links, all at once."""
+        taken = {site.host for site in life.alive}
+        hosts = (host for name in _subdomains() if (host := f"{name}{life.zone}") not in taken)
+        made: dict[int, tuple[Site, int]] = {}  # with when, epoch ms
+
+        async def add(number: int, kind: str, host: str) -> None:
+            body = {"account_id": life.account_id}
+            body |= {"host": host} if kind == "site" else {"url": "https://a.example/", "code": f"code{number}"}
+            shown = (await self._call(life, "POST", f"/v1/{kind}s", body))[kind]
+            site = Site(Target(kind, shown["id"]), host, shown["path"] if kind == "site" else f"/code{number}")
+            made[number] = site, recount.moment(shown["created_at"])
+
+        async with trio.open_nursery() as nursery:
+            for number, kind in enumerate(kinds, len(life.sites)):
+                nursery.start_soon(add, number, kind, next(hosts) if kind == "site" else f"go.{life.zone}")
+        for _, (site, created_at) in sorted(made.items()):
+            life.sites.append(site)
+            self.seen.histories += 1
+            if life.chance.random() < 0.3:
+                await self._import_days(life, site.target, created_at)
 
     async def _import_days(self, life: Life, target: Target, created_at: int) -> None:
         """Days of another product, from before the target was made."""
@@ -240,14 +254,16 @@ class Lives:
     async def _visit(self) -> None:
         """Visitors come to all lives, over several connections at once."""
         clock = self.world.clock
-        hour = clock() // HOUR_MS
-        todo = iter([visit for life in self.lives for visit in life.visits(clock())])
-        port = int(self.world.emulator.edge.rsplit(":", 1)[1])
+        hour_end = (clock() // HOUR_MS + 1) * HOUR_MS
+        todo = iter([(life, visit) for life in self.lives for visit in life.visits(clock())])
 
         async def connection() -> None:
-            # By hand, because a client library takes longer than the worker. These answers have no body.
-            async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-                for visit in todo:
+            async with await self._connection() as stream:
+                for life, visit in todo:
+                    if clock() > hour_end - _BEFORE_HOUR_MS:
+                        return
+                    if life.waits(clock()):
+                        life.since_level = life.since_level or clock()
                     visit.target.events.append(Event(clock(), visit.hit, visit.detailed))
                     self.seen.events += 1
                     await _request(stream, visit)
@@ -255,13 +271,17 @@ class Lives:
         async with trio.open_nursery() as nursery:
             for _ in range(_CONNECTIONS):
                 nursery.start_soon(connection)
-        assert clock() // HOUR_MS == hour, "the machine is too slow for this plan: the hour went by"
+        assert clock() < hour_end, "the machine is too slow for this plan: the hour went by"
+
+    async def _connection(self) -> trio.SocketStream:
+        return await trio.open_tcp_stream("127.0.0.1", int(self.world.emulator.edge.rsplit(":", 1)[1]))
 
     async def _visit_dead_ends(self, life: Life) -> None:
         for method, host, path in life.dead_ends(self.world.clock()):
-            body = "/gone\n" if method == "POST" else None
-            met = await self.world.emulator.visit(host, path, method=method, body=body)
-            assert met.status not in (204, 302), (method, host, path, met)
+            body = "/gone\n" if method == "POST" else ""
+            async with await self._connection() as stream:
+                met = await _ask(stream, f"{method} {path}", {"host": host}, body)
+            assert not met.startswith((b"HTTP/1.1 204", b"HTTP/1.1 302")), (method, host, path, met)
             self.seen.note("dead end")
 
     # -------------------------------------------------------------------------------------------------------- crons
@@ -291,20 +311,29 @@ class Lives:
             self._unwell_at = at
             self.seen.note("lost pushes")
 
-        async def run(life: Life) -> None:
-            if life.connected and not life.away:
-                await self._crons_of(life, at)
-
-        await self._each(run)
+        served = [life for life in self.lives if life.connected and not life.away]
+        await self._until_idle(served, at)
         await emulator.clear_faults()
+        for life in served:
+            self._expect(life, at)
 
-    async def _crons_of(self, life: Life, at: int) -> None:
-        """Run after run, until there is nothing to do; then what must have come of it, and when."""
+    async def _until_idle(self, lives: Sequence[Life], at: int) -> None:
+        """Run after run, of all of these at once, until there is nothing to do."""
+        busy = {life.customer.account_id: life for life in lives}
         for number in range(_MOST_RUNS):
-            if await self._cron(life, at + number * SECOND_MS) <= _IDLE_STATEMENTS:
-                break
-        else:
-            raise AssertionError("the crons do not come to an end")
+            if not busy:
+                return
+            fired = [(account_id, at + number * SECOND_MS) for account_id in busy]
+            for done in await self.world.emulator.crons(fired, "svc-edge"):
+                life = busy[done["account_id"]]
+                assert done["outcome"] == "ok", f"life {life.number} ({life.account_id}): {done}"
+                if done["d1_queries"] <= _IDLE_STATEMENTS:
+                    del busy[done["account_id"]]
+        raise AssertionError(f"the crons of life {next(iter(busy.values())).number} do not come to an end")
+
+    def _expect(self, life: Life, at: int) -> None:
+        """What must have come of crons that ran, and when."""
+        life.ran_at = at
         # A push is due once an hour, or within an hour of one that failed.
         if self._unwell_at < at - _PUSHED_MS:
             sent = [until for closed_at, until in life.closed if closed_at < at - _PUSHED_MS]
@@ -317,11 +346,10 @@ class Lives:
         elif 0 < life.since_level < until and life.level_day == at // DAY_MS:
             life.refused_at = life.refused_at or at
 
-    async def _cron(self, life: Life, at: int) -> int:
-        """One run; how many statements it made."""
+    async def _cron(self, life: Life, at: int) -> None:
+        """One run."""
         done = await self.world.emulator.cron(life.customer.account_id, "svc-edge", at=at)
         assert done["outcome"] == "ok", done
-        return int(done["d1_queries"])
 
     # -------------------------------------------------------------------------------------------------------- looks
 
@@ -388,21 +416,32 @@ class Lives:
 
 
 async def _request(stream: trio.SocketStream, visit: Visit) -> None:
-    """Send a visit and read its answer. Raises AssertionError: it was not counted."""
+    """Send a visit and read its answer, which has no body. Raises AssertionError: it was not counted."""
     hit = visit.hit
     fields = {
         "host": visit.host,
         "user-agent": hit.user_agent,
         "x-emulator-ip": hit.address,
         "x-emulator-cf": json.dumps({"country": hit.country}),
-        "content-length": str(len(visit.body)),
         **dict(hit.bot.headers if hit.bot else ()),
     }
     if hit.referrer and not visit.body:
         fields["referer"] = hit.referrer
-    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    await stream.send_all(f"{visit.line} HTTP/1.1\r\n{head}\r\n{visit.body}".encode())
-    answer = b""
-    while not answer.endswith(b"\r\n\r\n"):
-        answer += await stream.receive_some()
+    answer = await _ask(stream, visit.line, fields, visit.body)
     assert answer.startswith(b"HTTP/1.1 204" if visit.body else b"HTTP/1.1 302"), (visit, answer)
+
+
+async def _ask(stream: trio.SocketStream, line: str, fields: Mapping[str, str], body: str) -> bytes:
+    """Send a request; the head of its answer. By hand, because a client library takes longer than the worker.
+
+    Raises AssertionError when none comes.
+    """
+    fields = {**fields, "content-length": str(len(body))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    await stream.send_all(f"{line} HTTP/1.1\r\n{head}\r\n{body}".encode())
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        more = await stream.receive_some()
+        assert more, f"the edge hangs up on {line}"
+        answer += more
+    return answer

@@ -34,6 +34,12 @@ class Life(Service):
 
     pid: int = 0
 
+    async def kill(self) -> None:
+        """Send SIGKILL, unless it was quicker."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        await self.over()
+
     def arm(self) -> None:
         """Count its moments from now on."""
         os.kill(self.pid, signal.SIGUSR1)
@@ -134,7 +140,6 @@ class _Fate:
 def _live(order: dict[str, Any]) -> None:
     """Be the service that is ordered; never returns."""
     from svc.cli import main
-    from svc.store.sqlite import SqliteStore
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -145,10 +150,11 @@ def _live(order: dict[str, Any]) -> None:
     os.environ.update(order["environ"])
     fate = _Fate(order["kill_at"])
     signal.signal(signal.SIGUSR1, fate.arm)
-    commit = SqliteStore.run
+    engine = _engine_of(order["environ"]["SVC_STORE_URL"])
+    commit = engine.run
     send = httpx.AsyncHTTPTransport.handle_async_request
 
-    async def run(self: SqliteStore, tx: Any) -> Any:
+    async def run(self: Any, tx: Any) -> Any:
         value = await commit(self, tx)
         fate.moment()
         return value
@@ -159,12 +165,19 @@ def _live(order: dict[str, Any]) -> None:
         fate.moment()
         return response
 
-    SqliteStore.run = run  # type: ignore[method-assign]
+    engine.run = run
     httpx.AsyncHTTPTransport.handle_async_request = handle  # type: ignore[method-assign]
     if order["bundle"] is None:
         main(["serve"])
     else:
         _serve(Path(order["bundle"]))
+
+
+def _engine_of(store_url: str) -> Any:
+    from svc.store.postgres import PostgresStore
+    from svc.store.sqlite import SqliteStore
+
+    return SqliteStore if store_url.startswith("sqlite:") else PostgresStore
 
 
 def _serve(bundle: Path) -> None:
@@ -184,6 +197,7 @@ def _serve(bundle: Path) -> None:
 
 def _fork_for_ever() -> None:
     import svc.main  # what a life needs is loaded once
+    import svc.store.postgres
     import svc.store.sqlite  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are not waited for

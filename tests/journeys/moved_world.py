@@ -14,6 +14,7 @@ import trio
 
 from edge_worker.emulator.process import open_emulator
 from svc.actors.context import Context
+from svc.actors.outbox import open_outbox
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
 from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, VaultConfig, WorkerConfig
@@ -21,7 +22,6 @@ from svc.edge.client import open_edge
 from svc.http.app import create_app
 from svc.http.deps import Deps
 from svc.http.server import serve
-from svc.mail import open_mailer
 from svc.store import open_store
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
@@ -129,27 +129,31 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
         open_store(store_config) as store,
         trio.open_nursery() as nursery,
     ):
-        edge_config = EdgeConfig(api_base_url=emulator.api, settling_s=1, settling_in_connect_s=0.5)
+        # Nothing is given up because the machine is slow.
+        patience = {"timeout_s": 60, "connect_s": 120, "report_read_s": 60}
+        edge_config = EdgeConfig(api_base_url=emulator.api, settling_s=1, settling_in_connect_s=0.5, **patience)
         config = Config(
-            http=HttpConfig(base_url=url),
+            http=HttpConfig(base_url=url, graceful_s=patience["connect_s"] + 1),
             edge=edge_config,
             mail=MailConfig(folder=folder / "mail"),
             worker=WorkerConfig(auto_update=False, allow_local_push=True),
             # The hours between two pushes pass in a moment.
-            limits=LimitsConfig(requests_per_minute=1_000_000, pushes_per_minute=1_000_000),
+            limits=LimitsConfig(
+                requests_per_minute=1_000_000, pushes_per_minute=1_000_000, report_reads_per_minute=1_000_000
+            ),
         )
         bundle = load_bundle()
-        async with open_edge(edge_config) as edge, open_mailer(config.mail) as mailer:
+        async with open_edge(edge_config) as edge, open_outbox(store, config, clock, url) as outbox:
             vault = open_vault(VaultConfig(key_file=folder / "vault.key"), {})
             context = Context(store, edge, vault, config, clock, bundle, f"{url}/edge/push")
             async with open_supervisor(context) as supervisor:
-                app = create_app(Deps(store, supervisor, config, clock, mailer, url, bundle))
+                app = create_app(Deps(store, supervisor, config, clock, url, bundle))
                 pushes = Pushes(app)
                 over = trio.Event()
                 nursery.start_soon(
                     partial(serve, cast("Any", pushes), [listener], connections=200, graceful_s=0.1, until=over.wait)
                 )
-                users = Users(app, store, cast("Any", clock), cast("Any", None), mailer, folder / "mail", config)
+                users = Users(app, store, cast("Any", clock), cast("Any", None), outbox, folder / "mail", config)
                 async with httpx.AsyncClient(trust_env=False, timeout=90) as api:
                     yield MovedWorld(emulator, store, clock, url, api, users, pushes)
                 over.set()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from svc.ids import new_id
 from svc.model import Link, Site
 from svc.store import accounts, link_hosts, links, operations, sites, users
+from svc.store.sessions import Issued, Session
 from tests.clock import START_MS
 
 if TYPE_CHECKING:
@@ -21,6 +22,15 @@ def a_user() -> Tx[int]:
     user = yield from users.add_user(f"person{next(_numbers)}@example.com", "hash", START_MS)
     assert user is not None
     return user.id
+
+
+def new_session(user_id: int, name: str = "s", *, access: str | None = None, until: int, at: int = START_MS) -> Session:
+    """A session that is not stored yet; its access token lives as long as the refresh token.
+
+    Its digests are `a-name`, unless `access` is another, `r-name` and `f-name`.
+    """
+    issued = Issued(access or f"a-{name}", until, f"r-{name}", until, "salt", at)
+    return Session(new_id("ses"), user_id, f"f-{name}", "Firefox on Linux", f"d-{name}", at, issued)
 
 
 def an_account(user_id: int | None = None, *, edge_account_id: str | None = None, link_host: bool = True) -> Tx[str]:

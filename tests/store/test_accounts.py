@@ -10,7 +10,7 @@ import trio
 from svc.errors import Conflict, ErrorNote
 from svc.ids import new_id
 from svc.model import UnwantedRoute, WorkerPush
-from svc.store import accounts, link_hosts, operations, unwanted_routes
+from svc.store import accounts, link_hosts, operations, states, unwanted_routes
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.store.makers import a_site, an_account
@@ -58,8 +58,8 @@ async def test_a_push_and_a_change_of_state_at_once_are_both_kept(store, pause, 
     account_id = await store.run(an_account())
     await store.run(in_state(account_id, "ready"))
     both = [
-        accounts.record_push(account_id, PUSH),
-        accounts.move(account_id, ("ready",), "permission_error", ErrorNote("permission_error", "no")),
+        accounts.record_pushes([(account_id, PUSH)]),
+        states.move(account_id, ("ready",), "permission_error", ErrorNote("permission_error", "no"), START_MS),
     ]
     async with trio.open_nursery() as nursery:
         for tx in both if push_first else both[::-1]:
@@ -82,7 +82,7 @@ async def test_two_warnings_at_once_are_both_kept(store, pause):
 async def test_a_push_ends_a_silence(store):
     account_id = await store.run(an_account())
     await store.run(in_state(account_id, "no_connection"))
-    await store.run(accounts.record_push(account_id, PUSH))
+    await store.run(accounts.record_pushes([(account_id, PUSH)]))
     account = await account_of(store, account_id)
     assert (account.state, account.push) == ("ready", PUSH)
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from svc.config import LimitsConfig
-from svc.errors import ServiceError
+from svc.errors import ErrorNote, ServiceError
 from svc.ids import new_id
 from svc.store import connects, operations
 from svc.store.tx import sql
@@ -98,5 +98,5 @@ async def test_a_try_whose_token_may_be_alive_is_followed_by_one_of_another_name
 
 async def test_a_dropped_connect_leaves_nothing(store):
     account_id = await store.run(an_account(link_host=False))
-    await store.run(connects.drop_connect(account_id))
+    await store.run(connects.drop_connect(account_id, ErrorNote("token_check_failed", "It does not work."), START_MS))
     assert await store.read(operations.latest(account_id)) is None

@@ -13,13 +13,26 @@ from svc.errors import Conflict
 from svc.store import open_store
 from svc.store.idempotency import AnsweredMeanwhile, Claim, StoredAnswer, keep_answer, recall
 from tests.clock import START_MS
+from tests.store.makers import a_user
 from tests.store.table import count, ids, make_table, put
 
 if TYPE_CHECKING:
-    from svc.store.tx import Tx
+    from svc.store.tx import Store, Tx
 
 CLAIM = Claim(1, None, "POST", "/v1/sites", "key-1", "digest of the body")
 ANSWER = StoredAnswer(202, b'{"site":{"host":"\xc3\xa9"}}\x00', "application/json", {"X-One": "1"})
+
+
+def owners() -> Tx[None]:
+    """The users whose answers are kept here, 1 and 2."""
+    yield from a_user()
+    yield from a_user()
+
+
+@pytest.fixture
+async def store(store: Store) -> Store:
+    await store.run(owners())
+    return store
 
 
 def effect(number: int, claim: Claim = CLAIM, now: int = START_MS) -> Tx[None]:
@@ -30,6 +43,7 @@ def effect(number: int, claim: Claim = CLAIM, now: int = START_MS) -> Tx[None]:
 @pytest.mark.rule("G3")
 async def test_the_first_answer_comes_again_to_the_byte_also_after_a_restart(store_config):
     async with open_store(store_config) as store:
+        await store.run(owners())
         assert await store.read(recall(CLAIM, START_MS)) is None
         await store.run(keep_answer(CLAIM, ANSWER, START_MS, DAY_MS))
     async with open_store(store_config) as store:
@@ -129,6 +143,7 @@ async def test_an_effect_that_fails_leaves_no_answer(table):
 
 async def test_an_answer_that_cannot_be_kept_leaves_no_effect(store_config):
     async with open_store(store_config) as store:
+        await store.run(owners())
         await store.run(make_table())
         await store.run(effect(1))
         with pytest.raises(AnsweredMeanwhile):

@@ -9,7 +9,7 @@ import pytest
 from svc.clock import DAY_MS, day_of
 from svc.http.reports import _stored
 from svc.report import span_of
-from svc.store import accounts, exports, lifetimes, links, open_store, sites, worker_keys
+from svc.store import accounts, events, exports, lifetimes, links, open_store, sites, worker_keys
 from svc.store.link_lists import LinkFilter, clicks_7d, list_links, listed, ranked_by_clicks
 from svc.store.site_lists import list_sites, series_7d
 from svc.store.tx import Statement, sql
@@ -25,8 +25,19 @@ if TYPE_CHECKING:
 
 TODAY = day_of(START_MS)
 # What grows with the service, and not with one account.
-LARGE = ("hours", "days", "sites", "links", "accounts", "worker_keys", "final_days", "refused_hours", "pushed")
-ALIASES = ("s", "t", "d")
+LARGE = (
+    "hours",
+    "days",
+    "sites",
+    "links",
+    "accounts",
+    "worker_keys",
+    "final_days",
+    "refused_hours",
+    "pushed",
+    "events",
+)
+ALIASES = ("s", "t", "d", "e")
 
 
 def explained(tx: Tx[Any], plans: list[str]) -> Tx[Any]:
@@ -56,6 +67,9 @@ READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
     "clicks_7d": lambda user, account, site, link: clicks_7d([link], TODAY),
     "links by clicks": lambda user, account, site, link: ranked_by_clicks(LinkFilter(user), TODAY),
     "a page by clicks": lambda user, account, site, link: listed(LinkFilter(user), [link]),
+    "events": lambda user, account, site, link: events.page(user, "newest", None, 100),
+    "events of an account": lambda user, account, site, link: events.page(user, "oldest", 1, 100, ["e"], own=False),
+    "events of an export": lambda user, account, site, link: exports.events_page(user, START_MS),
 }
 
 
@@ -106,7 +120,8 @@ async def test_a_page_of_an_export_sorts_nothing_but_itself(tmp_path: Path, page
 
 
 @pytest.mark.parametrize(
-    "delete", [lifetimes.delete_hours, lifetimes.delete_refused_hours, lifetimes.delete_final_days]
+    "delete",
+    [lifetimes.delete_hours, lifetimes.delete_refused_hours, lifetimes.delete_final_days, lifetimes.delete_events],
 )
 async def test_what_is_forgotten_is_found_by_its_age(tmp_path: Path, delete: Callable[[int], Tx[int]]) -> None:
     async with open_store(sqlite_config(tmp_path)) as store:

@@ -16,6 +16,7 @@ from svc.store.postgres import LoopThread
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.databases import POOL_SIZE, postgres_config
+from tests.store.makers import a_user
 from tests.store.table import count, ids, make_table, pair, put
 
 if TYPE_CHECKING:
@@ -281,7 +282,7 @@ async def test_a_cancel_before_the_first_step_is_heard():
 
 async def test_an_answer_that_takes_the_place_of_an_expired_one_is_not_swept_with_it(table):
     """Both find the expired row; the one that deletes has to wait for the other, and looks again."""
-    claim = Claim(1, None, "POST", "/v1/sites", "key", "digest")
+    claim = Claim(await table.run(a_user()), None, "POST", "/v1/sites", "key", "digest")
     first, second = StoredAnswer(201, b"1", "", {}), StoredAnswer(201, b"2", "", {})
     begun = threading.Event()
 

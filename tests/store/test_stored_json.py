@@ -10,7 +10,7 @@ import pytest
 
 from svc.errors import ErrorNote
 from svc.model import Rule, WorkerPush
-from svc.store import accounts, links, operations, sites
+from svc.store import accounts, links, operations, sites, states
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account, owner_of
@@ -88,8 +88,8 @@ async def test_rules_of_another_version_are_read(store):
 async def test_what_was_kept_is_read_as_it_was(store):
     account_id = await store.run(an_account())
     note = ErrorNote("cloudflare_error", "é \u2028 '\"", {"status": 500, "tokens": ["a", "b"]})
-    assert await store.run(accounts.move(account_id, ("pending",), "connected", note))
+    assert await store.run(states.move(account_id, ("pending",), "connected", note, START_MS))
     push = WorkerPush(START_MS, "b" * 64, 3, 7, "push: no answer", {"budget": 2}, "op_x")
-    await store.run(accounts.record_push(account_id, push))
+    await store.run(accounts.record_pushes([(account_id, push)]))
     account = accounts.present(await store.read(accounts.account_by_id(account_id)))
     assert (account.error, account.push) == (note, push)

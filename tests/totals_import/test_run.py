@@ -45,7 +45,7 @@ def bring_in(store, account, tmp_path):
         path.write_text(text)
         with opened(path) as source, tally(TODAY) as read:
             read_totals(source, read)
-            arguments = {"account_id": account.id, "email": None, "apply": True, **options}
+            arguments = {"account_id": account.id, "email": None, "apply": True, "now": START_MS, **options}
             return await import_totals(store, read, named=named, **arguments)
 
     return run

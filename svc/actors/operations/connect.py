@@ -26,8 +26,6 @@ from svc.store import connects, operations
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydantic import SecretStr
-
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Timers
     from svc.actors.operations.bootstrap import Bootstrap
@@ -37,20 +35,15 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# A step of an operation whose process is alive and waits for the user's next try; any other step of a connect that
-# is found at a start was cut short by the process's death.
-WAITING = "waiting"
 
-
-async def check(context: Context, edge_account_id: str, user_id: int, bootstrap_token: SecretStr) -> Bootstrap:
-    """Look whether the user may connect `edge_account_id`, and with that token. Runs in the caller's task.
+async def check(context: Context, edge_account_id: str, user_id: int) -> None:
+    """Look whether the user may connect `edge_account_id`. Runs in the caller's task.
 
     Raises Conflict account_taken, already_connected; Forbidden limit_reached; ServiceError not_configured,
-    service_full, invalid_bootstrap, bootstrap_permission_error; EdgeUnavailable.
+    service_full.
     """
     context.check_push_url()
     await context.store.read(connects.may_connect(user_id, edge_account_id, context.config.limits))
-    return await bootstrap.check(context, edge_account_id, user_id, bootstrap_token)
 
 
 async def connect(
@@ -86,7 +79,7 @@ async def connect(
             )
             operation, token = await _working_token(context, checked.access, account, operation)
     except (EdgeUnavailable, trio.TooSlowError) as error:
-        await context.store.run(connects.leave_pending(edge_account_id, WAITING, context.clock()))
+        await context.store.run(connects.leave_pending(edge_account_id, operations.WAITING, context.clock()))
         if isinstance(error, EdgeUnavailable):
             raise
         raise EdgeUnavailable("The edge platform took too long; repeat the request to go on.") from None
@@ -106,7 +99,8 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
     if operation is None:
         raise AssertionError("a pending account has no operation")
     ends_at = account.created_at + int(context.config.timing.pending_ttl_s * 1000)
-    if operation.step == WAITING and context.clock() < ends_at:
+    # Any other step of a connect that is found here was cut short by the death of its process.
+    if operation.step == operations.WAITING and context.clock() < ends_at:
         return trio.current_time() + (ends_at - context.clock()) / 1000
     lost = await context.store.read(operations.with_open_token(account.id))
     await _lose(context, account, lost or [operation])
@@ -132,7 +126,7 @@ async def _give_up(context: Context, access: Access, account: Account, refusal: 
     """
     lost = await bootstrap.clean_up(context, access, account, refusal)
     if not lost:
-        await context.store.run(connects.drop_connect(account.id))
+        await context.store.run(connects.drop_connect(account.id, refusal.note(), context.clock()))
         return refusal
     await _lose(context, account, lost)
     return bootstrap.naming(lost, refusal)

@@ -13,6 +13,7 @@ import logging
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
@@ -26,7 +27,8 @@ from svc.edge import d1, routes, tokens, workers
 from svc.edge.answers import DailyLimit
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.ids import new_id
-from svc.store import accounts, disconnects, operations, sites, unwanted_routes
+from svc.store import accounts, disconnects, operations, sites, unwanted_routes, users
+from svc.store.events import by_service
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from svc.edge.d1 import Database
     from svc.edge.routes import Route
     from svc.model import Account, FormerAccount, Operation, UnwantedRoute
+    from svc.store.tx import Tx
 
 log = logging.getLogger(__name__)
 
@@ -54,24 +57,19 @@ _NOT_OURS = "the service did not make it"
 _CHANGED = "it was changed outside the service"
 
 
-async def check(context: Context, account_id: str) -> None:
-    """Refuse at once what would have to wait for the work of an install, which may take minutes.
-
-    Raises Conflict operation_in_progress.
-    """
-    await context.store.read(disconnects.check_no_work(account_id))
-
-
-async def disconnect(context: Context, user_id: int, account_id: str, commit: Commit[FormerAccount, R]) -> R:
+async def disconnect(
+    context: Context, user_id: int, account_id: str, commit: Commit[FormerAccount, R], by: float = math.inf
+) -> R:
     """Disconnect a user's account; for one that was disconnected before, what came of it.
 
+    `by`: when it has to come to its end, whatever is left then (monotonic seconds).
     Raises NotFound; Conflict operation_in_progress.
     """
     account = await context.store.read(accounts.get_account(user_id, account_id))
     if account is None:
         return await context.store.run(commit(disconnects.outcome(user_id, account_id)))
     operation = await context.store.run(disconnects.begin_disconnect(account_id, new_id("op"), context.clock()))
-    return await _carry_out(context, operation, commit)
+    return await _carry_out(context, operation, commit, by)
 
 
 async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
@@ -79,15 +77,25 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
     del timers
     operation = await context.store.read(operations.running(account.id))
     if operation is not None and operation.kind == "disconnect":
-        await _carry_out(context, operation, lambda effect: effect)
+        await _carry_out(context, operation, partial(_told, now=context.clock()))
     return math.inf
 
 
-async def _carry_out(context: Context, operation: Operation, commit: Commit[FormerAccount, R]) -> R:
+def _told(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
+    """The end of a disconnect that no request waits for any more."""
+    former = yield from end
+    yield by_service(former.user_id, former.id, former.edge_account_id, "account.disconnect", "done", now)
+    return former
+
+
+async def _carry_out(
+    context: Context, operation: Operation, commit: Commit[FormerAccount, R], by: float = math.inf
+) -> R:
     account = accounts.present(await context.store.read(accounts.account_by_id(operation.account_id)))
-    removal = _Removal(context, account, operation)
+    leaving = await context.store.read(users.is_leaving(account.user_id))
+    removal = _Removal(context, account, operation, keeps_counts=not leaving)
     await removal.list_what_is_there()
-    with trio.move_on_after(context.config.edge.connect_s) as time_for_it:
+    with trio.move_on_at(min(by, trio.current_time() + context.config.edge.connect_s)) as time_for_it:
         await removal.run(time_for_it)
     left = [f"{thing.name}: {thing.left}." for thing in removal.things if thing.left is not None]
     log.info("disconnected", extra={"account": account.id, "left": len(left)})
@@ -118,6 +126,7 @@ class _Removal:
     context: Context
     account: Account
     operation: Operation
+    keeps_counts: bool  # else they are deleted with the account's user, and nothing waits for them
     revoke_token: str | None = None
     routes: list[_MadeRoute] = field(default_factory=list)
     script: _Thing = field(default_factory=lambda: _Thing(f"Worker {SCRIPT_NAME}", None))
@@ -247,7 +256,7 @@ class _Removal:
             elif await standing(self.context, access, self.account, script) == "changed":
                 self.script.left = _CHANGED
             else:
-                if self.routes:
+                if self.routes and self.keeps_counts:
                     gathered_at = since + await self._gathering_s(access)
                     self.time_for_it.deadline += max(0.0, gathered_at - trio.current_time())
                     await trio.sleep_until(gathered_at)
@@ -300,8 +309,8 @@ class _Removal:
 
     async def _why_not_counted(self, access: Access, database_id: str) -> str | None:
         """Keep the last totals. Returns why they may still be lost with the database; None: they are kept."""
-        if self.account.installed_at is None:
-            return None  # nothing has counted
+        if self.account.installed_at is None or not self.keeps_counts:
+            return None  # nothing has counted, or nobody will ask
         try:
             await keep_last_totals(self.context, access, self.account.id, database_id)
         except EdgeRefused as error:

@@ -43,7 +43,7 @@ _CLOCK_SKEW_MS = 300_000
 
 async def _make_database(job: Job) -> None:
     context, account, access = job.context, job.account, _access(job)
-    await context.store.run(installs.installing(account.id))
+    await context.store.run(installs.installing(account.id, context.clock()))
     await probe(access)  # a connect does not wait for a new token until it works everywhere
     await check_script(context, access, account)  # before anything is made that a foreign script would make useless
     await migrate(access, await _database(context, access, account), context.bundle)

@@ -66,6 +66,9 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     renew_lost (a token may be alive; `details.revoke_token` names it); EdgeUnavailable (nothing has changed: ask
     again). A refusal that leaves tokens which may be alive names them in `details.revoke_tokens`.
     """
+    answered = await context.answered(commit)
+    if answered is not None:
+        return answered
     await _end_cut_short(context, account_id)  # nothing else renews now: this runs in the account's own task
     account = await context.store.run(renewals.may_renew(account_id))
     bootstrap.check_unused(context, checked)

@@ -5,12 +5,15 @@
 
 create table users (
     id IDENTITY,
-    email TEXT not null,
+    -- Null while the user is being deleted: the address is in `departures` then, and nobody's any more.
+    email TEXT,
     password_hash TEXT not null,
     email_confirmed INT not null,
     plan TEXT not null,
     -- Whether troubles of the accounts are told by e-mail.
     notify INT not null default 1,
+    -- Since when mail servers refuse the address; null: they do not. Nothing goes to it then but what its user asks for.
+    email_refused_at INT,
     created_at INT not null
 );
 -- An address is one whatever its capitals. Until it is confirmed it is nobody's: each sign-up is a user of its own, with
@@ -20,28 +23,69 @@ create unique index users_email on users (lower(email)) where email_confirmed = 
 create index users_sign_ups on users (lower(email), id);
 create index users_unconfirmed on users (created_at) where email_confirmed = 0;
 
+-- Each user has a trail of events: how many there were. Its row is locked by whoever writes one, as the last thing before
+-- the commit, so that numbers have no gap and none appears behind a higher one (svc/store/events.py). It is made with its
+-- user and ends with it, and ends the events.
+create table trails (
+    user_id INT primary key references users (id) on delete cascade,
+    length INT not null default 0
+);
+
+-- What was changed for a user: who (via: session, a key's id, service, operator, mail, nobody), from which address, what.
+-- One row a change, never changed itself. edge_account_id null: it is about the user alone. Kept for a year.
+create table events (
+    user_id INT not null references trails (user_id) on delete cascade,
+    number INT not null,
+    at INT not null,
+    via TEXT not null,
+    ip TEXT,
+    action TEXT not null,
+    target TEXT,
+    outcome TEXT not null,
+    edge_account_id TEXT,
+    count INT not null,
+    primary key (user_id, number)
+) WITHOUT_ROWID;
+create index events_age on events (at);
+
 -- Kept until the refresh token expires.
 create table sessions (
-    refresh_digest TEXT primary key,
-    access_digest TEXT not null unique,
+    id TEXT primary key,
     user_id INT not null references users (id) on delete cascade,
+    -- Of what all refresh tokens of the session begin with: it finds the session by any of them.
+    family_digest TEXT not null unique,
+    -- The browser and system that signed in, in words; and the digest of its cookie (devices).
+    browser TEXT not null,
+    device_digest TEXT not null,
+    created_at INT not null,
+    -- The newest pair of tokens, when it was made, and the salt that made it of the refresh token before, whose digest is
+    -- previous_digest; null: it is the first pair.
+    access_digest TEXT not null unique,
     access_expires_at INT not null,
+    refresh_digest TEXT not null,
     refresh_expires_at INT not null,
-    created_at INT not null
+    previous_digest TEXT,
+    -- The access token before is still accepted, until then: answers with it may be under way.
+    previous_access_digest TEXT unique,
+    previous_access_until INT,
+    salt TEXT not null,
+    issued_at INT not null
 );
 create index sessions_user on sessions (user_id);
 create index sessions_expiry on sessions (refresh_expires_at);
 
 -- Only the newest e-mail of a purpose counts. User 0 is nobody: what is asked for an address that nobody has is written
 -- down, too, so that it costs the same. That is why user_id is no foreign key; whoever deletes a user deletes the tokens.
--- Kept until they expire.
+-- An e-mail that is sent again has one more each time, since the copy before may have arrived. Kept until they expire.
 create table mail_tokens (
+    digest TEXT primary key,
     user_id INT not null,
     purpose TEXT not null,
-    digest TEXT not null unique,
-    expires_at INT not null,
-    primary key (user_id, purpose)
+    mail_id TEXT not null,
+    expires_at INT not null
 );
+create index mail_tokens_user on mail_tokens (user_id, purpose);
+create index mail_tokens_mail on mail_tokens (mail_id);
 create index mail_tokens_expiry on mail_tokens (expires_at);
 
 -- Browsers that a user has signed in from; a secret cookie tells them, no address is kept. Kept for 400 days after the
@@ -58,6 +102,7 @@ create table keys (
     id TEXT primary key,
     user_id INT not null references users (id) on delete cascade,
     digest TEXT not null unique,
+    name TEXT,
     prefix TEXT not null,
     scopes TEXT not null,
     allow_accounts TEXT,
@@ -68,10 +113,9 @@ create table keys (
 create index keys_user on keys (user_id);
 
 -- The first answers to requests with an Idempotency-Key. edge_accounts: those that the credential was limited to; null:
--- all of the user's. Kept until they expire, a day; that ends them soon enough for a deleted user as well, so user_id is
--- no foreign key, and no write pays for one.
+-- all of the user's. Kept until they expire, a day.
 create table idempotency (
-    user_id INT not null,
+    user_id INT not null references users (id) on delete cascade,
     edge_accounts TEXT,
     method TEXT not null,
     path TEXT not null,
@@ -85,6 +129,16 @@ create table idempotency (
     primary key (user_id, method, path, key)
 );
 create index idempotency_expiry on idempotency (expires_at);
+
+-- Users who are being deleted: from the moment on when they asked and their password was right, until nothing of them is
+-- left, which takes the row along (svc/actors/departures.py).
+create table departures (
+    user_id INT primary key references users (id) on delete cascade,
+    email TEXT not null,
+    -- The session that asked: it may ask for the outcome, and nothing else.
+    access_digest TEXT not null unique,
+    began_at INT not null
+);
 
 create table accounts (
     id TEXT primary key,
@@ -138,10 +192,12 @@ create table accounts (
     created_at INT not null
 );
 create index accounts_user on accounts (user_id);
+-- Counts them by state.
+create index accounts_state on accounts (state);
 
 -- What is left of accounts that were disconnected: their sites and links can be reported by it, and a repeated disconnect
 -- gets its first answer. The edge account may be connected again, also by another user, under a new id. Kept as long as
--- sites or links of it, and for a year.
+-- sites, links or operations of it, and for a year.
 create table former_accounts (
     id TEXT primary key,
     user_id INT not null references users (id) on delete cascade,
@@ -152,23 +208,40 @@ create table former_accounts (
     counted_until INT,
     revoke_token TEXT,
     -- What could not be removed from the edge platform: a JSON list of sentences.
-    things_left TEXT not null
+    things_left TEXT not null,
+    -- Whether it was disconnected because its user was being deleted, who is told of it in the answer to that.
+    told_with_user INT not null default 0
 );
 create index former_accounts_user on former_accounts (user_id);
 create index former_accounts_age on former_accounts (disconnected_at);
 
--- E-mails about an account that wait to be sent. Each is written together with what the account's user was told, and
--- deleted when a mail server has taken it, or after three days.
+-- E-mails that wait to be sent, each written together with its cause. What it says is composed when it is sent, so no link
+-- that opens something is ever stored. user_id null: whoever has the address then, which may be nobody; or, of the last
+-- one to a user who was deleted, who had it. Kept until a mail server has taken it, or until ends_at.
 create table outbox (
     id TEXT primary key,
-    account_id TEXT not null references accounts (id) on delete cascade,
-    notice TEXT not null,
+    kind TEXT not null,
+    address TEXT not null,
+    user_id INT references users (id) on delete cascade,
+    account_id TEXT references accounts (id) on delete cascade,
+    -- What it tells (JSON).
+    facts TEXT not null,
+    -- How often it was composed, and how often then nobody knows whether it was taken.
     attempts INT not null default 0,
+    unsure INT not null default 0,
+    -- The step at which it failed last, and the server's codes.
+    trouble TEXT,
     created_at INT not null,
-    due_at INT not null
+    due_at INT not null,
+    ends_at INT not null
 );
+create index outbox_user on outbox (user_id);
 create index outbox_account on outbox (account_id, created_at);
-create index outbox_due on outbox (due_at);
+create index outbox_address on outbox (address, kind);
+-- Somebody waits for those that were asked for; those about accounts come after them.
+create index outbox_asked on outbox (due_at) where account_id is null;
+create index outbox_notices on outbox (due_at) where account_id is not null;
+create index outbox_end on outbox (ends_at);
 
 -- An operation outlives its account's record, which the end of a disconnect removes. Kept for a year after its end; the
 -- latest of an account as long as the account, and one that may have left something at the platform for ever.

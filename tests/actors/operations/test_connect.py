@@ -17,6 +17,8 @@ from tests.actors.conftest import Place
 from tests.clock import FrozenClock
 from tests.databases import sqlite_config
 
+pytestmark = pytest.mark.usefixtures("every_state_is_told")
+
 TOKENS = "/accounts/*/tokens"
 
 

@@ -9,6 +9,8 @@ import pytest
 from edge_worker.harness.service import eventually
 from svc.edge.tokens import WORKING_RIGHTS
 
+pytestmark = pytest.mark.usefixtures("every_state_is_told")
+
 SCRIPT = "*/workers/scripts/svc-edge"
 
 

@@ -14,6 +14,8 @@ from svc.store import accounts, rollouts, worker_keys
 from svc.store.tx import sql
 from tests.actors.operations.test_install import edited
 
+pytestmark = pytest.mark.usefixtures("every_state_is_told")
+
 SCRIPT = "*/workers/scripts/svc-edge"
 QUERY = "*/d1/database/*/query"
 UPDATES = {"auto_update": True}
@@ -214,7 +216,7 @@ async def test_the_first_push_may_come_before_the_update_is_at_its_end(installed
 
         account = await eventually(uploaded)
         push = WorkerPush(service.clock(), next_bundle.sha256, 2, install=account.install_id)
-        await service.store.run(accounts.record_push(account.id, push))
+        await service.store.run(accounts.record_pushes([(account.id, push)]))
         shown = await operation(service, "done")
         assert shown["operation"]["step"] == "cron"  # no self-check: the worker pushes again in an hour
 

@@ -277,18 +277,21 @@ async function settled() {
 /** @param {string} account */
 const mostQueries = (account) => world.accounts[account]?.max_d1_queries;
 
+/** @type {Map<string, string>} what each script's clock and limits were last told, by service */
+const settings = new Map();
+
 /** @type {Record<string, (order: any) => Promise<unknown>>} */
 const commands = {
   async "/update"(change) {
     Object.assign(world, change);
     if (change.zones) table = compile(world.zones);
     await Promise.all(
-      Object.entries(world.services).map(([service, { account }]) =>
-        controlOf(service).fetch("http://script/settings", {
-          method: "POST",
-          body: JSON.stringify({ offset_ms: world.offset_ms, max_d1_queries: mostQueries(account) }),
-        }),
-      ),
+      Object.entries(world.services).map(async ([service, { account }]) => {
+        const body = JSON.stringify({ offset_ms: world.offset_ms, max_d1_queries: mostQueries(account) });
+        if (settings.get(service) === body) return;
+        await controlOf(service).fetch("http://script/settings", { method: "POST", body });
+        settings.set(service, body);
+      }),
     );
     return {};
   },
@@ -298,9 +301,13 @@ const commands = {
   async "/settled"() {
     return { counts, scripts: await settled() };
   },
-  async "/cron"({ service, ...event }) {
-    const init = { method: "POST", body: JSON.stringify(event) };
-    return await (await controlOf(service).fetch("http://script/cron", init)).json();
+  async "/crons"({ events }) {
+    return await Promise.all(
+      events.map(async (/** @type {{service: string}} */ { service, ...event }) => {
+        const init = { method: "POST", body: JSON.stringify(event) };
+        return await (await controlOf(service).fetch("http://script/cron", init)).json();
+      }),
+    );
   },
 };
 

@@ -1,0 +1,53 @@
+"""The state of an account: written here and nowhere else, so that each change of it is in its user's events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.store.events import by_service
+from svc.store.tx import Tx, placeholders, sql, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.errors import ErrorNote
+    from svc.model import AccountState
+
+
+def begin(account_id: str, user_id: int, edge_account_id: str, name: str, now: int) -> Tx[None]:
+    """The record of an account, which is `pending`."""
+    yield sql(
+        "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
+        " created_at) values ($1, $2, $3, $4, 'pending', 0, 0, $5)",
+        account_id,
+        user_id,
+        edge_account_id,
+        name,
+        now,
+    )
+    yield by_service(user_id, account_id, edge_account_id, "account.state", "pending", now)
+
+
+def move(
+    account_id: str, from_states: Sequence[AccountState] | None, to: AccountState, error: ErrorNote | None, now: int
+) -> Tx[bool]:
+    """Give the account another state, and what is wrong with it, if it still is in one of `from_states` (None: any).
+
+    Returns whether it was. One that is in the state already gets the error alone, which is no event.
+    """
+    among = "" if from_states is None else f" and state in ({placeholders(len(from_states), first=4)})"
+    parameters = (account_id, to, to_json(error), *(from_states or ()))
+    rows = yield sql(
+        "update accounts set state = $2, error = $3 where id = $1 and state <> $2"  # noqa: S608  # placeholders only
+        f"{among} returning user_id, edge_account_id",
+        *parameters,
+    )
+    for row in rows:
+        yield by_service(row["user_id"], account_id, row["edge_account_id"], "account.state", to, now)
+    if rows:
+        return True
+    same = yield sql(
+        f"update accounts set error = $3 where id = $1 and state = $2{among} returning id",  # noqa: S608  # the same
+        *parameters,
+    )
+    return bool(same)

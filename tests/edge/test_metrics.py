@@ -1,0 +1,126 @@
+"""Calls of the edge platform as the metrics tell them: as many as the platform was asked, each with its outcome."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from svc import metrics as table
+from svc.config import EdgeConfig
+from svc.edge import d1, routes, tokens, workers, zones
+from svc.edge.areas import area_of
+from svc.edge.client import open_edge
+from svc.edge.shares import Turn
+from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
+from svc.metrics import Metrics
+from tests.scraped import Scraped, scrape
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.client import Customer, Emulator
+
+ACCOUNT = "0123456789abcdef0123456789abcdef"
+
+
+def calls_of(found: Scraped) -> dict[tuple[str, ...], float]:
+    return found.counts("svc_platform_call_seconds_count", "area", "outcome")
+
+
+@pytest.mark.parametrize(
+    ("path", "area"),
+    [
+        (f"/accounts/{ACCOUNT}", "accounts"),
+        (f"/accounts/{ACCOUNT}/tokens/verify", "tokens"),
+        (f"/accounts/{ACCOUNT}/tokens", "tokens"),
+        (f"/accounts/{ACCOUNT}/d1/database/x/query", "d1"),
+        (f"/accounts/{ACCOUNT}/workers/scripts/svc-edge/schedules", "workers"),
+        ("/zones/z1/workers/routes/r1", "routes"),
+        ("/zones/z1/dns_records", "dns"),
+        ("/zones", "zones"),
+        ("/graphql", "analytics"),
+        (f"/accounts/{ACCOUNT}/new/product", "other"),
+        ("/zones/z1", "other"),
+        ("", "other"),
+    ],
+)
+def test_a_call_is_of_one_area(path, area):
+    assert area_of(path) == area
+    assert area == "other" or area in table.CALL_SECONDS.labels["area"]
+
+
+@pytest.mark.rule("X14")
+async def test_each_call_is_counted_with_its_area_and_its_outcome(emulator: Emulator, customer: Customer, zone: str):
+    metrics = Metrics()
+    config = EdgeConfig(api_base_url=emulator.api, retries=0, timeout_s=5)
+    async with open_edge(config, first_wait_s=0.01, metrics=metrics) as edge:
+        access = edge.access(customer.account_id, customer.bootstrap_token)
+        await tokens.verify(access)
+        await zones.account_name(access)
+        _, working = await emulator.create_token(customer.account_id, rights=[r.name for r in tokens.WORKING_RIGHTS])
+        access = edge.access(customer.account_id, working)
+        await emulator.forget_requests()
+        metrics_then = Counter(calls_of(scrape(metrics)))
+        assert await workers.schedules(access, "nothing-here") == set()
+        await d1.find(access, "svc-edge")
+        await routes.list_routes(access, customer.zones[zone])
+        await emulator.fault("throttle", "*/workers/scripts", method="GET", times=1)
+        with pytest.raises(EdgeUnavailable):
+            await workers.get_script(access, "svc-edge")
+        await emulator.fault("drop_after", "*/d1/database", method="POST", times=1)
+        with pytest.raises(EdgeUnknown):
+            await d1.create(access, "svc-edge")
+        refused = edge.access(customer.account_id, "not-a-token")
+        with pytest.raises(EdgeRefused):
+            await zones.account_name(refused)
+        asked = await emulator.requests()
+        found = scrape(metrics)
+    assert sum(calls_of(found).values()) - metrics_then.total() == len(asked)
+    by_area = Counter(area_of(re.sub(r"^/client/v4", "", each["path"])) for each in asked)
+    told = Counter(calls_of(found)) - metrics_then
+    assert Counter({area: sum(n for of, n in told.items() if of[0] == area) for area, _ in told}) == by_area
+    assert told["workers", "missing"] == 1
+    assert told["workers", "throttled"] == 1
+    assert told["d1", "unknown"] == 1
+    assert told["routes", "ok"] == 1
+    assert told["accounts", "refused"] >= 1
+    assert found.total("svc_platform_wait_seconds_count") == sum(calls_of(found).values())
+    for secret in (customer.account_id, customer.bootstrap_token, working, zone, *customer.zones.values()):
+        assert secret not in found.text
+
+
+@pytest.mark.rule("X14")
+async def test_a_call_that_is_held_back_is_none(emulator: Emulator, customer: Customer):
+    metrics = Metrics()
+    config = EdgeConfig(api_base_url=emulator.api, retries=0, calls_per_token=1, concurrency=1, timeout_s=0.5)
+    async with open_edge(config, metrics=metrics) as edge:
+        access = edge.access(customer.account_id, customer.bootstrap_token)
+        await zones.account_name(access)
+        with pytest.raises(EdgeUnavailable):
+            await zones.account_name(access)
+        edge._shares.ask(Turn("another", None))  # which takes the only place
+        other = edge.access(customer.account_id, customer.bootstrap_token + "x")
+        with pytest.raises(EdgeUnavailable):
+            await zones.account_name(other)
+        found = scrape(metrics)
+    assert calls_of(found) == {("accounts", "ok"): 1}
+    assert found.counts("svc_platform_held_back_total", "reason") == {("pace",): 1, ("crowded",): 1}
+    assert (found.total("svc_platform_running"), found.total("svc_platform_waiting")) == (1, 0)
+
+
+@pytest.mark.rule("X14")
+async def test_a_call_that_nobody_waits_for_any_more_is_cancelled(emulator: Emulator, customer: Customer):
+    metrics = Metrics()
+    await emulator.fault("slow", "*", delay_s=5, times=1)
+    async with open_edge(EdgeConfig(api_base_url=emulator.api), metrics=metrics) as edge:
+        access = edge.access(customer.account_id, customer.bootstrap_token)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(zones.account_name, access)
+            with trio.fail_after(20):
+                while not scrape(metrics).total("svc_platform_wait_seconds_count"):
+                    await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+    assert calls_of(scrape(metrics)) == {("accounts", "cancelled"): 1}
+    assert scrape(metrics).total("svc_platform_running") == 0

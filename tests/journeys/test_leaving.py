@@ -1,0 +1,124 @@
+"""SIGKILL at the moments of a user's deletion, with a platform that answers, refuses, or is away.
+
+Whenever the process dies, the next start ends the deletion: nothing of the user is in the store, and everything that is
+left at the platform is named in an answer or in the e-mail. `make test` takes some of the moments, others each time;
+SVC_TEST_EVERY_MOMENT=1 takes all of them.
+"""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import os
+import random
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from edge_worker.harness.service import Service, eventually
+from svc.config import StoreConfig
+from svc.store import open_store
+from tests.journeys.lifecycle import FAULTS, World, furnished
+from tests.store.whole_store import OF_NOBODY, all_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+pytestmark = pytest.mark.timeout(1_800)
+
+_EVERY = "SVC_TEST_EVERY_MOMENT" in os.environ
+_PASSWORD = "a long password"  # of a user of this test
+# None: the platform answers. The others last from the kill on, or from the request.
+_MOODS: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
+
+
+@pytest.mark.rule("C12", "A17")
+async def test_the_next_start_ends_what_a_kill_has_cut_short(world: World) -> None:
+    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
+    chance = random.Random(seed)  # to make the same again, not to keep a secret
+    for mood in _MOODS if _EVERY else (None, chance.choice(_MOODS[1:])):
+        moment = 1 if _EVERY else chance.randint(1, 6)
+        killed = 0
+        while True:
+            print(f"seed {seed}, mood {mood}, moment {moment}")
+            was_killed = await _life_and_end(world, moment, mood)
+            if not was_killed:
+                break
+            killed += 1
+            moment += 1 if _EVERY else chance.randint(6, 20)
+        assert killed
+
+
+async def _life_and_end(world: World, moment: int, mood: str | None) -> bool:
+    """A user signs up, connects an account and leaves, in a process that kills itself. Returns whether it did."""
+    address = f"{secrets.token_hex(6)}@example.com"
+    told = ""
+    killed = False
+    async with world.lives.serve(world.folder, world.settings, kill_at=moment) as life:
+        await life.sign_up(address, _PASSWORD)
+        world.headers = life.headers
+        await furnished(world, life)
+        if mood is not None:
+            await world.emulator.fault(**FAULTS[mood], times=None)
+        life.arm()
+        try:
+            told += (await _leave(life)).text
+        except httpx.TransportError:
+            await life.over()
+            killed = True
+    if killed:
+        async with world.lives.serve(world.folder, world.settings) as life:
+            life.headers = world.headers
+            told += (await _leave(life)).text
+
+            async def gone() -> bool | None:
+                return (await _leave(life)).status_code == httpx.codes.UNAUTHORIZED or None
+
+            await eventually(gone)
+    await world.emulator.clear_faults()
+    store = StoreConfig(url=SecretStr(world.settings["SVC_STORE_URL"]))
+    async with open_store(store) as opened:
+        rows = await opened.read(all_rows())
+    assert {table for table in rows if rows[table]} <= {
+        *OF_NOBODY,
+        "outbox",
+        "users",
+        "sessions",
+        "devices",
+        "trails",
+        "events",
+    }
+    users = [dict(row)["email"] for row in rows["users"].elements()]
+    assert users == ["a@example.com"]  # the one whom the world begins with
+    told += _by_email(world, address, rows)
+    held = await world.held()
+    things = [f"Worker {name}:" for name in held["scripts"]]
+    things += [f"({database_id})" for database_id in held["databases"]]
+    things += [f"Route {pattern} " for pattern in await world.patterns()]
+    things += [token["name"] for token in held["tokens"].values() if token["name"].startswith("svc-")]
+    assert [thing for thing in things if thing not in told] == []
+    return killed
+
+
+async def _leave(service: Service) -> httpx.Response:
+    answer = await service.client.request(
+        "DELETE", f"{service.url}/v1/me", json={"password": _PASSWORD}, headers=service.headers
+    )
+    assert answer.status_code in (httpx.codes.OK, httpx.codes.UNAUTHORIZED), answer.text
+    return answer
+
+
+def _by_email(world: World, address: str, rows: Mapping[str, Any]) -> str:
+    """What the user was, or will be, told by e-mail; once, or twice after a kill."""
+    waiting = [dict(row)["facts"] for row in rows["outbox"].elements() if dict(row)["address"] == address]
+    sent = []
+    for path in (world.folder / "mail").glob("*.eml"):
+        message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+        if address in str(message["To"]) and "was deleted" in str(message["Subject"]):
+            plain: Any = message.get_body(("plain",))
+            sent.append(" ".join(plain.get_content().split()))  # its lines are short ones
+    assert 1 <= len(waiting) + len(sent) <= 2
+    return " ".join([*waiting, *sent])

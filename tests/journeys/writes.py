@@ -1,0 +1,186 @@
+"""Every kind of write of /v1: how it is asked for, and what one of it changes in the store and at the platform.
+
+They are asked for in the order in which they stand here, by one user with one account, from its connect to its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from svc.api import accounts, bulk, explain, keys, links, me, sessions, sites
+from svc.store.tx import Tx, sql
+from tests.journeys.conftest import ZONE
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.client import Customer, Emulator
+    from svc.api.endpoint import Endpoint
+    from svc.store.tx import Store
+
+PASSWORD, NEW_PASSWORD = "a long password", "another long one"  # of a user of these tests
+EXPLAINED = {"country": "DE", "user_agent": "curl/8", "query": "q"}
+# What is counted of each write. Only without a kill: a process that died may have begun something twice, of which
+# nothing but a row or a token to revoke is left, which `test_killed` looks at.
+ONLY_UNDISTURBED = ("operations", "tokens made", "working tokens", "bootstrap tokens", "uploads")
+
+
+@dataclass
+class Place:
+    """Where the writes are made: one account at the platform, one store, and what was made so far."""
+
+    emulator: Emulator
+    customer: Customer
+    store: Store
+    ids: dict[str, str] = field(default_factory=dict)  # of account, site, link, key, session
+
+    async def counts(self) -> Counter[str]:
+        """What there is of everything that a write could make twice."""
+        found = Counter(await self.store.read(_rows()))
+        account = (await self.emulator.state())["accounts"][self.customer.account_id]
+        names = [token["name"] for token in account["tokens"].values()]
+        versions = [len(script["versions"]) for script in account["scripts"].values()]
+        found["working tokens"] = sum(name.startswith("svc-") for name in names)
+        found["bootstrap tokens"] = len(names) - found["working tokens"]
+        found["scripts"] = len(versions)
+        found["databases"] = len(account["databases"])
+        found["routes"] = sum(len(zone["routes"]) for zone in account["zones"].values())
+        asked = [(call["method"], call["path"], call["status"]) for call in await self.emulator.requests()]
+        own = f"/accounts/{self.customer.account_id}"
+        found["tokens made"] = sum(
+            method == "POST" and path.endswith(f"{own}/tokens") and status < 300 for method, path, status in asked
+        )
+        found["uploads"] = sum(
+            method == "PUT" and path.endswith(f"{own}/workers/scripts/svc-edge") and status < 300
+            for method, path, status in asked
+        )
+        return found
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of write. `body` makes what is sent, `made` names the id in its answer that later ones need."""
+
+    endpoint: Endpoint[Any, Any]
+    effect: dict[str, int]
+    body: Callable[[Place], Any] = lambda _: None
+    made: tuple[str, str] | None = None  # "site", as what `Place.ids` remembers it
+    bootstrap: bool = False  # whether the body takes a new bootstrap token
+    by_one: bool = False  # whether it ends the user's other sessions, so that one alone can repeat it
+
+    @property
+    def name(self) -> str:
+        """It, in a test's output."""
+        return f"{self.endpoint.method} {self.endpoint.path}"
+
+    async def request(self, place: Place) -> tuple[str, str, Any]:
+        """Method, path and body."""
+        body = self.body(place)
+        if self.bootstrap:
+            rights = ["Account Settings Read", "Account API Tokens Write"]
+            _, token = await place.emulator.create_token(place.customer.account_id, rights=rights)
+            body = {**(body or {}), "bootstrap_token": token}
+        return self.endpoint.method, self.endpoint.path.format(**place.ids), body
+
+
+def _in_account(**more: Any) -> Callable[[Place], Any]:
+    return lambda place: {"account_id": place.ids["account_id"], **more}
+
+
+def _is(**body: Any) -> Callable[[Place], Any]:
+    return lambda _: body
+
+
+KINDS = (
+    Kind(me.CHANGE, {"users without e-mails": 1}, _is(notify=False)),
+    Kind(sessions.END, {"sessions": -1}),
+    Kind(keys.ISSUE, {"keys": 1}, _is(scopes=["links"]), made=("key_id", "id")),
+    Kind(keys.RENAME, {"named keys": 1}, _is(name="another name")),
+    Kind(keys.REVOKE, {"keys": -1, "named keys": -1}),
+    Kind(
+        accounts.CONNECT,
+        {"accounts": 1, "scripts": 1, "databases": 1, "tokens made": 1, "working tokens": 1, "bootstrap tokens": -1}
+        | {"operations": 2, "uploads": 1},
+        lambda place: {"edge_account_id": place.customer.account_id},
+        made=("account_id", "account"),
+        bootstrap=True,
+    ),
+    Kind(accounts.CHANGE, {"accounts with this name": 1}, _is(name="this name")),
+    Kind(accounts.CHECK, {}),
+    Kind(
+        accounts.RENEW, {"tokens made": 1, "working tokens": 0, "bootstrap tokens": -1, "operations": 1}, bootstrap=True
+    ),
+    Kind(accounts.INSTALL, {"operations": 1, "uploads": 1}),
+    Kind(accounts.PUT_LINK_HOST, {"link hosts": 1, "routes": 1, "versions": 1}, _is(host=f"go.{ZONE}")),
+    Kind(
+        sites.ADD,
+        {"sites": 1, "live sites": 1, "routes": 1, "versions": 1},
+        _in_account(host=ZONE),
+        made=("site_id", "site"),
+    ),
+    Kind(sites.CHANGE, {"versions": 1}, _is(excluded_paths=["/admin"])),
+    Kind(sites.ROTATE, {"old paths": 1, "routes": 1, "versions": 1}),
+    Kind(sites.DELETE, {"live sites": -1, "routes": -2, "versions": 1}),
+    Kind(
+        links.ADD,
+        {"links": 1, "live links": 1, "versions": 1},
+        _in_account(url="https://example.org/"),
+        made=("link_id", "link"),
+    ),
+    Kind(links.CHANGE, {"versions": 1}, _is(url="https://example.org/other")),
+    Kind(
+        bulk.ADD_MANY,
+        {"links": 3, "live links": 3, "versions": 1},
+        _in_account(links=[{"url": f"https://example.org/{n}"} for n in range(3)]),
+    ),
+    Kind(explain.EXPLAIN, {}, _is(**EXPLAINED)),
+    Kind(links.DELETE, {"live links": -1, "versions": 1}),
+    Kind(
+        accounts.DISCONNECT,
+        {"accounts": -1, "accounts with this name": -1, "former accounts": 1, "link hosts": -1, "live links": -3}
+        | {"scripts": -1, "databases": -1, "routes": -1, "operations": 1, "old paths": -1, "versions": -9},
+    ),
+    Kind(
+        sessions.CHANGE_PASSWORD,
+        {"sessions": -1},
+        _is(old=PASSWORD, new=NEW_PASSWORD),
+        by_one=True,
+    ),
+)
+# What ends whoever asks for it, their credentials with them: who comes later is nobody, and gets no first answer.
+LAST = (
+    Kind(sessions.END_ALL, {"sessions": -3, "answers kept": 1}),
+    Kind(
+        me.LEAVE,
+        {"users": -1, "sessions": -3, "keys": -3},
+        _is(password=PASSWORD),
+    ),
+)
+
+
+def _rows() -> Tx[dict[str, int]]:
+    counted = {
+        "accounts": "accounts",
+        "accounts with this name": "accounts where name = 'this name'",
+        "former accounts": "former_accounts",
+        "operations": "operations",
+        "keys": "keys",
+        "named keys": "keys where name = 'another name'",
+        "link hosts": "link_hosts",
+        "sites": "sites",
+        "live sites": "sites where state <> 'deleted'",
+        "old paths": "retiring_paths",
+        "links": "links",
+        "live links": "links where state <> 'deleted'",
+        "users": "users",
+        "users without e-mails": "users where notify = 0",
+        "sessions": "sessions",
+        "answers kept": "idempotency",
+    }
+    found = {}
+    for name, rows in counted.items():
+        found[name] = (yield sql(f"select count(*) as n from {rows}"))[0]["n"]  # ours
+    versions = yield sql("select cast(coalesce(sum(config_version), 0) as bigint) as n from accounts")
+    found["versions"] = versions[0]["n"]
+    return found

@@ -1,0 +1,46 @@
+"""A scrape, read by the library's own parser: what Prometheus would make of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client.parser import text_string_to_metric_families
+
+if TYPE_CHECKING:
+    from svc.metrics import Metrics
+
+Labels = dict[str, str]
+
+
+class Scraped:
+    """The samples of one text."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text.decode()
+        self.families = {family.name: family for family in text_string_to_metric_families(self.text)}
+        self._samples: dict[str, list[tuple[Labels, float]]] = {}
+        for family in self.families.values():
+            for sample in family.samples:
+                self._samples.setdefault(sample.name, []).append((dict(sample.labels), sample.value))
+
+    def series(self, name: str) -> list[tuple[Labels, float]]:
+        """The samples of this name, e.g. `svc_operation_seconds_count`."""
+        return self._samples.get(name, [])
+
+    def total(self, name: str, **labels: str) -> float:
+        """The sum of those with these labels; 0 without any."""
+        return sum(value for found, value in self.series(name) if labels.items() <= found.items())
+
+    def counts(self, name: str, *labels: str) -> dict[tuple[str, ...], float]:
+        """By the values of these labels, what is not 0."""
+        found: dict[tuple[str, ...], float] = {}
+        for of, value in self.series(name):
+            key = tuple(of[label] for label in labels)
+            found[key] = found.get(key, 0) + value
+        return {key: value for key, value in found.items() if value}
+
+
+def scrape(metrics: Metrics) -> Scraped:
+    """What the metrics are now, but for what a store would tell."""
+    metrics.read_sources()
+    return Scraped(metrics.text())

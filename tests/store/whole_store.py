@@ -1,0 +1,94 @@
+"""All rows of all tables of a store, whatever tables there are; and a user with rows in every one of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from svc.clock import DAY_MS, HOUR_MS, day_of
+from svc.errors import ServiceError
+from svc.ids import new_id, new_secret
+from svc.model import Event, Key, UnwantedRoute
+from svc.store import devices, disconnects, notices, operations, sessions, sites, unwanted_routes, users, worker_keys
+from svc.store.idempotency import Claim, StoredAnswer, keep_answer
+from svc.store.keys import add_key
+from svc.store.migrate import migrations
+from svc.store.totals import PushedHour, PushedPart, ingest
+from svc.store.tx import sql
+from tests.clock import START_MS
+from tests.store.makers import a_link, a_site, a_user, an_account, new_session
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+TABLES = sorted(
+    {
+        name
+        for migration in migrations("sqlite")
+        for statement in migration.statements
+        for name in re.findall(r"create table (\w+)", statement)
+    }
+)
+# Tables of which no row is a user's.
+OF_NOBODY = {"serving", "rollouts"}
+
+# By table; a row is its values by their columns, and may be there more than once.
+Rows = dict[str, Counter[tuple[tuple[str, Any], ...]]]
+
+
+def all_rows() -> Tx[Rows]:
+    """Everything that is stored."""
+    found: Rows = {}
+    for table in TABLES:
+        rows = yield sql(f"select * from {table}")  # of the schema
+        found[table] = Counter(tuple(sorted(dict(row).items())) for row in rows)
+    return found
+
+
+def a_whole_life() -> Tx[int]:
+    """The id of a user who has a row in every table, most of them by the transactions that the service makes."""
+    user_id = yield from a_user()
+    yield sql("update users set email_confirmed = 1 where id = $1", user_id)
+    until = START_MS + DAY_MS
+    yield from sessions.add_session(new_session(user_id, new_secret(), until=until))
+    yield Event(user_id, START_MS, "session", "192.0.2.7", "user.change", None, "done")
+    yield from users.put_mail_token(user_id, "reset", new_secret(), until)
+    yield from devices.remember_device(user_id, new_secret(), START_MS)
+    yield from add_key(
+        Key(new_id("key"), user_id, None, "svc_x", ("sites",), None, None, START_MS, None), new_secret(), 9
+    )
+    claim = Claim(user_id, None, "POST", "/v1/sites", "one", "digest")
+    yield from keep_answer(claim, StoredAnswer(201, b"{}", "application/json", {}), START_MS, DAY_MS)
+    former_id = yield from _an_account_with_all(user_id, new_secret())
+    operation = yield from disconnects.begin_disconnect(former_id, new_id("op"), START_MS)
+    yield from disconnects.end_disconnect(operation, "svc-op_old", ["Worker svc-edge: left before."], START_MS)
+    yield from _an_account_with_all(user_id, new_secret())
+    return user_id
+
+
+def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
+    account_id = yield from an_account(user_id)
+    running = yield from operations.running(account_id)
+    assert running is not None
+    yield from operations.token_asked(running.id, START_MS)
+    yield from operations.fail(running.id, ServiceError("renew_lost").note(), START_MS)
+    yield from worker_keys.add_worker_key(account_id, worker_key)
+    site_id, link_id = (yield from a_site(account_id)), (yield from a_link(account_id))
+    path = yield from sites.unused_path(account_id, "shop.example.com", "/new")
+    yield sql(
+        "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, 'route', $3)",
+        site_id,
+        path,
+        START_MS,
+    )
+    gone = UnwantedRoute(account_id, "zone", "shop.example.com", "shop.example.com/old*", None, site_id)
+    yield from unwanted_routes.add([gone])
+    today = day_of(START_MS)
+    for day in (today - 1, today):
+        hour = PushedHour(day * DAY_MS, ((site_id, 3, 1, 2), (link_id, 2, 0, 1)))
+        as_of = (day + 1) * DAY_MS if day < today else day * DAY_MS + HOUR_MS
+        part = PushedPart(1, day, as_of, day < today, (hour,), (day * DAY_MS + HOUR_MS,), hour.rows)
+        yield from ingest(account_id, [part], START_MS)
+    yield from notices.tell(account_id, {}, [{"trouble": "revoked"}], well=False, due_at=None, now=START_MS)
+    return account_id
