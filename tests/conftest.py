@@ -79,9 +79,9 @@ def next_bundle(next_bundle_folder: Path) -> WorkerBundle:
 
 
 @pytest.fixture(scope="session")
-def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def emulated() -> Iterator[Running]:
     """An emulated edge platform, one for the whole run; every test has an account of its own in it."""
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
+    with emulator_process() as running:
         yield running
 
 

@@ -26,9 +26,9 @@ Running = tuple[dict[str, str], int]
 
 
 @contextmanager
-def emulator_process(state: Path) -> Iterator[Running]:
+def emulator_process() -> Iterator[Running]:
     """A polite emulator: nothing but what a test asks for."""
-    command = [sys.executable, "-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0", f"--state={state}"]
+    command = [sys.executable, "-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0"]
     command += ["--token-delay-ms=0", "--token-spread-ms=0", "--slow-one-in=0", "--refuse-one-in=0", "--local-egress"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdout is not None
@@ -43,6 +43,7 @@ async def fresh(running: Running) -> AsyncIterator[Emulator]:
     async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
         emulator = Emulator(ready, client, pid)
         await emulator.clear_faults()
+        await emulator.forget_accounts()  # else each call costs what all tests before have left
         await emulator.set_rudeness(**POLITE)
         await emulator.forget_requests()
         await emulator.set_rudeness(firewall_also="", renamed_right="")

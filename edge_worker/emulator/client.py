@@ -98,6 +98,10 @@ class Emulator:
         answer = await self.call("POST", f"/accounts/{account_id}/zones", {"name": name, **wanted})
         return str(answer["zone_id"])
 
+    async def forget_accounts(self) -> None:
+        """Forget every account with all that it holds."""
+        await self.call("DELETE", "/accounts")
+
     async def delete_zone(self, account_id: str, name: str) -> None:
         """Take a zone away."""
         await self.call("DELETE", f"/accounts/{account_id}/zones/{name}")
