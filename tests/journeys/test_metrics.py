@@ -62,9 +62,8 @@ async def test_a_scrape_tells_what_was_done_and_names_nobody(
         assert answer.status == 204
         await emulator.settled()
         await emulator.clock(0)
-        now = time.time_ns() // 1_000_000
-        for minute in range(60):
-            await emulator.cron(customer.account_id, "svc-edge", at=now + minute * 60_000)
+        for _ in range(3):  # the first pushes, whatever the time of day
+            await emulator.cron(customer.account_id, "svc-edge")
         await service.call("GET", "/v1/accounts/acc_" + "0" * 20, expect=404)
 
         async def pushes_settled() -> dict[str, Any] | None:
