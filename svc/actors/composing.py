@@ -85,7 +85,7 @@ def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
 
 def _sign_up(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """The link that confirms a sign-up; without a user, a notice to who has the address already."""
-    user = yield from users.get_user(users.NOBODY if row.user_id is None else row.user_id)
+    user = yield from _user_of(row)
     waits = user is not None and not user.email_confirmed
     yield from _token(row, "confirm", user.id if waits and user else users.NOBODY, draft)
     found = yield from users.find_user(row.address)  # also where nobody asks: known or not, the work is the same
@@ -121,7 +121,7 @@ def _reset(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _choose_password(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    user = yield from users.get_user(users.NOBODY if row.user_id is None else row.user_id)
+    user = yield from _user_of(row)
     if user is None:
         return None
     yield from _token(row, "reset", user.id, draft)
@@ -131,7 +131,7 @@ def _choose_password(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _password_changed(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    user = yield from users.get_user(users.NOBODY if row.user_id is None else row.user_id)
+    user = yield from _user_of(row)
     return Composed(emails.password_changed(row.address, draft.terms.service_url, mail_id=row.id), user)
 
 
@@ -150,6 +150,10 @@ def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     left, tokens = row.facts["left"], row.facts["revoke_tokens"]
     email = emails.user_deleted(row.address, left, tokens, draft.terms.service_url, mail_id=row.id)
     return (yield from given(Composed(email, None)))
+
+
+def _user_of(row: Waiting) -> Tx[User | None]:
+    return (yield from users.get_user(users.NOBODY if row.user_id is None else row.user_id))
 
 
 def _token(row: Waiting, purpose: users.MailPurpose, user_id: int, draft: Draft) -> Tx[None]:

@@ -24,7 +24,7 @@ from svc.api.shape import Ok
 from svc.clock import DAY_MS
 from svc.errors import Invalid, ServiceError, Unauthorized
 from svc.http.cookies import DEVICE_COOKIE, Cookies
-from svc.http.credentials import RateLimited, bearer, networks_of
+from svc.http.credentials import admit, bearer, networks_of
 from svc.http.serve import to_response
 from svc.http.session_tokens import Pair, family_of, first_pair, next_pair, pair_after, pair_of
 from svc.ids import digest, new_id, new_secret
@@ -68,7 +68,7 @@ class _NetworkLimit:
     def count(self, client: IpAddress | None, now: int) -> None:
         """Raises ServiceError rate_limited."""
         for limit, network in zip((self._own, self._around), networks_of(client), strict=True):
-            _admit(limit, network, now)
+            admit(limit, network, now)
 
 
 class Auth:
@@ -182,7 +182,7 @@ class Auth:
                 self._unknown_refreshes.count(self._client(), now)
                 raise Unauthorized
             session, user = found
-            _admit(self._refreshes, family, now)
+            admit(self._refreshes, family, now)
             newest, age_ms = session.issued, now - session.issued.at
             if known_as == newest.refresh_digest and age_ms < self._exchanged_after_ms:
                 return to_response(_shown(user, pair_of(presented, newest.salt), newest))
@@ -320,13 +320,6 @@ def _reset_password(token: str, chosen: str, password_hash: str, device: str, no
             raise Invalid([("password", fault)])
         yield from devices.remember_device(user.id, device, now)
     return user
-
-
-def _admit(limit: SlidingLimit, name: str, now: int) -> None:
-    """Raises ServiceError rate_limited."""
-    verdict = limit.count(name, now)
-    if not verdict.allowed:
-        raise RateLimited(verdict.reset_s)
 
 
 def _shown(user: User, pair: Pair, issued: sessions.Issued) -> api.Session:

@@ -121,6 +121,14 @@ class RateLimited(ServiceError):
         self.headers = headers or {}
 
 
+def admit(limit: SlidingLimit, name: str, now: int) -> Verdict:
+    """Count a try of `name` at `now` (epoch ms). Raises RateLimited where it is one too many."""
+    verdict = limit.count(name, now)
+    if not verdict.allowed:
+        raise RateLimited(verdict.reset_s)
+    return verdict
+
+
 def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> None:
     """Raise Forbidden session_required or scope_required where the caller may not. No scopes: any credential."""
     if session_only and caller.key is not None:

@@ -66,6 +66,11 @@ class Incoming:
         return piece
 
 
+def not_json() -> Invalid:
+    """The refusal of a body that is not declared as JSON."""
+    return Invalid([("Content-Type", f"must be {JSON_TYPE}")])
+
+
 async def read_body(
     pieces: AsyncIterator[bytes], most_bytes: float, *, declared_bytes: int, mimetype: str, within_s: float
 ) -> bytes:
@@ -84,5 +89,5 @@ async def read_body(
     if reading.cancelled_caught:
         raise Invalid([("", "the body did not arrive in time")])
     if raw and mimetype != JSON_TYPE:
-        raise Invalid([("Content-Type", f"must be {JSON_TYPE}")])
+        raise not_json()
     return bytes(raw)

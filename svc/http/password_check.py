@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from svc.errors import Forbidden
-from svc.http.credentials import RateLimited
+from svc.http.credentials import admit
 from svc.limits import SlidingLimit
 from svc.passwords import hash_password, slow_digest, verify_password
 from svc.store import users
@@ -66,9 +66,7 @@ class PasswordCheck:
         Of wrong ones two an hour are told there, so that nobody fills the store by guessing: the first, and the one
         after which no more are looked at. Raises ServiceError rate_limited.
         """
-        verdict = self._wrong.count(counted_as, self._clock())
-        if not verdict.allowed:
-            raise RateLimited(verdict.reset_s)
+        verdict = admit(self._wrong, counted_as, self._clock())
         right = await self._in_thread(verify_password, stored, password.get_secret_value())
         if right:
             self._wrong.give_back(counted_as)

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from svc.api import push as api
-from svc.errors import ServiceError, Unauthorized
-from svc.http.credentials import bearer
+from svc.errors import Unauthorized
+from svc.http.credentials import admit, bearer
 from svc.http.intake import Intake, TakenPush
 from svc.ids import digest
 from svc.limits import SlidingLimit
@@ -44,9 +44,7 @@ class Push:
         account_id = await self._store.peek(worker_keys.account_of_worker_key(key, now))
         if account_id is None:
             raise Unauthorized
-        verdict = self._limit.count(account_id, now)
-        if not verdict.allowed:
-            raise ServiceError("rate_limited", retry_after_s=verdict.reset_s)
+        admit(self._limit, account_id, now)
         head, parts, wrong = await self._without_delay(api.read_push, await request.body())
         report = _worker_push(head, now)
         ingested = await self._intake.take(TakenPush(account_id, [_kept(part) for part in parts], len(wrong), report))

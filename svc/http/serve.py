@@ -31,7 +31,7 @@ from svc.api.shape import LARGE_BYTES, Answer, Body, NoQuery, Query, parse_body,
 from svc.errors import Forbidden, Invalid, NotFound, ServiceError
 from svc.faults import kind_of
 from svc.http.credentials import Caller, Credentials, RateLimited, require
-from svc.http.direct import read_body
+from svc.http.direct import not_json, read_body
 from svc.http.idempotency import stored
 from svc.http.origin import is_from_elsewhere
 from svc.ids import is_id
@@ -238,7 +238,7 @@ class Serve:
             if admit is not None:
                 admit()
             if request.mimetype != JSON_TYPE:
-                raise _not_json()
+                raise not_json()
             query_of(endpoint)
             idempotency_key(required=False)
             body = parse_body(model, await raw_body(model.most_bytes))
@@ -371,10 +371,6 @@ def to_response(answer: Answer | Response | Streamed, status: int = 200) -> Resp
         response.timeout = None
         return response
     return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
-
-
-def _not_json() -> Invalid:
-    return Invalid([("Content-Type", f"must be {JSON_TYPE}")])
 
 
 def _parsed(model: type[B], raw: bytes, *, digested: bool) -> tuple[B, str]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from svc.api import sessions as api
 from svc.api.shape import NoBody, Ok
-from svc.clock import DAY_MS
 from svc.errors import Forbidden, Invalid, NotFound
 from svc.limits import SlidingLimit
 from svc.password_rules import fault_for
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 # Notices of a changed password to one user: whoever changes it more often in an hour has been told by these.
 _EMAILS_AN_HOUR = 5
-_TOLD_WITHIN_MS = 3 * DAY_MS
 
 
 class Sessions:
@@ -98,7 +96,7 @@ def _change_password(user_id: int, session_id: str, verified: str, new_hash: str
 
 def _and_tell(change: Tx[None], user: User, now: int) -> Tx[None]:
     yield from change
-    yield from outbox.post("password_changed", user.email, now, now + _TOLD_WITHIN_MS, user_id=user.id)
+    yield from outbox.post("password_changed", user.email, now, now + outbox.TOLD_WITHIN_MS, user_id=user.id)
 
 
 def _ok(_: None) -> Ok:

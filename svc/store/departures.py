@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.clock import DAY_MS
 from svc.errors import Forbidden, Unauthorized
 from svc.model import Farewell
 from svc.store import notices, outbox
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 BATCH = 1_000
 # Sites or links whose totals are looked for in one transaction.
 _TARGETS = 50
-# How long the e-mail that tells the outcome is tried; the address is kept as long.
-_TOLD_WITHIN_MS = 3 * DAY_MS
 
 
 def begin(user_id: int, verified: str, access_digest: str, now: int) -> Tx[None]:
@@ -152,8 +149,8 @@ def end(user_id: int, now: int) -> Tx[Farewell | None]:
     if rows[0]["email_confirmed"]:  # else the address may be a stranger's
         tokens = [f"{one.title}: {one.revoke_token}" for one in farewell.accounts if one.revoke_token is not None]
         facts: JsonObject = {"left": list(farewell.left), "revoke_tokens": tokens}
-        # Not the user's own: those go with the user.
-        yield from outbox.post("user_deleted", rows[0]["email"], now, now + _TOLD_WITHIN_MS, facts=facts)
+        # Not the user's own: those go with the user. The address is kept as long as it is tried.
+        yield from outbox.post("user_deleted", rows[0]["email"], now, now + outbox.TOLD_WITHIN_MS, facts=facts)
     yield from forget_mail_tokens(user_id)
     yield sql("delete from users where id = $1", user_id)
     return farewell

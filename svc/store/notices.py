@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.clock import DAY_MS
 from svc.store import outbox
 from svc.store.locks import lock_account, lock_user
 from svc.store.tx import UNCHANGED, Tx, from_json, sql, to_json
@@ -13,9 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.model import JsonObject
-
-# How long an e-mail about an account may be late: what it tells has changed by then, or is seen anyway.
-_LATEST_MS = 3 * DAY_MS
 
 
 def tell(
@@ -43,7 +39,7 @@ def tell(
             "account",
             user["email"],
             now,
-            now + _LATEST_MS,
+            now + outbox.TOLD_WITHIN_MS,
             user_id=user["id"],
             account_id=account_id,
             facts=notice,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from svc.clock import DAY_MS
 from svc.ids import new_id
 from svc.store.tx import POSTED, Row, Tx, from_json, sql, to_json
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 # that the user was deleted.
 MailKind = Literal["sign_up", "resend", "reset", "choose_password", "password_changed", "account", "user_deleted"]
 
+# How long an e-mail that tells of something is tried: it is seen at the service anyway, or has changed by then.
+TOLD_WITHIN_MS = 3 * DAY_MS
 # Ended ones that are deleted at once, so that other writers do not wait.
 _BATCH = 1_000
 
