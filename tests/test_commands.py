@@ -301,7 +301,9 @@ def test_an_import_into_a_store_that_is_held_says_so_and_how_far_it_came(tmp_pat
 
 def test_a_command_that_is_interrupted_says_so(tmp_path):
     os.mkfifo(tmp_path / "links.csv")
-    command = [sys.executable, "-m", "svc", "import", "links", "links.csv", "--user", "ann@example.com"]
+    # What a shell starts in the background ignores the signal, these tests among it, and hands that down.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "svc"]
+    command += ["import", "links", "links.csv", "--user", "ann@example.com"]
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     with (
         subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE, text=True) as process,
