@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
-from svc.errors import Forbidden
+from svc.errors import Forbidden, Unauthorized
 from svc.http.credentials import admit
 from svc.limits import SlidingLimit
 from svc.passwords import hash_password, slow_digest, verify_password
@@ -50,12 +50,14 @@ class PasswordCheck:
         (`users.still_has_password`, in the same transaction).
         Counted by the user and not by the address: whoever has a session is no stranger, and what strangers guess at
         the sign-in does not keep them from their own account.
-        Raises Forbidden invalid_password; ServiceError rate_limited.
+        Raises Forbidden invalid_password; Unauthorized, the user is gone; ServiceError rate_limited.
         """
         stored = await self._store.peek(users.password_hash_of(user.id))
+        if stored is None:  # deleted since the session was looked at
+            raise Unauthorized
         if not await self.is_right(f"user {user.id}", stored, password, user, via="session"):
             raise Forbidden("invalid_password")
-        return stored or ""
+        return stored
 
     async def is_right(
         self, counted_as: str, stored: str | None, password: SecretStr, user: User | None, *, via: str

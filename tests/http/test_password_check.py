@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import trio
 from pydantic import SecretStr
 
-from svc.errors import Forbidden, ServiceError
+from svc.errors import Forbidden, ServiceError, Unauthorized
 from svc.http.password_check import PasswordCheck
 from svc.http.trail import Trail
 from svc.passwords import hash_password, verify_password
@@ -66,6 +68,13 @@ async def test_a_user_without_a_password_has_no_right_one(store, clock):
     await store.run(users.set_password_hash(user.id, ""))
     with pytest.raises(Forbidden):
         await check.check(user, RIGHT)
+
+
+async def test_of_a_user_who_is_gone_no_password_is_wrong(store, clock):
+    user, check = await a_user(store, clock), check_of(store, clock, 1)
+    for _ in range(2):  # and none is counted
+        with pytest.raises(Unauthorized):
+            await check.check(replace(user, id=user.id + 1), WRONG)
 
 
 def test_no_password_is_right_where_none_counts():
