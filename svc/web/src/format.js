@@ -1,0 +1,131 @@
+/** Numbers, days, moments, countries as people write them. Days are UTC days, and say so. */
+
+import { textLanguage } from "./settings.js";
+
+/**
+ * The reader's locale, in the language of the texts. A tag that no standard knows (`en-US@posix`) is passed over.
+ * @returns {string} `en-GB`, `de-AT`
+ */
+export function locale() {
+  const text = textLanguage();
+  for (const tag of navigator.languages.filter((one) => one.split("-")[0] === text)) {
+    try {
+      const [known] = Intl.getCanonicalLocales(tag);
+      if (known) return known;
+    } catch {
+      // the next one
+    }
+  }
+  return text;
+}
+
+/** @type {Map<string, any>} */
+const made = new Map();
+
+/**
+ * @template T
+ * @param {new (locale: string, options: any) => T} Kind of Intl; making one takes a hundred times as long as using it
+ * @param {object} options
+ * @returns {T}
+ */
+function intl(Kind, options) {
+  const tag = locale();
+  const name = `${tag} ${Kind.name} ${JSON.stringify(options)}`;
+  if (!made.has(name)) made.set(name, new Kind(tag, options));
+  return made.get(name);
+}
+
+/** @param {number} value @returns {string} 12,345 */
+export const number = (value) => intl(Intl.NumberFormat, {}).format(value);
+
+/** @param {number} value @returns {string} 12K */
+export const short = (value) => intl(Intl.NumberFormat, { notation: "compact" }).format(value);
+
+/** @param {number} part @returns {string} 12%, of 0.12 */
+export const percent = (part) => intl(Intl.NumberFormat, { style: "percent", maximumFractionDigits: 0 }).format(part);
+
+/**
+ * @param {number} now @param {number} before
+ * @returns {string | null} +12%; null where there was nothing to compare with
+ */
+export function change(now, before) {
+  if (before === 0) return null;
+  const options = { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" };
+  return intl(Intl.NumberFormat, options).format((now - before) / before);
+}
+
+const SIZES = ["byte", "kilobyte", "megabyte", "gigabyte"];
+
+/** @param {number} value in bytes @returns {string} 1.2 MB */
+export function bytes(value) {
+  const step = Math.min(SIZES.length - 1, value < 1 ? 0 : Math.floor(Math.log10(value) / 3));
+  const options = { style: "unit", unit: SIZES[step], unitDisplay: "short", maximumFractionDigits: step > 1 ? 1 : 0 };
+  return intl(Intl.NumberFormat, options).format(value / 1_000 ** step);
+}
+
+/** @param {string} at a day or a moment @param {Intl.DateTimeFormatOptions} options */
+const date = (at, options) => intl(Intl.DateTimeFormat, options).format(new Date(at));
+
+/** @param {string} day `2026-11-21` @returns {string} Nov 21, where "UTC" is said already */
+export const day = (day) => date(day, { timeZone: "UTC", month: "short", day: "numeric" });
+
+/** @param {string} day `2026-11-21` @returns {string} Sat, Nov 21, 2026 UTC */
+export const longDay = (day) =>
+  `${date(day, { timeZone: "UTC", weekday: "short", year: "numeric", month: "short", day: "numeric" })} UTC`;
+
+/** @param {string} at the beginning of an hour @returns {string} 14:00, where "UTC" is said already */
+export const hour = (at) => date(at, { timeZone: "UTC", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+
+/** @param {string} at @returns {string} 14:00 of the reader's own clock */
+export const localHour = (at) => date(at, { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+
+/** @param {string} at @returns {string} Nov 21, 2026, 2:31 PM GMT+1: the reader's own clock, which it names */
+export const moment = (at) =>
+  date(at, {
+    year: "numeric",
+    month: "short",
+    day: "numeric",
+    hour: "numeric",
+    minute: "2-digit",
+    timeZoneName: "short",
+  });
+
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const SPANS_S = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+];
+
+/** @param {string} at @param {number} [now_ms] @returns {string} 3 minutes ago; in 14 days */
+export function ago(at, now_ms = Date.now()) {
+  const seconds = (Date.parse(at) - now_ms) / 1_000;
+  const [unit, length_s] = SPANS_S.find(([, span_s]) => Math.abs(seconds) >= span_s) ?? ["second", 1];
+  return intl(Intl.RelativeTimeFormat, { numeric: "auto" }).format(Math.trunc(seconds / length_s), unit);
+}
+
+/** @param {number} seconds @returns {string} 41 seconds; 5 minutes */
+export function span(seconds) {
+  const [unit, length_s] = SPANS_S.find(([, span_s]) => seconds >= 2 * span_s) ?? ["second", 1];
+  return intl(Intl.NumberFormat, { style: "unit", unit, unitDisplay: "long" }).format(Math.ceil(seconds / length_s));
+}
+
+/** @param {string[]} items @returns {string} a, b and c */
+export const list = (items) => intl(Intl.ListFormat, { type: "conjunction" }).format(items);
+
+/**
+ * @param {string} code as ISO 3166-1 has it
+ * @param {{unknown: string}} words
+ * @returns {string} the country's name; `XX` and `T1` are the edge platform's, for "unknown" and for Tor
+ */
+export function country(code, { unknown }) {
+  if (code === "XX") return unknown;
+  if (code === "T1") return "Tor";
+  if (!/^[A-Z]{2}$/.test(code)) return code;
+  try {
+    return intl(Intl.DisplayNames, { type: "region" }).of(code) ?? code;
+  } catch {
+    return code;
+  }
+}

@@ -1,0 +1,115 @@
+/** One request to the service, and whether it can be reached at all. */
+
+import { signal } from "@preact/signals";
+
+/**
+ * @typedef {{path: string, message: string}} Issue what is wrong with one field of a body; path "" is all of it
+ * @typedef {{
+ *   body?: unknown,
+ *   headers?: Record<string, string>,
+ *   credentials?: RequestCredentials,
+ *   signal?: AbortSignal | undefined,
+ * }} Sending
+ */
+
+/** A refusal of the service, or that it could not be reached. */
+export class ApiError extends Error {
+  /**
+   * @param {string} code out of the service's catalogue, or `offline` (not reached), `unexpected` (no answer of it)
+   * @param {string} [message] the service's own words
+   * @param {{status?: number, details?: Record<string, unknown>, retry_after_s?: number | undefined}} [more]
+   */
+  constructor(code, message = code, { status = 0, details = {}, retry_after_s } = {}) {
+    super(message);
+    this.code = code;
+    this.status = status;
+    this.details = details;
+    this.retry_after_s = retry_after_s;
+  }
+
+  /** @returns {Issue[]} */
+  get issues() {
+    return Array.isArray(this.details.issues) ? this.details.issues : [];
+  }
+
+  /** Whether the same request may well succeed a little later. @returns {boolean} */
+  get passes() {
+    return this.code === "offline" || this.status === 429 || this.status >= 500;
+  }
+}
+
+/** The waits between tries to reach the service, in seconds; the last one holds on. */
+const TRY_AGAIN_S = [2, 5, 10, 20, 30];
+// What stands before a service that is away.
+const AWAY = [502, 503, 504];
+
+/** When the service, which could not be reached, is tried again (ms since 1970); null: it answers. */
+export const unreachable = signal(/** @type {number | null} */ (null));
+let tries = 0;
+let timer = 0;
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {Sending} [sending] `body` is sent as JSON
+ * @returns {Promise<Response>} an answer that is no refusal
+ * @throws {ApiError}
+ */
+export async function send(method, path, { body, headers = {}, credentials = "omit", signal: aborted } = {}) {
+  /** @type {RequestInit} */
+  const init = { method, credentials, cache: "no-store", headers: { Accept: "application/json", ...headers } };
+  if (aborted) init.signal = aborted;
+  if (method !== "GET") {
+    init.headers = { ...init.headers, "Content-Type": "application/json" };
+    init.body = JSON.stringify(body ?? {});
+  }
+  let answer;
+  try {
+    answer = await fetch(path, init);
+  } catch (error) {
+    if (aborted?.aborted) throw error;
+    goneAway();
+    throw new ApiError("offline");
+  }
+  if (!answer.ok) throw await refusal(answer);
+  cameBack();
+  return answer;
+}
+
+/** @param {Response} answer @returns {Promise<ApiError>} */
+async function refusal(answer) {
+  const { status } = answer;
+  const retry_after_s = Number(answer.headers.get("Retry-After")) || undefined;
+  try {
+    const { code, message, details } = (await answer.json()).error;
+    cameBack();
+    return new ApiError(code, message, { status, details, retry_after_s });
+  } catch {
+    if (!AWAY.includes(status)) return new ApiError("unexpected", undefined, { status, retry_after_s });
+    goneAway();
+    return new ApiError("offline", undefined, { status, retry_after_s });
+  }
+}
+
+function cameBack() {
+  clearTimeout(timer);
+  tries = 0;
+  unreachable.value = null;
+}
+
+function goneAway() {
+  if (unreachable.value !== null && unreachable.value > Date.now()) return;
+  const wait_ms = 1_000 * (TRY_AGAIN_S[Math.min(tries, TRY_AGAIN_S.length - 1)] ?? 30);
+  tries += 1;
+  unreachable.value = Date.now() + wait_ms;
+  clearTimeout(timer);
+  timer = window.setTimeout(look, wait_ms);
+}
+
+/** Asks whether the service is there again. */
+export function look() {
+  unreachable.value = 0;
+  send("GET", "/healthz").catch(() => {});
+}
+
+addEventListener("online", () => unreachable.value !== null && look());

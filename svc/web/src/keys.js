@@ -1,0 +1,72 @@
+/** Shortcuts: which there are now, and one listener for all of them. */
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+import { shortcuts } from "./settings.js";
+
+/**
+ * @typedef {{keys: string, says: string, does: () => void}} Shortcut `keys`: `n`, or one after the other as `g o`;
+ * without `says` it is not in the list
+ */
+
+/** How long a first key waits for the second. */
+const SECOND_KEY_MS = 1_500;
+
+/** All that hold now, those of the page that came last first. */
+export const active = signal(/** @type {Shortcut[][]} */ ([]));
+
+/** Whether the list of shortcuts is shown. */
+export const listed = signal(false);
+
+/**
+ * Shortcuts that hold while a component is shown.
+ * @param {Shortcut[]} own
+ */
+export function useKeys(own) {
+  const says = own.map(({ keys, says: text }) => keys + text).join("\n");
+  /** @type {{now: Shortcut[]}} */
+  const held = hold(own);
+  useEffect(() => {
+    // Through `held`, so that a shortcut does what the newest drawing of its component says.
+    const lasting = held.now.map(({ keys, says: text }, i) => ({ keys, says: text, does: () => held.now[i]?.does() }));
+    active.value = [lasting, ...active.value];
+    return () => {
+      active.value = active.value.filter((one) => one !== lasting);
+    };
+  }, [says]);
+}
+
+/** @param {Shortcut[]} own @returns {{now: Shortcut[]}} the same object, however often its component is drawn */
+function hold(own) {
+  const { current } = useRef({ now: own });
+  current.now = own;
+  return current;
+}
+
+let before = "";
+let before_at_ms = 0;
+
+/** @param {EventTarget | null} target @returns {boolean} whether keys belong to what has the focus */
+function typing(target) {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.isContentEditable || target.closest("dialog, [popover]:popover-open")) return true;
+  return target.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=button], [type=submit])");
+}
+
+/** @param {KeyboardEvent} event */
+function pressed(event) {
+  if (event.defaultPrevented || event.isComposing || event.repeat) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (shortcuts.value === "off" || typing(event.target) || document.querySelector("dialog:modal")) return;
+  const sequence = event.timeStamp - before_at_ms < SECOND_KEY_MS ? `${before} ${event.key}` : event.key;
+  const all = active.value.flat();
+  const found = all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === event.key);
+  before = found ? "" : event.key;
+  before_at_ms = found ? 0 : event.timeStamp;
+  if (!found) return;
+  event.preventDefault();
+  found.does();
+}
+
+document.addEventListener("keydown", pressed);

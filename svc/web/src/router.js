@@ -1,0 +1,103 @@
+/** The address: one signal of it, links that change it without a new page, and patterns of paths. */
+
+import { signal } from "@preact/signals";
+
+/** Where we are. Its search part keeps a page's state: period, search, order. */
+export const address = signal(new URL(location.href));
+
+/** Whether the page that is shown next takes the focus to its heading. */
+let arriving = true;
+
+/** @returns {boolean} true once after each navigation: see `Page` in ui/parts.jsx */
+export function arrived() {
+  const before = arriving;
+  arriving = false;
+  return before;
+}
+
+/**
+ * @param {string} to a path of ours, with its search part
+ * @param {{replace?: boolean}} [options] `replace`: the way back does not lead to where we are now
+ */
+export function go(to, { replace = false } = {}) {
+  const url = new URL(to, location.href);
+  if (url.href !== location.href) history[replace ? "replaceState" : "pushState"](null, "", url);
+  arrive(url, true);
+}
+
+/** @param {URL} url @param {boolean} top whether the page is shown from its top */
+function arrive(url, top) {
+  const moved = url.pathname !== address.value.pathname;
+  if (moved) arriving = true;
+  address.value = url;
+  if (moved && top) scrollTo(0, 0);
+}
+
+/**
+ * Changes the search part of the address, without a step for the way back.
+ * @param {Record<string, string | null>} changes null takes a part away
+ */
+export function setSearch(changes) {
+  const url = new URL(location.href);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === "") url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+  }
+  history.replaceState(null, "", url);
+  address.value = url;
+}
+
+/**
+ * @param {string} pattern as `/sites/:id`
+ * @param {string} path
+ * @returns {Record<string, string> | null} its parts; null: the path is another one
+ */
+export function match(pattern, path) {
+  const wanted = pattern.split("/");
+  const given = path.replace(/(.)\/$/, "$1").split("/");
+  if (wanted.length !== given.length) return null;
+  /** @type {Record<string, string>} */
+  const parts = {};
+  for (const [i, part] of wanted.entries()) {
+    const found = given[i] ?? "";
+    if (!part.startsWith(":")) {
+      if (part !== found) return null;
+      continue;
+    }
+    try {
+      parts[part.slice(1)] = decodeURIComponent(found);
+    } catch {
+      return null;
+    }
+    if (found === "") return null;
+  }
+  return parts;
+}
+
+/**
+ * Where somebody goes on after signing in.
+ * @param {string | null} next of the address
+ * @returns {string} a path of ours, whatever was asked for
+ */
+export function safeNext(next) {
+  // A browser reads "/\" as "//", and drops tabs and line ends: both would lead to another host.
+  return next !== null && /^\/(?![/\\])[^\s\\]*$/.test(next) ? next : "/";
+}
+
+/**
+ * Takes over clicks on links to pages of ours, and the steps back and forward.
+ * @param {(path: string) => boolean} ours whether a path is a page of the application
+ */
+export function listen(ours) {
+  addEventListener("popstate", () => arrive(new URL(location.href), false));
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
+    if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target || link.download) return;
+    const url = new URL(link.href);
+    if (url.origin !== location.origin || !ours(url.pathname)) return;
+    if (url.hash && url.pathname === location.pathname && url.search === location.search) return;
+    event.preventDefault();
+    go(url.pathname + url.search + url.hash);
+  });
+}

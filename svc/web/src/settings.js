@@ -1,0 +1,54 @@
+/** What somebody has chosen in this browser: theme, language, shortcuts. It is all that is kept in localStorage. */
+
+import { effect, signal } from "@preact/signals";
+
+/**
+ * @template {string} T
+ * @param {string} name
+ * @param {[T, ...T[]]} choices the first is the one that holds until another is chosen
+ * @returns {import("@preact/signals").Signal<T>}
+ */
+function setting(name, choices) {
+  const known = (/** @type {unknown} */ found) => choices.find((choice) => choice === found) ?? choices[0];
+  const chosen = signal(known(stored(name)));
+  effect(() => store(name, chosen.value));
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key === name) chosen.value = known(newValue);
+  });
+  return chosen;
+}
+
+// A browser may forbid its storage; then a choice holds until the page is closed.
+/** @param {string} name */
+function stored(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} name @param {string} value */
+function store(name, value) {
+  try {
+    if (stored(name) !== value) localStorage.setItem(name, value);
+  } catch {
+    // see above
+  }
+}
+
+export const theme = setting("theme", ["system", "light", "dark"]);
+export const language = setting("language", ["system", "en", "de"]);
+export const shortcuts = setting("shortcuts", ["on", "off"]);
+
+effect(() => {
+  if (theme.value === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
+});
+
+/** @returns {"en" | "de"} the language of the texts: the chosen one, else the first of the browser's that there is */
+export function textLanguage() {
+  if (language.value !== "system") return language.value;
+  const spoken = navigator.languages.map((tag) => tag.split("-")[0]);
+  return spoken.find((tag) => tag === "en" || tag === "de") ?? "en";
+}

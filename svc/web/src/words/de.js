@@ -1,0 +1,32 @@
+/** Every text in German; a missing one is a type error. */
+
+import accounts from "./de/accounts.js";
+import common from "./de/common.js";
+import door from "./de/door.js";
+import events from "./de/events.js";
+import keys from "./de/keys.js";
+import links from "./de/links.js";
+import overview from "./de/overview.js";
+import profile from "./de/profile.js";
+import reference from "./de/reference.js";
+import report from "./de/report.js";
+import sites from "./de/sites.js";
+import troubles from "./de/troubles.js";
+
+/** @type {typeof import("./en.js").default} */
+const de = {
+  accounts,
+  common,
+  door,
+  events,
+  keys,
+  links,
+  overview,
+  profile,
+  reference,
+  report,
+  sites,
+  troubles,
+};
+
+export default de;

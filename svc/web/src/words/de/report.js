@@ -1,0 +1,8 @@
+/** Berichte von Websites und Links. */
+
+/** @type {typeof import("../en/report.js").default} */
+const report = {
+  title: "Bericht",
+};
+
+export default report;

@@ -1,0 +1,6 @@
+/** Accounts and how one is connected. */
+
+export default {
+  title: "Accounts",
+  connect: "Connect an account",
+};

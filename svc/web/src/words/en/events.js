@@ -1,0 +1,5 @@
+/** What was changed, by whom. */
+
+export default {
+  title: "History",
+};

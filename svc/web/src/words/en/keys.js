@@ -1,0 +1,5 @@
+/** API keys. */
+
+export default {
+  title: "Keys",
+};

@@ -1,0 +1,7 @@
+/** Short links, their rules and QR codes. */
+
+export default {
+  title: "Links",
+  add: "New link",
+  edit: "Change the link",
+};

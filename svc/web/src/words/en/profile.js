@@ -1,0 +1,18 @@
+/** Who I am here, and how the pages look. */
+
+export default {
+  title: "Profile",
+  email: "E-mail",
+  confirmed: "confirmed",
+  unconfirmed: "not confirmed yet",
+  plan: "Plan",
+  look: "In this browser",
+  theme: "Theme",
+  language: "Language",
+  asBrowser: "As the browser",
+  shortcuts: "Keyboard shortcuts",
+  shortcutsHint: "One-letter keys, as j, k or n; ? shows them all.",
+  on: "On",
+  off: "Off",
+  session: "Session",
+};

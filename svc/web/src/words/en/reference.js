@@ -1,0 +1,5 @@
+/** The reference of the API. */
+
+export default {
+  title: "API",
+};

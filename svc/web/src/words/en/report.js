@@ -1,0 +1,5 @@
+/** Reports of sites and links. */
+
+export default {
+  title: "Report",
+};

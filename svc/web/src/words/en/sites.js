@@ -1,0 +1,7 @@
+/** Sites, their snippet and settings. */
+
+export default {
+  title: "Sites",
+  add: "Add a site",
+  settings: "Settings",
+};
