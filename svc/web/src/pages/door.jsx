@@ -1,0 +1,290 @@
+/** The door: sign in, sign up, confirm, set a new password; and what is shown where nothing is. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+import { call } from "../api.js";
+import { ApiError } from "../http.js";
+import { address, go, safeNext } from "../router.js";
+import { end, ended, signIn, user } from "../session.js";
+import { Field, Form, Password } from "../ui/form.jsx";
+import { Note, Page, Trouble } from "../ui/parts.jsx";
+import { t } from "../words.js";
+
+/** How long "Send again" rests after it was used, in seconds. */
+const REST_S = 60;
+
+/** @param {{value?: string}} props */
+const Email = ({ value = "" }) => (
+  <Field
+    name="email"
+    label={t().door.email}
+    type="email"
+    autocomplete="username"
+    inputmode="email"
+    required
+    defaultValue={value}
+  />
+);
+
+/** @param {{label: string}} props */
+const NewPassword = ({ label }) => (
+  <Password name="password" label={label} hint={t().door.passwordHint} autocomplete="new-password" required />
+);
+
+export function SignIn() {
+  const words = t().door;
+  const next = safeNext(address.value.searchParams.get("next"));
+  const signedIn = Boolean(user.value);
+  useEffect(() => {
+    if (signedIn) go(next, { replace: true });
+  }, [signedIn]);
+  const why = { expired: words.signIn.expired, elsewhere: words.signIn.elsewhere, here: words.signIn.left, "": "" };
+  return (
+    <Page title={words.signIn.title} narrow>
+      {ended.value !== "" && <Note>{why[ended.value]}</Note>}
+      <Form
+        guard={false}
+        submit={words.signIn.submit}
+        send={({ email = "", password = "" }) => signIn(email.trim(), password)}
+        trouble={(error) =>
+          error.status === 401 && <Trouble error={{ code: error.code, message: words.signIn.wrong }} own />
+        }
+      >
+        <Email />
+        <Password name="password" label={words.password} autocomplete="current-password" required />
+      </Form>
+      <p>
+        <a href="/forgot">{words.signIn.forgot}</a>
+      </p>
+      <p>
+        {words.signIn.isNew} <a href="/sign-up">{words.signIn.signUp}</a>
+      </p>
+    </Page>
+  );
+}
+
+export function SignUp() {
+  const words = t().door;
+  const sentTo = useSignal("");
+  const typed = useRef("");
+  if (sentTo.value) return <Sent email={sentTo.value} other={() => (sentTo.value = "")} />;
+  return (
+    <Page title={words.signUp.title} narrow>
+      <Form
+        guard={false}
+        submit={words.signUp.submit}
+        send={async ({ email = "", password = "" }) => {
+          await call("POST /auth/sign-up", { body: { email: email.trim(), password } });
+          typed.current = email.trim();
+          sentTo.value = email.trim();
+        }}
+      >
+        <Email value={typed.current} />
+        <NewPassword label={words.password} />
+      </Form>
+      <p>
+        {words.signUp.known} <a href="/sign-in">{words.signIn.title}</a>
+      </p>
+    </Page>
+  );
+}
+
+/** @param {{email: string, other: () => void}} props after a sign-up; it is the same for known addresses */
+function Sent({ email, other }) {
+  const words = t().door.signUp;
+  return (
+    <Page key="sent" title={words.sent} narrow focus>
+      <p>{words.sentTo(email)}</p>
+      <SendAgain email={email} />
+      <p>
+        {words.wrongAddress}{" "}
+        <button type="button" class="link" onClick={other}>
+          {words.title}
+        </button>
+      </p>
+      <p>
+        {words.meanwhile} <a href="/sign-in">{t().door.signIn.title}</a>
+      </p>
+    </Page>
+  );
+}
+
+/** @param {{email: string}} props sends the e-mail of the sign-up once more, at most once a minute */
+function SendAgain({ email }) {
+  const words = t().door.signUp;
+  const sent = useSignal(false);
+  const rest = useSignal(/** @type {ApiError | null} */ (null));
+  return (
+    <Form
+      guard={false}
+      submit={words.sendAgain}
+      rest={rest.value}
+      send={async () => {
+        await call("POST /auth/confirm/resend", { body: { email } });
+        sent.value = true;
+        rest.value = new ApiError("", "", { retry_after_s: REST_S });
+      }}
+    >
+      <p role="status">{sent.value && words.sentAgain}</p>
+    </Form>
+  );
+}
+
+/**
+ * The token of an e-mail's link. It leaves the address bar at once: it must stay in no history and no screenshot.
+ * @returns {string}
+ */
+function useMailedToken() {
+  const token = useRef(/** @type {string | null} */ (null));
+  token.current ??= address.peek().searchParams.get("token") ?? "";
+  useEffect(() => history.replaceState(null, "", location.pathname), []);
+  return token.current;
+}
+
+export function Confirm() {
+  const words = t().door.confirm;
+  const token = useMailedToken();
+  const done = useSignal(false);
+  const stale = useSignal(token === "");
+  if (done.value) {
+    return (
+      <Page key="done" title={words.done} narrow focus>
+        <p class="actions">
+          <a class="button" href={user.value ? "/" : "/sign-in"}>
+            {words.goOn}
+          </a>
+        </p>
+      </Page>
+    );
+  }
+  return (
+    <Page title={words.title} narrow>
+      {stale.value ? (
+        <>
+          <Note kind="watch">{words.stale}</Note>
+          <Form
+            guard={false}
+            submit={words.fresh}
+            send={async ({ email = "" }) => {
+              await call("POST /auth/confirm/resend", { body: { email: email.trim() } });
+              go("/sign-in");
+            }}
+          >
+            <Email value={user.value?.email ?? ""} />
+          </Form>
+          <p>
+            <a href="/sign-in">{t().door.signIn.title}</a>
+          </p>
+        </>
+      ) : (
+        <Form
+          guard={false}
+          submit={words.submit}
+          send={async () => {
+            try {
+              await call("POST /auth/confirm", { body: { token } });
+              done.value = true;
+            } catch (error) {
+              if (!aboutToken(error)) throw error;
+              stale.value = true;
+            }
+          }}
+        >
+          <p>{words.explain}</p>
+        </Form>
+      )}
+    </Page>
+  );
+}
+
+/** @param {unknown} error @returns {boolean} whether it is the link that is wrong */
+const aboutToken = (error) => error instanceof ApiError && error.issues.some(({ path }) => path === "token");
+
+export function Forgot() {
+  const words = t().door.forgot;
+  const sentTo = useSignal("");
+  return (
+    <Page key={sentTo.value} title={sentTo.value ? words.sent : words.title} narrow focus={sentTo.value !== ""}>
+      {sentTo.value ? (
+        <p>{words.sentTo(sentTo.value)}</p>
+      ) : (
+        <Form
+          guard={false}
+          submit={words.submit}
+          send={async ({ email = "" }) => {
+            await call("POST /auth/password-reset", { body: { email: email.trim() } });
+            sentTo.value = email.trim();
+          }}
+        >
+          <p>{words.explain}</p>
+          <Email value={user.value?.email ?? ""} />
+        </Form>
+      )}
+      <p>
+        <a href="/sign-in">{words.back}</a>
+      </p>
+    </Page>
+  );
+}
+
+export function Reset() {
+  const words = t().door.reset;
+  const token = useMailedToken();
+  const done = useSignal(false);
+  const stale = useSignal(token === "");
+  if (done.value) {
+    return (
+      <Page key="done" title={words.done} narrow focus>
+        <p>{words.doneText}</p>
+        <p class="actions">
+          <a class="button" href="/sign-in">
+            {t().door.signIn.title}
+          </a>
+        </p>
+      </Page>
+    );
+  }
+  return (
+    <Page title={words.title} narrow>
+      {stale.value ? (
+        <>
+          <Note kind="watch">{words.stale}</Note>
+          <p>
+            <a href="/forgot">{words.fresh}</a>
+          </p>
+        </>
+      ) : (
+        <Form
+          guard={false}
+          submit={words.submit}
+          send={async ({ password = "" }) => {
+            try {
+              await call("POST /auth/password-reset/confirm", { body: { token, password } });
+              end();
+              done.value = true;
+            } catch (error) {
+              if (!aboutToken(error)) throw error;
+              stale.value = true;
+            }
+          }}
+        >
+          <p>{words.explain}</p>
+          <NewPassword label={t().door.newPassword} />
+        </Form>
+      )}
+    </Page>
+  );
+}
+
+export function Missing() {
+  const words = t().door.missing;
+  return (
+    <Page title={words.title}>
+      <p>{words.text}</p>
+      <p>
+        <a href="/">{words.home}</a>
+      </p>
+    </Page>
+  );
+}

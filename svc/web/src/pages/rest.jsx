@@ -1,0 +1,14 @@
+/** Every page that the first report does not need: one file for the browser, fetched after the first page is shown. */
+
+export { Account } from "./account.jsx";
+export { Accounts } from "./accounts.jsx";
+export { Connect } from "./connect.jsx";
+export { Confirm, Forgot, Missing, Reset, SignIn, SignUp } from "./door.jsx";
+export { Events } from "./events.jsx";
+export { Keys } from "./keys.jsx";
+export { EditLink, NewLink } from "./link-forms.jsx";
+export { Links } from "./links.jsx";
+export { Profile } from "./profile.jsx";
+export { Reference } from "./reference.jsx";
+export { NewSite, SiteSettings } from "./site-forms.jsx";
+export { Sites } from "./sites.jsx";

@@ -1,0 +1,69 @@
+/** Dialogs: the browser's own, which keeps the focus inside and gives it back. */
+
+import { useEffect, useId, useRef } from "preact/hooks";
+
+import { t } from "../words.js";
+import { Form } from "./form.jsx";
+
+/** @typedef {import("preact").ComponentChildren} Children */
+
+/**
+ * @param {{title: string, close?: () => void, children: Children}} props shown as long as it is drawn; `close` is what
+ *   Esc does, without it nothing
+ */
+export function Dialog({ title, close, children }) {
+  const id = useId();
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      // The element is gone already: the browser cannot give the focus back by itself.
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        close?.();
+      }}
+      // A second Esc closes it whatever we say.
+      onClose={() => (close ? close() : dialog.current?.showModal())}
+    >
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+/**
+ * Asks before something that cannot be taken back. Enter does it, Esc leaves it.
+ * @param {{
+ *   title: string,
+ *   submit: string,
+ *   send: (key: string, values: Record<string, string>) => Promise<unknown>,
+ *   close: () => void,
+ *   children: Children,
+ * }} props `title` names the thing; `children` say what stays, and may have fields; `send` closes it by what it does
+ */
+export function Confirm({ title, submit, send, close, children }) {
+  return (
+    <Dialog title={title} close={close}>
+      <Form
+        danger
+        submit={submit}
+        send={(values, key) => send(key, values)}
+        more={
+          <button type="button" class="quiet" onClick={close}>
+            {t().common.cancel}
+          </button>
+        }
+      >
+        {children}
+      </Form>
+    </Dialog>
+  );
+}

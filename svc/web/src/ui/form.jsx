@@ -1,0 +1,201 @@
+/** Forms: one Idempotency-Key for what is sent, errors at their fields, nothing that was typed is lost. */
+
+import { signal, useSignal } from "@preact/signals";
+import { createContext } from "preact";
+import { useContext, useEffect, useId, useRef } from "preact/hooks";
+
+import { newKey } from "../api.js";
+import { ApiError } from "../http.js";
+import { span } from "../format.js";
+import { t } from "../words.js";
+import { Trouble, useCountdown, useRetryAt } from "./parts.jsx";
+
+/** @typedef {import("preact").ComponentChildren} Children */
+
+/** How many forms hold what somebody has typed and nobody has sent: their page is not left without being asked. */
+export const unsent = signal(0);
+
+/** Issues by field. */
+const Issues = createContext(/** @type {Record<string, string>} */ ({}));
+
+/**
+ * @param {{
+ *   send: (values: Record<string, string>, key: string, form: HTMLFormElement) => Promise<unknown>,
+ *   submit: string,
+ *   children: Children,
+ *   more?: Children,
+ *   danger?: boolean,
+ *   guard?: boolean,
+ *   rest?: ApiError | null,
+ *   trouble?: (error: ApiError) => Children | undefined,
+ * }} props `send`: sends the fields by their names; what it throws is shown. `more`: beside the button.
+ *   `guard`: false where nobody minds what was typed. `rest`: has when it may be sent again. `trouble`: what is shown
+ *   in place of an error, where the page knows better
+ */
+export function Form({ send, submit, children, more, danger = false, guard = true, rest = null, trouble }) {
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
+  const key = useRef("");
+  const busy = useSignal(false);
+  const typed = useSignal(false);
+  const failed = useSignal(/** @type {unknown} */ (null));
+  const error = asApiError(failed.value);
+  const left_s = useCountdown(useRetryAt(error ?? rest ?? NONE));
+
+  useEffect(() => {
+    if (!typed.value) return undefined;
+    unsent.value += 1;
+    addEventListener("beforeunload", ask);
+    return () => {
+      unsent.value -= 1;
+      removeEventListener("beforeunload", ask);
+    };
+  }, [typed.value]);
+
+  const edited = () => {
+    key.current = "";
+    typed.value = guard;
+  };
+  /** @param {Event} event */
+  const submitted = async (event) => {
+    event.preventDefault();
+    const element = form.current;
+    if (!element || busy.value || left_s > 0) return;
+    busy.value = true;
+    failed.value = null;
+    // The same request has the same key: what was done but not answered is not done twice.
+    key.current ||= newKey();
+    try {
+      await send(valuesOf(element), key.current, element);
+      typed.value = false;
+      key.current = "";
+    } catch (thrown) {
+      failed.value = thrown;
+      if (!asApiError(thrown)?.passes) key.current = "";
+      requestAnimationFrame(() => focusFirst(element));
+    } finally {
+      busy.value = false;
+    }
+  };
+
+  const fields = error ? Object.fromEntries(error.issues.map(({ path, message }) => [path, message])) : {};
+  const shown = error && Object.keys(fields).some((path) => form.current?.elements.namedItem(path));
+  const button = busy.value ? t().common.busy : left_s > 0 ? t().common.againIn(span(left_s)) : submit;
+  return (
+    <Issues.Provider value={fields}>
+      <form
+        ref={form}
+        noValidate
+        onInput={edited}
+        onSubmit={submitted}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.current?.requestSubmit();
+        }}
+      >
+        {children}
+        {error && !shown && (trouble?.(error) || <Trouble error={error} />)}
+        <p class="actions">
+          <button type="submit" class={danger ? "danger" : undefined} aria-disabled={busy.value || left_s > 0}>
+            {button}
+          </button>
+          {more}
+        </p>
+      </form>
+    </Issues.Provider>
+  );
+}
+
+const NONE = new ApiError("");
+
+/** @param {unknown} thrown @returns {ApiError | null} */
+function asApiError(thrown) {
+  if (thrown === null) return null;
+  return thrown instanceof ApiError ? thrown : new ApiError("unexpected", String(thrown));
+}
+
+/** @param {BeforeUnloadEvent} event */
+const ask = (event) => event.preventDefault();
+
+/** @param {HTMLFormElement} form @returns {Record<string, string>} */
+function valuesOf(form) {
+  /** @type {Record<string, string>} */
+  const values = {};
+  for (const [name, value] of new FormData(form)) if (typeof value === "string") values[name] = value;
+  return values;
+}
+
+/** @param {HTMLFormElement} form */
+function focusFirst(form) {
+  const first = form.querySelector("[aria-invalid=true]");
+  if (first instanceof HTMLElement) first.focus();
+}
+
+/**
+ * A labelled field with its hint and its error. Without `name` it is none of the form's.
+ * @param {{
+ *   name: string,
+ *   label: string,
+ *   hint?: Children,
+ *   optional?: boolean,
+ *   area?: boolean,
+ *   children?: Children,
+ *   [attribute: string]: unknown,
+ * }} props `children`: the options of a select; other attributes are the field's own
+ */
+export function Field({ name, label, hint, optional = false, area = false, children, ...attributes }) {
+  const id = useId();
+  const issue = useContext(Issues)[name];
+  const about = [hint ? `${id}-hint` : "", issue ? `${id}-issue` : ""].filter(Boolean).join(" ");
+  /** @type {any} */
+  const common = {
+    id,
+    name,
+    "aria-describedby": about || undefined,
+    "aria-invalid": issue ? "true" : undefined,
+    autoCapitalize: "none",
+    spellcheck: false,
+    ...attributes,
+  };
+  return (
+    <p class="field">
+      <label for={id}>
+        {label}
+        {optional && <span class="small"> ({t().common.optional})</span>}
+      </label>
+      {children ? <select {...common}>{children}</select> : area ? <textarea {...common} /> : <input {...common} />}
+      {hint && (
+        <span class="hint" id={`${id}-hint`}>
+          {hint}
+        </span>
+      )}
+      {issue && (
+        <span class="issue" id={`${id}-issue`} role="alert">
+          {issue}
+        </span>
+      )}
+    </p>
+  );
+}
+
+/** @param {{name: string, label: string, hint?: Children, [attribute: string]: unknown}} props */
+export function Password({ name, label, ...attributes }) {
+  const shown = useSignal(false);
+  const id = useId();
+  return (
+    <>
+      <Field name={name} label={label} type={shown.value ? "text" : "password"} {...attributes} />
+      <p class="check">
+        <input
+          type="checkbox"
+          id={id}
+          checked={shown.value}
+          onInput={(event) => {
+            // It is no change of what is sent.
+            event.stopPropagation();
+            shown.value = event.currentTarget.checked;
+          }}
+        />
+        <label for={id}>{t().door.showPassword}</label>
+      </p>
+    </>
+  );
+}

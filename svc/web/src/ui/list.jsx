@@ -1,0 +1,68 @@
+/** Rows of objects: j and k go through them, Enter opens the one in focus. */
+
+import { useRef } from "preact/hooks";
+
+import { useKeys } from "../keys.js";
+import { t } from "../words.js";
+
+/** @typedef {import("preact").ComponentChildren} Children */
+
+/**
+ * A table that becomes blocks on narrow screens. Each row's first link is what j and k focus.
+ * @template T
+ * @param {{
+ *   label: string,
+ *   columns: {label: string, number?: boolean, cell: (row: T) => Children}[],
+ *   rows: T[],
+ *   id: (row: T) => string,
+ * }} props the first column names the row; `number`: aligned to the right
+ */
+export function Rows({ label, columns, rows, id }) {
+  const table = useRef(/** @type {HTMLTableElement | null} */ (null));
+  /** @param {number} step */
+  const move = (step) => {
+    const links = [...(table.current?.querySelectorAll("tbody tr") ?? [])].map((row) => row.querySelector("a, button"));
+    const at = links.findIndex((link) => link?.closest("tr")?.contains(document.activeElement));
+    const next = at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + step));
+    const link = links[next];
+    if (link instanceof HTMLElement) link.focus();
+  };
+  useKeys([
+    { keys: "j", says: t().common.shortcuts.next, does: () => move(1) },
+    { keys: "k", says: t().common.shortcuts.previous, does: () => move(-1) },
+  ]);
+  return (
+    <table class="rows" aria-label={label} ref={table}>
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th key={column.label} scope="col" class={column.number ? "number" : undefined}>
+              {column.label}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={id(row)}>
+            {columns.map((column, i) => (
+              <Cell key={column.label} first={i === 0} label={column.label} number={column.number ?? false}>
+                {column.cell(row)}
+              </Cell>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** @param {{first: boolean, label: string, number: boolean, children: Children}} props */
+function Cell({ first, label, number, children }) {
+  if (first) return <th scope="row">{children}</th>;
+  return (
+    <td class={number ? "number" : undefined} data-label={label}>
+      {children}
+    </td>
+  );
+}

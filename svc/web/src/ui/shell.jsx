@@ -1,0 +1,259 @@
+/** What is around every page: navigation, the line that tells of the connection, shortcuts, signing in again. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+import { span } from "../format.js";
+import { look, unreachable } from "../http.js";
+import { active, listed, useKeys } from "../keys.js";
+import { address, go } from "../router.js";
+import { giveUp, last, signIn, signOut, user } from "../session.js";
+import { shortcuts, theme } from "../settings.js";
+import { t } from "../words.js";
+import { Dialog } from "./dialog.jsx";
+import { Form, Password } from "./form.jsx";
+import { Mark, useCountdown } from "./parts.jsx";
+
+/** @typedef {import("preact").ComponentChildren} Children */
+
+/**
+ * The navigation: what everybody needs stands in the bar at every width, `rare` is under "More" on narrow screens.
+ * @type {{path: string, name: "overview" | "accounts" | "sites" | "links" | "keys" | "reference", rare?: boolean}[]}
+ */
+const PLACES = [
+  { path: "/", name: "overview" },
+  { path: "/accounts", name: "accounts" },
+  { path: "/sites", name: "sites" },
+  { path: "/links", name: "links" },
+  { path: "/keys", name: "keys", rare: true },
+  { path: "/reference", name: "reference", rare: true },
+];
+
+/** @type {[key: string, path: string, name: keyof ReturnType<typeof t>["common"]["nav"]][]} */
+const GO = [
+  ["o", "/", "overview"],
+  ["a", "/accounts", "accounts"],
+  ["s", "/sites", "sites"],
+  ["l", "/links", "links"],
+  ["k", "/keys", "keys"],
+  ["h", "/events", "events"],
+  ["p", "/profile", "profile"],
+  ["r", "/reference", "reference"],
+];
+
+/** @param {{children: Children}} props */
+export function Shell({ children }) {
+  const words = t().common;
+  return (
+    <>
+      <a class="skip" href="#content">
+        {words.skip}
+      </a>
+      <header class="top">
+        <div class="bar">
+          <a class="brand" href="/">
+            <Tally />
+            {words.product}
+          </a>
+          {user.value ? <Navigation /> : <Visitor />}
+        </div>
+      </header>
+      <Connection />
+      {children}
+      {user.value && <GlobalKeys />}
+      {listed.value && <ShortcutList />}
+    </>
+  );
+}
+
+/** Four strokes and a fifth across. */
+export const Tally = () => <span class="tally" aria-hidden="true" />;
+
+/** @param {string} path @returns {"page" | "true" | undefined} whether it is where we are, or above */
+function current(path) {
+  const here = address.value.pathname;
+  if (here === path) return "page";
+  return path !== "/" && here.startsWith(`${path}/`) ? "true" : undefined;
+}
+
+function Visitor() {
+  const { nav } = t().common;
+  return (
+    <nav class="places" aria-label={nav.label}>
+      <a class="place" href="/reference" aria-current={current("/reference")}>
+        {nav.reference}
+      </a>
+      <a class="place" href="/sign-in" aria-current={current("/sign-in")}>
+        {nav.signIn}
+      </a>
+    </nav>
+  );
+}
+
+function Navigation() {
+  const { nav, more } = { nav: t().common.nav, more: useRef(/** @type {HTMLDivElement | null} */ (null)) };
+  const here = address.value.href;
+  useEffect(() => {
+    more.current?.hidePopover();
+  }, [here]);
+  return (
+    <nav class="places" aria-label={nav.label}>
+      {PLACES.map(({ path, name, rare }) => (
+        <a key={path} class={rare ? "place rare" : "place"} href={path} aria-current={current(path)}>
+          {nav[name]}
+        </a>
+      ))}
+      <button type="button" class="place menu" popovertarget="more">
+        <span class="wide">{user.value?.email}</span>
+        <span class="slim">{nav.more}</span>
+      </button>
+      <div id="more" popover="auto" ref={more}>
+        <p class="small wide-cut">{user.value?.email}</p>
+        {PLACES.filter(({ rare }) => rare).map(({ path, name }) => (
+          <a key={path} class="slim" href={path} aria-current={current(path)}>
+            {nav[name]}
+          </a>
+        ))}
+        <a href="/events" aria-current={current("/events")}>
+          {nav.events}
+        </a>
+        <a href="/profile" aria-current={current("/profile")}>
+          {nav.profile}
+        </a>
+        <ThemeChoice />
+        <SignOut />
+      </div>
+    </nav>
+  );
+}
+
+function ThemeChoice() {
+  const words = t().common.theme;
+  return (
+    <label class="theme">
+      <span>{words.label}</span>
+      <select value={theme.value} onChange={(event) => (theme.value = asTheme(event.currentTarget.value))}>
+        <option value="system">{words.system}</option>
+        <option value="light">{words.light}</option>
+        <option value="dark">{words.dark}</option>
+      </select>
+    </label>
+  );
+}
+
+/** @param {string} value */
+const asTheme = (value) => (value === "light" || value === "dark" ? value : "system");
+
+/** Signs out in all tabs. Where the service is not reached the session goes on, and the line above says so. */
+export function SignOut() {
+  const busy = useSignal(false);
+  const leave = async () => {
+    if (busy.value) return;
+    busy.value = true;
+    await signOut().catch(() => {});
+    busy.value = false;
+  };
+  return (
+    <button type="button" class="quiet" aria-disabled={busy.value} onClick={leave}>
+      {t().common.nav.signOut}
+    </button>
+  );
+}
+
+/** The line that says that the service cannot be reached. What was seen last stays. */
+function Connection() {
+  const words = t().common;
+  const at_ms = unreachable.value;
+  const left_s = useCountdown(at_ms);
+  return (
+    <div class="connection" role="status">
+      {at_ms !== null && (
+        <p>
+          <Mark kind="watch">{left_s > 0 ? words.offline(span(left_s)) : words.offlineNow}</Mark>{" "}
+          <button type="button" class="quiet" onClick={look}>
+            {words.again}
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Over a page whose session has ended: whoever signs in again goes on where they were. */
+export function SignInAgain() {
+  const words = t().door;
+  const email = last.value?.email ?? "";
+  return (
+    <Dialog title={words.again.title}>
+      <p>{words.again.explain}</p>
+      <Form
+        guard={false}
+        submit={words.again.submit}
+        send={async ({ password = "" }) => {
+          await signIn(email, password);
+        }}
+        more={
+          <button type="button" class="quiet" onClick={giveUp}>
+            {words.again.giveUp}
+          </button>
+        }
+      >
+        <p class="field">
+          <label for="again-email">{words.email}</label>
+          <input id="again-email" type="email" value={email} readOnly autocomplete="username" />
+        </p>
+        <Password name="password" label={words.password} autocomplete="current-password" autofocus />
+      </Form>
+    </Dialog>
+  );
+}
+
+function GlobalKeys() {
+  const { nav, shortcuts: words } = t().common;
+  useKeys([
+    { keys: "?", says: words.list, does: () => (listed.value = true) },
+    ...GO.map(([key, path, name]) => ({ keys: `g ${key}`, says: words.goTo(nav[name]), does: () => go(path) })),
+  ]);
+  return null;
+}
+
+function ShortcutList() {
+  const words = t().common.shortcuts;
+  const close = () => (listed.value = false);
+  const everywhere = active.value.at(-1) ?? [];
+  const here = active.value.slice(0, -1).flat();
+  return (
+    <Dialog title={words.title} close={close}>
+      {shortcuts.value === "off" && <p>{words.off}</p>}
+      {here.length > 0 && <Keys title={words.here} of={here} />}
+      <Keys title={words.everywhere} of={everywhere} />
+      <p class="actions">
+        <button type="button" onClick={close}>
+          {t().common.close}
+        </button>
+      </p>
+    </Dialog>
+  );
+}
+
+/** @param {{title: string, of: import("../keys.js").Shortcut[]}} props */
+const Keys = ({ title, of }) => (
+  <>
+    <h3>{title}</h3>
+    <dl class="keys">
+      {of.map(({ keys, says }) => (
+        <div key={keys}>
+          <dt>
+            {keys.split(" ").map((key, i) => (
+              <>
+                {i > 0 && ` ${t().common.shortcuts.then} `}
+                <kbd>{key}</kbd>
+              </>
+            ))}
+          </dt>
+          <dd>{says}</dd>
+        </div>
+      ))}
+    </dl>
+  </>
+);
