@@ -12,6 +12,7 @@ import trio
 from svc.clock import iso
 from svc.config import ConfigError
 from svc.errors import ServiceError
+from svc.http.web import load_web
 from svc.mail import check_mail
 from svc.store import open_store, outbox, rollouts
 from svc.store.sealed_tokens import sealed_tokens
@@ -48,6 +49,7 @@ async def check(config: Config) -> list[Finding]:
     return [
         Finding("configuration", True, "every setting is known and in range"),
         _tried("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
+        _tried("web application", lambda: f"built, {load_web().bytes // 1024} KB in memory"),
         _tried("key file", lambda: _key_file(config, sealed)),
         store,
         workers,

@@ -28,6 +28,7 @@ from svc.http.app import create_app
 from svc.http.deps import Deps
 from svc.http.metrics_page import open_metrics_page
 from svc.http.server import serve
+from svc.http.web import load_web
 from svc.metrics import Metrics, counting_log_lines
 from svc.store import open_store
 from svc.store.sealed_tokens import sealed_tokens
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from svc.clock import Clock
     from svc.config import Config
+    from svc.http.web import Web
     from svc.store.tx import Store
     from svc.worker.bundle import WorkerBundle
 
@@ -96,6 +98,7 @@ async def run(
                     clock=clock,
                     base_url=base_url,
                     bundle=bundle,
+                    web=_web(base_url),
                     metrics=metrics,
                 )
             )
@@ -111,6 +114,15 @@ async def run(
                     until=partial(_signalled, signals, config),
                 )
     log.info("stopped")
+
+
+def _web(base_url: str) -> Web | None:
+    """The web application; None: it is not there, and the API is served all the same."""
+    try:
+        return load_web(base_url)
+    except ConfigError as error:
+        log.warning("no web application is served", extra={"why": str(error)})
+        return None
 
 
 def _leave_out_of_collections() -> None:

@@ -94,7 +94,8 @@ REPLAYED = "replayed"
 
 REQUEST_SECONDS = HistogramMetric(
     "svc_http_request_seconds",
-    "Requests, from their head to the end of their answer. A path that is none of the API's is the route `other`."
+    "Requests, from their head to the end of their answer. A path that is neither the"
+    " API's nor a page's is the route `other`."
     " `gone`: the client left before the answer; `broken`: an answer that failed half-way.",
     {"method": METHODS, "route": NAMES, "status": STATUSES},
     _REQUEST_S,

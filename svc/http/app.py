@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from quart import Response, g, request
 from quart_trio import QuartTrio
+from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import NotFound as UnknownPath
 
 from svc.errors import Invalid, NotFound, ServiceError
 from svc.http.accounts import Accounts
@@ -34,10 +37,12 @@ from svc.http.sessions import Sessions
 from svc.http.sites import Sites
 from svc.http.totals import Totals
 from svc.http.trail import Trail
+from svc.http.web import METHODS
 from svc.metrics import REPLAYED
 
 if TYPE_CHECKING:
     from svc.http.deps import Deps
+    from svc.http.web import Web
 
 
 log = logging.getLogger(__name__)
@@ -78,7 +83,8 @@ def create_app(deps: Deps) -> QuartTrio:
     app.register_error_handler(ServiceError, _refused)
     app.register_error_handler(HTTPException, _refused_by_framework)
     app.register_error_handler(Exception, _failed)
-    front = Front(app.asgi_app, serve.directly, app.config, deps.metrics)
+    app.register_error_handler(UnknownPath, partial(_unknown_path, deps.web))
+    front = Front(app.asgi_app, serve.directly, deps.web, app.config, deps.metrics)
     app.asgi_app = front  # type: ignore[method-assign]  # quart's own way to wrap it
     return app
 
@@ -115,13 +121,23 @@ async def _refused(error: ServiceError) -> Response:
     return response
 
 
+async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
+    """What a path gives that nothing has: to who asks for a page, one that says so."""
+    del error
+    wanted = {kind for kind, weight in request.accept_mimetypes if weight}
+    if web is None or request.method not in METHODS or "text/html" not in wanted:
+        return await _refused(NotFound())
+    _seen().code = "not_found"
+    scope: Any = request.scope
+    headers, body = web.missing(scope["headers"])
+    return Response(body, HTTPStatus.NOT_FOUND, Headers([(name.decode(), value.decode()) for name, value in headers]))
+
+
 async def _refused_by_framework(error: HTTPException) -> Response:
-    """An unknown path, a wrong method, a body too large, in the same shape as every refusal."""
+    """A wrong method, a body too large, in the same shape as every refusal."""
     match error.code:
-        case 404:
-            refused: ServiceError = NotFound()
         case 405:
-            refused = ServiceError("method_not_allowed")
+            refused: ServiceError = ServiceError("method_not_allowed")
         case 413:
             refused = ServiceError("payload_too_large")
         case _:

@@ -208,6 +208,7 @@ class Auth:
             await self._store.run(self._ended(sessions.end_session(family, access), "session"))
         response = to_response(Ok())
         self._cookies.set(response, REFRESH_COOKIE, "", 0)
+        response.headers["Clear-Site-Data"] = '"cache"'  # nobody goes back to what was shown
         return response
 
     async def ask_reset(self, body: api.Address) -> Ok:

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from svc.actors.supervisor import Supervisor
     from svc.clock import Clock
     from svc.config import Config
+    from svc.http.web import Web
     from svc.store.tx import Store
     from svc.worker.bundle import WorkerBundle
 
 
 @dataclass(frozen=True)
 class Deps:
-    """Shared by all handlers. `base_url`: how users reach the service, without a slash at its end."""
+    """Shared by all handlers. `base_url`: how users reach the service, without a slash at its end; `web`: the web
+    application, None: this service has none."""
 
     store: Store
     supervisor: Supervisor
@@ -25,4 +27,5 @@ class Deps:
     clock: Clock
     base_url: str
     bundle: WorkerBundle
+    web: Web | None = None
     metrics: Metrics = field(default_factory=Metrics)

@@ -14,6 +14,7 @@ from svc.faults import first_of, kind_of
 from svc.http.direct import HungUp, Incoming
 from svc.http.idempotency import refusal, stored
 from svc.http.serve import BrokenOff
+from svc.http.web import METHODS
 from svc.ids import random_base32
 from svc.metrics import IN_FLIGHT, OTHER, REQUEST_ERRORS, REQUEST_SECONDS
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from svc.http.direct import Handler
+    from svc.http.web import File, Web
     from svc.metrics import Metrics
     from svc.store.idempotency import StoredAnswer
 
@@ -53,11 +55,13 @@ class Front:
         self,
         framework: Callable[[Any, Any, Any], Awaitable[None]],
         directly: Mapping[tuple[str, str], Handler],
+        web: Web | None,
         config: Mapping[str, Any],
         metrics: Metrics,
     ) -> None:
         self._framework = framework
         self._directly = directly
+        self._web = web
         self._config = config  # the framework's, whose bounds hold for both
         self._metrics = metrics
         self._in_flight = 0
@@ -100,6 +104,11 @@ class Front:
             seen.route = route
             await _serve_directly(handler, request, noted, seen)
             return
+        file = self._web.find(path) if self._web is not None else None
+        if file is not None:
+            seen.route = file.route
+            await _serve_file(file, scope, noted, seen)
+            return
         # The framework reads the host for routes and redirects that we do not have, and fails on one that is no name.
         headers = [(name, b"svc" if name == b"host" else value) for name, value in scope["headers"]]
         try:
@@ -135,6 +144,18 @@ async def _serve_directly(handler: Handler, request: Incoming, send: Any, seen: 
     await _send(send, answer, request_id)
 
 
+async def _serve_file(file: File, scope: Any, send: Any, seen: Seen) -> None:
+    request_id = new_request_id()
+    if scope["method"] not in METHODS:
+        await _refuse(send, ServiceError("method_not_allowed"), request_id, seen, {"Allow": ", ".join(METHODS)})
+        return
+    status, headers, body = file.answer(scope["headers"])
+    headers = [*headers, (b"x-request-id", request_id.encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    body = b"" if scope["method"] == "HEAD" else body
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
 def path_of(path: str, raw_path: bytes) -> str | None:
     """The path of a request target, decoded; None: it names nothing that can be here.
 
@@ -153,9 +174,9 @@ def new_request_id() -> str:
     return f"req_{random_base32(20)}"
 
 
-async def _refuse(send: Any, error: ServiceError, request_id: str, seen: Seen) -> None:
+async def _refuse(send: Any, error: ServiceError, request_id: str, seen: Seen, more: Mapping[str, str] = {}) -> None:
     seen.code = error.code
-    await _send(send, refusal(error), request_id, headers_of(error))
+    await _send(send, refusal(error), request_id, {**headers_of(error), **more})
 
 
 async def _send(send: Any, answer: StoredAnswer, request_id: str, more: Mapping[str, str] = {}) -> None:

@@ -134,6 +134,7 @@ async def test_a_sign_out_ends_both_tokens(world, by):
     session = await sign_in(world)
     headers = cookie_of(session) if by == "cookie" else bearer_of(session)
     answer = await world.call("POST", "/auth/sign-out", headers=headers)
+    assert answer.headers["Clear-Site-Data"] == '"cache"'
     assert (answer.status, answer.body) == (200, {"ok": True})
     assert "Max-Age=0" in answer.headers["Set-Cookie"]
     assert (await world.call("GET", "/v1/me", headers=bearer_of(session))).status == 401
