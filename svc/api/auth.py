@@ -59,7 +59,7 @@ class Reset(Body):
     password: NewPassword
 
 
-class Session(Answer):
+class NewSession(Answer):
     """A page session; the refresh token is in a cookie."""
 
     access_token: str = Field(json_schema_extra={"format": "password"})
@@ -113,7 +113,7 @@ SIGN_IN = Endpoint(
     summary="Begin a page session",
     access="anybody",
     body=Credentials,
-    answer=Session,
+    answer=NewSession,
     codes=("unauthorized", "rate_limited"),
     cookies=True,
     example={"email": "ann@example.com", "password": "correct horse battery staple"},
@@ -128,7 +128,7 @@ REFRESH = Endpoint(
     " session.",
     access="cookie",
     body=NoBody,
-    answer=Session,
+    answer=NewSession,
     codes=("rate_limited",),
     cookies=True,
 )

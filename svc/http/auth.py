@@ -323,8 +323,8 @@ def _reset_password(token: str, chosen: str, password_hash: str, device: str, no
     return user
 
 
-def _shown(user: User, pair: Pair, issued: sessions.Issued) -> api.Session:
-    return api.Session(
+def _shown(user: User, pair: Pair, issued: sessions.Issued) -> api.NewSession:
+    return api.NewSession(
         access_token=pair.access, expires_at=issued.access_expires_at, user=ShownUser.model_validate(user)
     )
 

@@ -1,0 +1,1 @@
+"""The web application (JavaScript; `src/main.jsx` says how it is made up), and what it is given by the service."""
