@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,17 +11,27 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import httpx
 import pytest
+
+from edge_worker.harness.service import environment
 
 ROOT = Path(__file__).parents[1]
 
 
-def copy_of(folder: Path, *, bundle: bool) -> Path:
-    """What a package is built from, without what git does not know."""
+BUILT = {"worker": "svc/bundle", "web application": "svc/web/dist"}
+
+
+def copy_of(folder: Path, *, without: str = "") -> Path:
+    """What a package is built from, without what git does not know; `without`: one of BUILT, or "all" of them."""
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
         shutil.copy(ROOT / name, folder)
-    left_out = ("__pycache__",) if bundle else ("__pycache__", "bundle")
-    shutil.copytree(ROOT / "svc", folder / "svc", ignore=lambda _, names: set(names) & set(left_out))
+    left_out = {ROOT / path for name, path in BUILT.items() if without in (name, "all")}
+
+    def unwanted(place: str, names: list[str]) -> set[str]:
+        return {name for name in names if name in ("__pycache__", "node_modules") or Path(place, name) in left_out}
+
+    shutil.copytree(ROOT / "svc", folder / "svc", ignore=unwanted)
     return folder
 
 
@@ -45,30 +56,34 @@ def files_of(package: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_no_package_is_built_without_the_worker(tmp_path, kind):
-    built = run(copy_of(tmp_path, bundle=False), "hatchling", "build", "--target", kind)
+@pytest.mark.parametrize("missing", BUILT)
+def test_no_package_is_built_without_what_make_builds(tmp_path, kind, missing):
+    built = run(copy_of(tmp_path, without=missing), "hatchling", "build", "--target", kind)
     assert built.returncode != 0
-    assert "The worker was not built" in built.stderr
+    assert f"The {missing} was not built" in built.stderr
     assert "Run `make build` first." in built.stderr
     assert not (tmp_path / "dist").exists() or not list((tmp_path / "dist").iterdir())
 
 
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_a_package_holds_the_worker_and_everything_that_the_service_reads(tmp_path, kind):
-    built = run(copy_of(tmp_path, bundle=True), "hatchling", "build", "--target", kind)
+def test_a_package_holds_everything_that_the_service_reads(tmp_path, kind):
+    built = run(copy_of(tmp_path), "hatchling", "build", "--target", kind)
     assert built.returncode == 0, built.stderr
     [package] = (tmp_path / "dist").iterdir()
     ours = {path.relative_to(tmp_path).as_posix() for path in (tmp_path / "svc").rglob("*") if path.is_file()}
-    assert {"svc/bundle/manifest.json", "svc/bundle/svc-edge.js"} <= ours
-    assert ours - files_of(package) == set()
+    assert {"svc/bundle/manifest.json", "svc/bundle/svc-edge.js", "svc/web/dist/index.html"} <= ours
+    read = {path for path in ours if not path.startswith("svc/web/") or path.startswith("svc/web/dist/")}
+    assert (read | {"svc/web/pages.json"}) - files_of(package) == set()
+    if kind == "wheel":  # what the web application is built from serves nobody
+        assert not [path for path in files_of(package) if path.startswith("svc/web/src/")]
 
 
-def test_an_editable_install_may_come_before_the_worker(tmp_path):
-    """As `make build` does it: Node, which builds the worker, comes with the environment."""
+def test_an_editable_install_may_come_before_what_make_builds(tmp_path):
+    """As `make build` does it: Node, which builds both, comes with the environment."""
     editable = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
     made = subprocess.run(
         [sys.executable, "-c", editable, "."],
-        cwd=copy_of(tmp_path, bundle=False),
+        cwd=copy_of(tmp_path, without="all"),
         capture_output=True,
         text=True,
         check=False,
@@ -79,9 +94,29 @@ def test_an_editable_install_may_come_before_the_worker(tmp_path):
 
 @pytest.mark.parametrize("command", ["check", "serve"])
 def test_a_service_without_the_worker_says_what_to_do(tmp_path, command):
-    answer = run(copy_of(tmp_path, bundle=False), "svc", command, SVC_HTTP_BIND="127.0.0.1:0")
+    answer = run(copy_of(tmp_path, without="worker"), "svc", command, SVC_HTTP_BIND="127.0.0.1:0")
     assert answer.returncode == 1
     text = answer.stdout + answer.stderr
     assert "bundle cannot be read" in text
     assert "run: make build" in text
     assert "Traceback" not in text
+
+
+def test_a_service_without_the_web_application_says_so_and_serves_the_api(tmp_path):
+    folder = copy_of(tmp_path, without="web application")
+    found = run(folder, "svc", "check", SVC_HTTP_BIND="127.0.0.1:0")
+    assert found.returncode == 1
+    assert "The web application cannot be read" in found.stdout
+    assert "run: make build" in found.stdout
+    environ = {**environment(tmp_path, {}), "PYTHONPATH": str(folder)}
+    serve = [sys.executable, "-m", "svc", "serve"]
+    with subprocess.Popen(serve, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        url = json.loads(process.stdout.readline())["url"]
+        assert httpx.get(f"{url}/healthz", trust_env=False).json() == {"ok": True}
+        assert httpx.get(url, headers={"Accept": "text/html"}, trust_env=False).status_code == 404
+        process.terminate()
+        said = [line for line in process.stderr if b"web application" in line]
+    assert len(said) == 1
+    assert b"run: make build" in said[0]

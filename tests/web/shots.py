@@ -1,0 +1,38 @@
+"""`make shots`: a picture of every page, in both themes and three widths, in var/shots; for people to look at."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from itertools import product
+from pathlib import Path
+
+from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, new_context, open_browser, open_furnished, pages, sign_in
+
+SHOTS = ROOT / "var/shots"
+
+
+def main() -> None:
+    """Draw them all; what is there already is overwritten."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="svc-shots-") as folder,
+        open_browser() as browser,
+        open_furnished(Path(folder) / "svc") as place,
+    ):
+        for theme, width in product(THEMES, WIDTHS):
+            context = new_context(browser, color_scheme=theme, viewport={"width": width, "height": HEIGHT})
+            page = context.new_page()
+            for each in sorted(pages(), key=lambda each: not each["public"]):
+                if not each["public"] and not context.cookies():
+                    sign_in(context, place)
+                page.goto(place.at(each["path"]), wait_until="networkidle")
+                page.locator(".skeleton").first.wait_for(state="detached")
+                name = each["path"].strip("/").replace("/", "-").replace(":", "") or "overview"
+                page.screenshot(path=SHOTS / f"{name}-{width}-{theme}.png", full_page=True)
+            context.close()
+    sys.stdout.write(f"{len(list(SHOTS.glob('*.png')))} pictures in {SHOTS.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What holds of every page: those of svc/web/pages.json, so that none can be forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, new_context, pages, sign_in
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+AXE = (ROOT / "svc/web/node_modules/axe-core/axe.min.js").read_text()
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+class Visit:
+    """A tab that goes from page to page, and notes what is wrong with them."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.found: list[str] = []
+        self._at = ""
+        page.on("console", lambda message: self._note(message.text, message.type in ("error", "warning")))
+        page.on("pageerror", lambda error: self._note(str(error), True))
+        page.on(
+            "request", lambda request: self._note(f"asks {request.url}", not request.url.startswith((url, "blob:")))
+        )
+
+    def _note(self, what: str, wrong: bool) -> None:
+        if wrong:
+            self.found.append(f"{self._at}: {what}")
+
+    def open(self, path: str, address: str) -> None:
+        """Show a page, wide and light, and look at it in all ways."""
+        self._at = path
+        self.page.set_viewport_size({"width": WIDTHS[0], "height": HEIGHT})
+        self.page.emulate_media(color_scheme="light")
+        self.page.goto(address)
+        self.loaded()
+        headings = self.page.locator("h1").all_inner_texts()
+        title = self.page.title()
+        self._note(f"headings {headings}, title {title}", len(headings) != 1 or not title.startswith(headings[0]))
+        self._note("the heading has no focus", not self.page.evaluate("document.activeElement.matches('h1')"))
+        self._axe("light")
+        self.page.emulate_media(color_scheme="dark")
+        self._axe("dark", {"type": "rule", "values": ["color-contrast"]})
+        for width in WIDTHS:
+            self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            wide = self.page.evaluate("document.documentElement.scrollWidth")
+            self._note(f"{wide} px wide at {width} px", wide > width)
+            if width == WIDTHS[1]:
+                self._axe("dark and narrow")
+        broken = self.page.evaluate("broken")
+        self._note(f"breaks the policy: {broken}", bool(broken))
+
+    def loaded(self) -> None:
+        """Wait until the page shows what it has asked for."""
+        self.page.locator("h1").first.wait_for()
+        self.page.wait_for_load_state("networkidle")
+        self.page.locator(".skeleton").first.wait_for(state="detached")
+
+    def _axe(self, shown: str, only: dict[str, Any] | None = None) -> None:
+        if self.page.evaluate("typeof axe") == "undefined":
+            self.page.evaluate(AXE)
+        options = {"runOnly": only or {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
+        result = self.page.evaluate("(options) => axe.run(document, options)", options)
+        for violation in result["violations"]:
+            places = [node["target"] for node in violation["nodes"]]
+            self._note(f"axe, {shown}: {violation['id']} {places}", True)
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_every_page_is_whole_for_everybody(browser, furnished, public):
+    """No error, nobody else's address, nothing for axe, no sideways scrolling; a title, and a heading in focus."""
+    context = new_context(browser)
+    if not public:
+        sign_in(context, furnished)
+    visit = Visit(context.new_page(), furnished.url)
+    for page in pages():
+        if page["public"] is public:
+            visit.open(page["path"], furnished.at(page["path"]))
+    context.close()
+    assert visit.found == []
+
+
+def test_a_page_that_is_not_there_says_so(browser, furnished):
+    context = new_context(browser)
+    page = context.new_page()
+    answer = page.goto(f"{furnished.url}/nothing/at/all")
+    assert answer is not None
+    assert answer.status == 404
+    page.get_by_role("heading", level=1, name="There is no such page").wait_for()
+    context.close()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_axe_of_these_tests_cuts(stranger, place, theme):
+    """A fault that only axe can see is seen, in both themes."""
+    page = stranger.new_page()
+    visit = Visit(page, place.url)
+    page.goto(f"{place.url}/sign-in")
+    visit.loaded()
+    page.emulate_media(color_scheme=theme)
+    page.evaluate("document.querySelector('h1').style.color = 'light-dark(#eee8dd, #222)'")
+    visit._axe(theme)
+    assert [found.partition(": axe, ")[2].split()[1] for found in visit.found] == ["color-contrast"]

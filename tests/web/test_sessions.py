@@ -1,0 +1,104 @@
+"""One session for all tabs of a browser, whatever happens to its refresh."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.web.places import sign_in
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page, Route
+
+REFRESH = "**/auth/refresh"
+ALL_WAIT = "navigator.locks.query().then(({ held, pending }) => held.length + pending.length === 4)"
+
+
+def heading(page: Page, name: str) -> None:
+    """Wait for a page's heading."""
+    page.get_by_role("heading", level=1, name=name, exact=True).wait_for()
+
+
+def four_tabs(context: BrowserContext, url: str) -> list[Page]:
+    tabs = [context.new_page() for _ in range(4)]
+    for tab in tabs:
+        tab.goto(f"{url}/keys", wait_until="commit")
+    return tabs
+
+
+def test_four_tabs_that_open_at_once_refresh_once(context, place):
+    """The one refresh is answered when all four wait for it."""
+    held: list[Route] = []
+    context.route(REFRESH, lambda route: held.append(route))
+    tabs = four_tabs(context, place.url)
+    tabs[0].wait_for_function(ALL_WAIT)
+    assert len(held) == 1
+    held[0].continue_()
+    for tab in tabs:
+        heading(tab, "Keys")
+    assert len(held) == 1
+
+
+def test_who_signs_out_in_one_tab_is_out_in_all(context, place):
+    tabs = four_tabs(context, place.url)
+    for tab in tabs:
+        heading(tab, "Keys")
+    tabs[0].goto(f"{place.url}/profile")
+    tabs[0].get_by_role("main").get_by_role("button", name="Sign out").click()
+    for tab in tabs:
+        heading(tab, "Sign in")
+    assert [cookie["name"] for cookie in context.cookies() if "refresh" in cookie["name"]] == []
+    tabs[0].go_back()
+    heading(tabs[0], "Sign in")
+
+
+def test_a_new_sign_in_goes_on_where_the_session_ended(stranger, place):
+    page = stranger.new_page()
+    page.goto(f"{place.url}/links?q=a")
+    heading(page, "Sign in")
+    sign_in(stranger, place)
+    page.reload()
+    page.goto(f"{place.url}/links?q=a")
+    heading(page, "Links")
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_refresh_that_fails_signs_nobody_out(page, place, status):
+    failed: list[Route] = []
+
+    def fail_once(route: Route) -> None:
+        failed.append(route)
+        if len(failed) > 1:
+            route.continue_()
+            return
+        code = {429: "rate_limited", 500: "internal", 503: "busy"}[status]
+        refusal = {"error": {"code": code, "message": "Not now.", "details": {}}}
+        route.fulfill(status=status, json=refusal, headers={"Retry-After": "1"})
+
+    page.route(REFRESH, fail_once)
+    page.goto(f"{place.url}/keys")
+    heading(page, "Keys")
+    assert len(failed) == 2
+
+
+def test_a_refresh_that_is_not_answered_signs_nobody_out(page, place):
+    failed: list[Route] = []
+
+    def drop_once(route: Route) -> None:
+        failed.append(route)
+        if len(failed) > 1:
+            route.continue_()
+        else:
+            route.abort("connectionreset")
+
+    page.route(REFRESH, drop_once)
+    page.goto(f"{place.url}/keys")
+    heading(page, "Keys")
+
+
+def test_nothing_secret_is_kept_in_the_browser(page, place):
+    page.goto(f"{place.url}/keys")
+    heading(page, "Keys")
+    kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}]) + document.cookie")
+    assert "sv" not in kept.replace("svc", ""), kept
