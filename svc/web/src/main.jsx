@@ -120,7 +120,7 @@ function App() {
 
   const shown = open || who || goesOn;
   return (
-    <Shell>
+    <Shell signedIn={Boolean(who || goesOn)}>
       {shown ? <Shown key={`${pathname} ${last.value?.id}`} {...parts} /> : <Starting />}
       {goesOn && <SignInAgain />}
     </Shell>

@@ -17,6 +17,8 @@ import { ApiError, send } from "./http.js";
 const SPARE_MS = 30_000;
 // How long the others have to hear of a refresh before the next of them looks.
 const HEARD_MS = 50;
+// How long a new tab waits for one that has a session already.
+const ANSWER_MS = 30;
 
 let token = "";
 let ends_at_ms = 0;
@@ -31,10 +33,17 @@ export const ended = signal(/** @type {"" | "here" | "elsewhere" | "expired"} */
 export const last = signal(/** @type {User | null} */ (null));
 
 const channel = new BroadcastChannel("svc-session");
-channel.onmessage = (/** @type {MessageEvent<Told | {end: true}>} */ { data }) => {
-  if ("end" in data) forget("elsewhere");
-  else adopt(data);
+channel.onmessage = (/** @type {MessageEvent<Told | "end" | "ask">} */ { data }) => {
+  if (data === "end") forget("elsewhere");
+  else if (data !== "ask") adopt(data);
+  else if (fresh()) tell();
 };
+channel.postMessage("ask");
+const asked_at_ms = performance.now();
+
+function tell() {
+  if (user.value) channel.postMessage({ token, lasts_ms: ends_at_ms - performance.now(), user: user.value });
+}
 
 /** @param {Told} told */
 function adopt(told) {
@@ -65,9 +74,8 @@ async function begin(answer) {
   const session = await answer.json();
   // By the service's clock: this machine's may be hours off.
   const now_ms = Date.parse(answer.headers.get("Date") ?? "") || Date.now();
-  const told = { token: session.access_token, lasts_ms: Date.parse(session.expires_at) - now_ms, user: session.user };
-  adopt(told);
-  channel.postMessage(told);
+  adopt({ token: session.access_token, lasts_ms: Date.parse(session.expires_at) - now_ms, user: session.user });
+  tell();
 }
 
 /** @param {string} path @param {unknown} [body] */
@@ -83,15 +91,19 @@ export function freshToken(stale) {
   return new Promise((resolve, reject) => {
     oneTabAtATime(async () => {
       try {
+        await pause(asked_at_ms + ANSWER_MS - performance.now());
         if (!fresh(stale)) await refresh();
         resolve(token);
       } catch (error) {
         return reject(error);
       }
-      await new Promise((heard) => setTimeout(heard, HEARD_MS));
+      await pause(HEARD_MS);
     }).catch(reject);
   });
 }
+
+/** @param {number} ms @returns {Promise<void>} */
+const pause = (ms) => (ms > 0 ? new Promise((over) => setTimeout(over, ms)) : Promise.resolve());
 
 async function refresh() {
   try {
@@ -124,7 +136,7 @@ export async function signOut() {
 /** Forgets the session, which the service has ended, in all tabs. */
 export function end() {
   forget("here");
-  channel.postMessage({ end: true });
+  channel.postMessage("end");
 }
 
 /** Looks up whether somebody is signed in. @throws {ApiError} as `freshToken` */

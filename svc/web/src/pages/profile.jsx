@@ -1,9 +1,12 @@
 /** Who I am here, and how the pages look in this browser. */
 
+import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 
+import { call } from "../api.js";
 import { useResource } from "../resource.js";
 import { language, shortcuts, theme } from "../settings.js";
+import { Field, Form, Password } from "../ui/form.jsx";
 import { Loaded, Mark, Page } from "../ui/parts.jsx";
 import { SignOut } from "../ui/shell.jsx";
 import { t } from "../words.js";
@@ -53,6 +56,7 @@ export function Profile() {
           />
         </div>
       </section>
+      <ChangePassword />
       <section aria-labelledby="session">
         <h2 id="session">{words.session}</h2>
         <p class="actions">
@@ -60,6 +64,37 @@ export function Profile() {
         </p>
       </section>
     </Page>
+  );
+}
+
+function ChangePassword() {
+  const words = t().profile;
+  const changed = useSignal(false);
+  return (
+    <section aria-labelledby="password">
+      <h2 id="password">{t().door.password}</h2>
+      <div class="column">
+        <Form
+          submit={words.setPassword}
+          send={async ({ old = "", new: chosen = "" }, key, form) => {
+            changed.value = false;
+            await call("POST /v1/me/password", { body: { old, new: chosen }, key });
+            form.reset();
+            changed.value = true;
+          }}
+        >
+          <Field name="old" label={words.oldPassword} type="password" autocomplete="current-password" required />
+          <Password
+            name="new"
+            label={t().door.newPassword}
+            hint={t().door.passwordHint}
+            autocomplete="new-password"
+            required
+          />
+          <p role="status">{changed.value && words.passwordSet}</p>
+        </Form>
+      </div>
+    </section>
   );
 }
 

@@ -17,6 +17,8 @@ export function Dialog({ title, close, children }) {
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
+    const first = dialog.current?.querySelector("input:not([readonly]), select, textarea");
+    if (first instanceof HTMLElement) first.focus();
     return () => {
       // The element is gone already: the browser cannot give the focus back by itself.
       if (before instanceof HTMLElement && before.isConnected) before.focus();

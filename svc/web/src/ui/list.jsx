@@ -1,11 +1,21 @@
 /** Rows of objects: j and k go through them, Enter opens the one in focus. */
 
-import { useRef } from "preact/hooks";
-
 import { useKeys } from "../keys.js";
 import { t } from "../words.js";
 
 /** @typedef {import("preact").ComponentChildren} Children */
+
+/**
+ * Takes the focus to another row, of all tables of the page.
+ * @param {number} step
+ */
+function move(step) {
+  const links = [...document.querySelectorAll(".rows tbody tr")].map((row) => row.querySelector("a, button"));
+  const at = links.findIndex((link) => link?.closest("tr")?.contains(document.activeElement));
+  const next = at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + step));
+  const link = links[next];
+  if (link instanceof HTMLElement) link.focus();
+}
 
 /**
  * A table that becomes blocks on narrow screens. Each row's first link is what j and k focus.
@@ -18,21 +28,12 @@ import { t } from "../words.js";
  * }} props the first column names the row; `number`: aligned to the right
  */
 export function Rows({ label, columns, rows, id }) {
-  const table = useRef(/** @type {HTMLTableElement | null} */ (null));
-  /** @param {number} step */
-  const move = (step) => {
-    const links = [...(table.current?.querySelectorAll("tbody tr") ?? [])].map((row) => row.querySelector("a, button"));
-    const at = links.findIndex((link) => link?.closest("tr")?.contains(document.activeElement));
-    const next = at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + step));
-    const link = links[next];
-    if (link instanceof HTMLElement) link.focus();
-  };
   useKeys([
     { keys: "j", says: t().common.shortcuts.next, does: () => move(1) },
     { keys: "k", says: t().common.shortcuts.previous, does: () => move(-1) },
   ]);
   return (
-    <table class="rows" aria-label={label} ref={table}>
+    <table class="rows" aria-label={label}>
       <thead>
         <tr>
           {columns.map((column) => (

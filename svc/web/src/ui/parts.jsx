@@ -187,13 +187,12 @@ export function Skeleton({ rows = 4 }) {
  */
 export function Loaded({ read, rows, children }) {
   const { data, error, again } = read;
-  // That nothing can be reached the line under the navigation says, once.
-  const known = error?.code === "offline" && unreachable.value !== null && data !== undefined;
+  // That nothing can be reached the line under the navigation says, once; it is read as soon as it can be.
+  const known = error?.code === "offline" && unreachable.value !== null;
   return (
     <>
       {error && !known && <Trouble error={error} again={again} />}
-      {data !== undefined && children(data)}
-      {read.loading && <Skeleton rows={rows ?? 4} />}
+      {data !== undefined ? children(data) : (known || !error) && <Skeleton rows={rows ?? 4} />}
     </>
   );
 }

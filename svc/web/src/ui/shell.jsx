@@ -7,7 +7,7 @@ import { span } from "../format.js";
 import { look, unreachable } from "../http.js";
 import { active, listed, useKeys } from "../keys.js";
 import { address, go } from "../router.js";
-import { giveUp, last, signIn, signOut, user } from "../session.js";
+import { giveUp, last, signIn, signOut } from "../session.js";
 import { shortcuts, theme } from "../settings.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
@@ -41,8 +41,8 @@ const GO = [
   ["r", "/reference", "reference"],
 ];
 
-/** @param {{children: Children}} props */
-export function Shell({ children }) {
+/** @param {{signedIn: boolean, children: Children}} props */
+export function Shell({ signedIn, children }) {
   const words = t().common;
   return (
     <>
@@ -55,12 +55,12 @@ export function Shell({ children }) {
             <Tally />
             {words.product}
           </a>
-          {user.value ? <Navigation /> : <Visitor />}
+          {signedIn ? <Navigation /> : <Visitor />}
         </div>
       </header>
       <Connection />
       {children}
-      {user.value && <GlobalKeys />}
+      {signedIn && <GlobalKeys />}
       {listed.value && <ShortcutList />}
     </>
   );
@@ -104,11 +104,11 @@ function Navigation() {
         </a>
       ))}
       <button type="button" class="place menu" popovertarget="more">
-        <span class="wide">{user.value?.email}</span>
+        <span class="wide">{last.value?.email}</span>
         <span class="slim">{nav.more}</span>
       </button>
       <div id="more" popover="auto" ref={more}>
-        <p class="small wide-cut">{user.value?.email}</p>
+        <p class="small wide-cut">{last.value?.email}</p>
         {PLACES.filter(({ rare }) => rare).map(({ path, name }) => (
           <a key={path} class="slim" href={path} aria-current={current(path)}>
             {nav[name]}
@@ -166,10 +166,11 @@ function Connection() {
   const at_ms = unreachable.value;
   const left_s = useCountdown(at_ms);
   return (
-    <div class="connection" role="status">
+    <div class="connection">
+      <p role="status">{at_ms !== null && <Mark kind="watch">{words.offline}</Mark>}</p>
       {at_ms !== null && (
         <p>
-          <Mark kind="watch">{left_s > 0 ? words.offline(span(left_s)) : words.offlineNow}</Mark>{" "}
+          {left_s > 0 ? words.offlineAgainIn(span(left_s)) : words.offlineAgain}{" "}
           <button type="button" class="quiet" onClick={look}>
             {words.again}
           </button>
@@ -202,7 +203,7 @@ export function SignInAgain() {
           <label for="again-email">{words.email}</label>
           <input id="again-email" type="email" value={email} readOnly autocomplete="username" />
         </p>
-        <Password name="password" label={words.password} autocomplete="current-password" autofocus />
+        <Password name="password" label={words.password} autocomplete="current-password" />
       </Form>
     </Dialog>
   );
@@ -221,7 +222,7 @@ function ShortcutList() {
   const words = t().common.shortcuts;
   const close = () => (listed.value = false);
   const everywhere = active.value.at(-1) ?? [];
-  const here = active.value.slice(0, -1).flat();
+  const here = [...new Map(active.value.slice(0, -1).flatMap((own) => own.map((one) => [one.keys, one]))).values()];
   return (
     <Dialog title={words.title} close={close}>
       {shortcuts.value === "off" && <p>{words.off}</p>}

@@ -36,8 +36,9 @@ const common = {
   utc: "UTC",
   code: "Code",
   errorId: "Kennung für den Betreiber",
-  offline: (span) => `Der Dienst ist nicht zu erreichen; nächster Versuch in ${span}.`,
-  offlineNow: "Der Dienst ist nicht zu erreichen; es wird wieder versucht…",
+  offline: "Der Dienst ist nicht zu erreichen.",
+  offlineAgainIn: (span) => `Nächster Versuch in ${span}.`,
+  offlineAgain: "Es wird wieder versucht…",
   working: "Daran wird gearbeitet",
   shortcuts: {
     title: "Tastenkürzel",

@@ -15,6 +15,9 @@ const profile = {
   shortcutsHint: "Einzelne Buchstaben wie j, k oder n; ? zeigt alle.",
   on: "An",
   off: "Aus",
+  oldPassword: "Jetziges Passwort",
+  setPassword: "Passwort ändern",
+  passwordSet: "Geändert. Alle anderen Sitzungen sind beendet; diese geht weiter.",
   session: "Sitzung",
 };
 

@@ -35,8 +35,9 @@ const common = {
   utc: "UTC",
   code: "Code",
   errorId: "Id for the operator",
-  offline: (/** @type {string} */ span) => `The service cannot be reached; trying again in ${span}.`,
-  offlineNow: "The service cannot be reached; trying again…",
+  offline: "The service cannot be reached.",
+  offlineAgainIn: (/** @type {string} */ span) => `Trying again in ${span}.`,
+  offlineAgain: "Trying again…",
   working: "Working on it",
   shortcuts: {
     title: "Keyboard shortcuts",

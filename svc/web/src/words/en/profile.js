@@ -14,5 +14,8 @@ export default {
   shortcutsHint: "One-letter keys, as j, k or n; ? shows them all.",
   on: "On",
   off: "Off",
+  oldPassword: "Password now",
+  setPassword: "Change the password",
+  passwordSet: "Changed. Every other session has ended; this one goes on.",
   session: "Session",
 };

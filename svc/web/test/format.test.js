@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { inBrowser, speak } from "./browser.js";
+
+inBrowser();
+const format = await import("../src/format.js");
+const { language } = await import("../src/settings.js");
+
+/** @param {string} text with the spaces that no line breaks at @returns {string} with plain ones */
+const plain = (text) => text.replace(/[\u00a0\u202f]/g, " ");
+
+test("a locale that no standard knows is passed over", () => {
+  speak(["en-US@posix", "en-GB"]);
+  assert.equal(format.locale(), "en-GB");
+  speak(["en-US@posix"]);
+  assert.equal(format.locale(), "en");
+  assert.equal(format.country("DE", { unknown: "?" }), "Germany");
+});
+
+test("numbers and days follow the language of the texts", () => {
+  speak(["ja", "ar"]);
+  assert.equal(format.number(12345.5), "12,345.5");
+  speak(["de-DE", "en"]);
+  assert.equal(format.number(12345.5), "12.345,5");
+  assert.equal(plain(format.percent(0.125)), "13 %");
+  language.value = "en";
+  assert.equal(format.percent(0.125), "13%");
+  language.value = "system";
+});
+
+test("days are UTC days wherever the reader is, and say so", () => {
+  speak(["en-US"]);
+  assert.equal(format.day("2026-11-21"), "Nov 21");
+  assert.equal(format.longDay("2026-11-21"), "Sat, Nov 21, 2026 UTC");
+  assert.equal(format.hour("2026-11-21T00:00:00Z"), "00:00");
+});
+
+test("a change is told only where there was something before", () => {
+  speak(["en-US"]);
+  assert.equal(format.change(112, 100), "+12%");
+  assert.equal(format.change(100, 100), "0%");
+  assert.equal(format.change(50, 100), "-50%");
+  assert.equal(format.change(5, 0), null);
+});
+
+test("spans and moments are told in the unit that fits", () => {
+  speak(["en-US"]);
+  const now_ms = Date.parse("2026-11-21T12:00:00Z");
+  assert.equal(format.ago("2026-11-21T11:43:00Z", now_ms), "17 minutes ago");
+  assert.equal(format.ago("2026-12-05T12:00:00Z", now_ms), "in 14 days");
+  assert.equal(format.ago("2026-11-21T12:00:00Z", now_ms), "now");
+  assert.equal(format.span(41), "41 seconds");
+  assert.equal(format.span(119), "119 seconds");
+  assert.equal(format.span(300), "5 minutes");
+});
+
+test("sizes have at most one place behind the point", () => {
+  speak(["en-US"]);
+  assert.equal(plain(format.bytes(0)), "0 byte");
+  assert.equal(plain(format.bytes(1_234)), "1 kB");
+  assert.equal(plain(format.bytes(1_250_000)), "1.3 MB");
+});
+
+test("countries have names, also those that are none", () => {
+  speak(["en-US"]);
+  const names = ["DE", "XX", "T1", "(other)", "ZZ"].map((code) => format.country(code, { unknown: "Unknown" }));
+  assert.deepEqual(names.slice(0, 4), ["Germany", "Unknown", "Tor", "(other)"]);
+  speak(["de"]);
+  assert.equal(format.country("DE", { unknown: "Unbekannt" }), "Deutschland");
+});
