@@ -9,7 +9,6 @@ import { ApiError, send } from "./http.js";
 
 /**
  * @typedef {import("./wire").User} User
- * @typedef {{access_token: string, expires_at: string, user: User}} Session
  * @typedef {{token: string, lasts_ms: number, user: User}} Told what one tab tells the others
  */
 
@@ -70,7 +69,7 @@ const fresh = (stale) => token !== "" && token !== stale && ends_at_ms - perform
  * @param {Response} answer of a sign-in or a refresh
  */
 async function begin(answer) {
-  /** @type {Session} */
+  /** @type {import("./wire").NewSession} */
   const session = await answer.json();
   // By the service's clock: this machine's may be hours off.
   const now_ms = Date.parse(answer.headers.get("Date") ?? "") || Date.now();
