@@ -117,14 +117,14 @@ class Tally:
     views: Counter[int] = field(default_factory=Counter)  # by hour, its start in epoch ms
     bots: Counter[int] = field(default_factory=Counter)
     seen: dict[int, set[tuple[str, str]]] = field(default_factory=dict)
-    breakdowns: dict[str, Counter[str]] = field(default_factory=dict)
+    breakdowns: dict[tuple[str, int], Counter[str]] = field(default_factory=dict)  # by dimension and UTC day
 
     def add(self, hit: Hit, at: int) -> None:
         """Count a hit that the worker received at `at` (epoch ms)."""
         hour_at = at // _HOUR_MS * _HOUR_MS
         if hit.bot is not None:
             self.bots[hour_at] += 1
-            self._key("bots", hit.bot.reason)
+            self._key("bots", at, hit.bot.reason)
             return
         self.views[hour_at] += 1
         self.seen.setdefault(hour_at, set()).add((hit.address, hit.user_agent))
@@ -136,7 +136,7 @@ class Tally:
             ("browsers", hit.agent.browser),
             ("os", hit.agent.os),
         ):
-            self._key(name, key)
+            self._key(name, at, key)
 
     def hour(self, hour_at: int) -> dict[str, int]:
         """Sum views, bots and visitors of one hour (its start in epoch ms)."""
@@ -161,12 +161,12 @@ class Tally:
         counted = [self.day(day) for day in range(first, last + 1)]
         return {name: sum(day[name] for day in counted) for name in ("views", "bots", "visitors")}
 
-    def top(self, name: str) -> Counter[str]:
-        """Return one breakdown over everything."""
-        return self.breakdowns.get(name, Counter())
+    def top(self, name: str, first: int, last: int) -> Counter[str]:
+        """Return one breakdown over UTC days (day numbers), both included."""
+        return sum((self.breakdowns.get((name, day), Counter()) for day in range(first, last + 1)), Counter[str]())
 
-    def _key(self, name: str, key: str) -> None:
-        self.breakdowns.setdefault(name, Counter())[key] += 1
+    def _key(self, name: str, at: int, key: str) -> None:
+        self.breakdowns.setdefault((name, at // _DAY_MS), Counter())[key] += 1
 
 
 def views(count: int, seed: int) -> list[Hit]:
