@@ -97,6 +97,7 @@ CHANGE = Endpoint(
     tag="me",
     action="user.change",
     summary="Switch e-mails about the accounts on or off",
+    access="session",
     body=ChangeMe,
     answer=Caller,
     example={"notify": False},

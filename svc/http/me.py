@@ -41,7 +41,7 @@ class Me:
         return self._shown(read.caller, read.caller.user, await self._store.read(_use(read.caller.user.id)))
 
     async def change(self, write: Write[api.ChangeMe]) -> StoredAnswer:
-        """Switch e-mails about the accounts on or off: like GET for every credential, as it gives nothing away."""
+        """Switch e-mails about the accounts on or off: what a person wants to be told is no program's to decide."""
 
         def render(found: tuple[User, api.Use]) -> api.Caller:
             return self._shown(write.caller, *found)

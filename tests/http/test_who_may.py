@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TABLE = """
                                            needs          | session key without limited stranger unconfirmed
 GET    /v1/me                              -              | 200     200 200     200     200      200
-PATCH  /v1/me                              -              | 200     200 200     200     200      200
+PATCH  /v1/me                              session        | 200     session session session 200      200
 POST   /v1/me/password                     session        | 200     session session session 200      200
 GET    /v1/me/sessions                     session        | 200     session session session 200      200
 DELETE /v1/me/sessions                     session        | 200     session session session 200      200
