@@ -161,6 +161,7 @@ RESET = Endpoint(
     path="/auth/password-reset/confirm",
     tag="sign-in",
     summary="Set a new password by the token of the e-mail's link; every session ends",
+    description="An e-mail tells the user that it was changed.",
     access="anybody",
     body=Reset,
     answer=Ok,

@@ -313,13 +313,17 @@ def _confirm(token: str, now: int, useless_at: int) -> Tx[User | None]:
 
 
 def _reset_password(token: str, chosen: str, password_hash: str, device: str, now: int) -> Tx[User | None]:
-    """None: a stale link. Raises Invalid, and the link stays good, where the password is too like the address."""
+    """A new password, and an e-mail that tells of it. None: a stale link.
+
+    Raises Invalid, and the link stays good, where the password is too like the address.
+    """
     user = yield from users.reset_password(token, password_hash, now)
     if user is not None:
         fault = fault_for(user.email, chosen)
         if fault is not None:
             raise Invalid([("password", fault)])
         yield from devices.remember_device(user.id, device, now)
+        yield from outbox.post_password_changed(user, now)
     return user
 
 

@@ -96,7 +96,7 @@ def _change_password(user_id: int, session_id: str, verified: str, new_hash: str
 
 def _and_tell(change: Tx[None], user: User, now: int) -> Tx[None]:
     yield from change
-    yield from outbox.post("password_changed", user.email, now, now + outbox.TOLD_WITHIN_MS, user_id=user.id)
+    yield from outbox.post_password_changed(user, now)
 
 
 def _ok(_: None) -> Ok:

@@ -10,7 +10,7 @@ from svc.ids import new_id
 from svc.store.tx import POSTED, Row, Tx, from_json, sql, to_json
 
 if TYPE_CHECKING:
-    from svc.model import JsonObject
+    from svc.model import JsonObject, User
 
 # A sign-up's confirmation, or that the address has a user already; what `resend` and a password reset ask for; the link
 # that follows a confirmation without a password; that the password was changed; a trouble of an account, or its end;
@@ -89,6 +89,11 @@ def post_newest(kind: MailKind, address: str, now: int, ends_at: int, *, instead
         instead_of,
     )
     yield from post(kind, address, now, ends_at)
+
+
+def post_password_changed(user: User, now: int) -> Tx[None]:
+    """To whoever reads the user's e-mails: the password was changed, by the old one or by a link."""
+    yield from post("password_changed", user.email, now, now + TOLD_WITHIN_MS, user_id=user.id)
 
 
 def forget(user_id: int, address: str) -> Tx[None]:

@@ -156,6 +156,22 @@ async def test_a_reset_sets_the_password_and_ends_every_session(world):
     assert (await world.call("POST", "/auth/password-reset/confirm", body)).code == "invalid_request"
 
 
+async def test_a_reset_is_told_to_who_reads_the_e_mails_once(world):
+    await a_confirmed_user(world)
+    await world.call("POST", "/auth/password-reset", {"email": EMAIL})
+    body = {"token": await token_of(world, "reset"), "password": "another horse"}
+    before = await world.inbox()
+    assert (await world.call("POST", "/auth/password-reset/confirm", {**body, "password": EMAIL})).status == 400
+    assert await world.inbox() == before
+    assert (await world.call("POST", "/auth/password-reset/confirm", body)).status == 200
+    assert (await world.call("POST", "/auth/password-reset/confirm", body)).status == 400
+    [told] = [text for text in await world.inbox() if text not in before]
+    to, subject, text = read_email(told)
+    assert (to, subject) == (EMAIL, "Your password was changed")
+    assert "token=" not in text
+    assert "another horse" not in text
+
+
 @pytest.mark.parametrize("password", ["Password1", "ann@example.com", "ann12345", "zzzzzzzzzzzz", "seven77"])
 async def test_a_password_that_is_guessed_first_may_not_be_chosen(world, password):
     async def refused(path: str, **body: str) -> None:
