@@ -142,6 +142,7 @@ SIGN_OUT = Endpoint(
     answer=Ok,
     codes=("unauthorized",),
     cookies=True,
+    signs_out=True,
 )
 ASK_RESET = Endpoint(
     method="POST",

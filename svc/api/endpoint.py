@@ -48,9 +48,10 @@ class Endpoint(Generic[B, Q]):
 
     `codes`: what it refuses with, beyond what follows from the rest (see `all_codes`). `body` None: it takes none and
     ignores one. `answer`: what it answers as JSON, beside which it may have other `media_types`; None: those alone.
-    `cookies`: it may set some. `action`: the word for what it changes in the user's events (svc/api/events.py); who
-    declares a write says so, or that it changes "nothing". `leaving`: it ends with its user, so that no answer is kept
-    for an Idempotency-Key; the session that asked may ask again until then.
+    `cookies`: it may set some. `signs_out`: it may end the session that asks, and tells the browser so. `action`: the
+    word for what it changes in the user's events (svc/api/events.py); who declares a write says so, or that it changes
+    "nothing". `leaving`: it ends with its user, so that no answer is kept for an Idempotency-Key; the session that
+    asked may ask again until then.
     """
 
     method: Method
@@ -68,6 +69,7 @@ class Endpoint(Generic[B, Q]):
     codes: tuple[Code, ...] = ()
     media_types: tuple[str, ...] = (JSON_TYPE,)
     cookies: bool = False
+    signs_out: bool = False
     leaving: bool = False
     example: Mapping[str, object] = field(default_factory=dict)  # of a body
     token_page: str | None = None  # the edge platform's page for the bootstrap token that it takes, filled in

@@ -121,6 +121,7 @@ LEAVE = Endpoint(
     answer=Left,
     codes=("invalid_password",),
     leaving=True,
+    signs_out=True,
     example={"password": "correct horse battery staple"},
 )
 

@@ -187,6 +187,8 @@ def _success(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str
         headers["Idempotent-Replayed"] = _header("Idempotent-Replayed")
     if endpoint.cookies:
         headers["Set-Cookie"] = _header("Set-Cookie")
+    if endpoint.signs_out:
+        headers["Clear-Site-Data"] = _header("Clear-Site-Data")
     content: Json = {
         media_type: {"schema": _OTHER_SCHEMAS.get(media_type, {"type": "string"})}
         for media_type in endpoint.media_types
@@ -276,6 +278,11 @@ _HEADERS: Json = {
         "description": "How to authenticate.",
         "required": True,
         "schema": {"type": "string", "const": "Bearer"},
+    },
+    "Clear-Site-Data": {
+        "description": "Where the session that asks has ended: the browser is to forget the pages that it keeps, so"
+        " that nobody goes back to them.",
+        "schema": {"type": "string", "const": '"cache"'},
     },
     "Set-Cookie": {
         "description": "The refresh token of the session, or a mark of this browser; read by /auth alone.",

@@ -54,6 +54,7 @@ END_ALL = Endpoint(
     access="session",
     body=NoBody,
     answer=Ok,
+    signs_out=True,
 )
 END = Endpoint(
     method="DELETE",
@@ -64,6 +65,7 @@ END = Endpoint(
     access="session",
     body=NoBody,
     answer=Ok,
+    signs_out=True,
 )
 CHANGE_PASSWORD = Endpoint(
     method="POST",

@@ -23,7 +23,7 @@ from svc.api.me import User as ShownUser
 from svc.api.shape import Ok
 from svc.clock import DAY_MS
 from svc.errors import Invalid, ServiceError, Unauthorized
-from svc.http.cookies import DEVICE_COOKIE, Cookies
+from svc.http.cookies import DEVICE_COOKIE, SIGNED_OUT, Cookies
 from svc.http.credentials import admit, bearer, networks_of
 from svc.http.serve import to_response
 from svc.http.session_tokens import Pair, family_of, first_pair, next_pair, pair_after, pair_of
@@ -208,7 +208,7 @@ class Auth:
             await self._store.run(self._ended(sessions.end_session(family, access), "session"))
         response = to_response(Ok())
         self._cookies.set(response, REFRESH_COOKIE, "", 0)
-        response.headers["Clear-Site-Data"] = '"cache"'  # nobody goes back to what was shown
+        response.headers.update(SIGNED_OUT)
         return response
 
     async def ask_reset(self, body: api.Address) -> Ok:

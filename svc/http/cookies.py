@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 DEVICE_COOKIE = "svc_device"
 
+# With the answer that ends the session of a browser: pages that it keeps, to show them again at once when somebody goes
+# back, are the former user's.
+SIGNED_OUT = {"Clear-Site-Data": '"cache"'}
+
 
 class Cookies:
     """Reads and sets them: for scripts of no page, for requests of no other site.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from quart import request
 
 from svc.api import me as api
 from svc.errors import Unauthorized
+from svc.http.cookies import SIGNED_OUT
 from svc.http.credentials import bearer
 from svc.http.idempotency import stored
 from svc.ids import digest
@@ -53,7 +55,8 @@ class Me:
         verified = await self._passwords.check(write.caller.user, write.body.password)
         session = digest(bearer(request.headers.get("Authorization")))
         farewell = await self._supervisor.departures.leave(write.caller.user.id, verified, session)
-        return stored(api.Left(left=farewell.left, revoke_tokens=farewell.revoke_tokens), api.LEAVE.status)
+        left = stored(api.Left(left=farewell.left, revoke_tokens=farewell.revoke_tokens), api.LEAVE.status)
+        return replace(left, headers=SIGNED_OUT)
 
     def _shown(self, caller: Caller, user: User, use: api.Use) -> api.Caller:
         limits = self._limits

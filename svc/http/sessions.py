@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.api import sessions as api
 from svc.api.shape import NoBody, Ok
 from svc.errors import Forbidden, Invalid, NotFound
+from svc.http.cookies import SIGNED_OUT
 from svc.limits import SlidingLimit
 from svc.password_rules import fault_for
 from svc.store import devices, outbox, sessions, users
@@ -56,11 +58,12 @@ class Sessions:
 
     async def end_all(self, write: Write[NoBody]) -> StoredAnswer:
         """Every session ends, also the one that asks."""
-        return await self._store.run(write.commit(_ok)(sessions.end_sessions(write.caller.user.id)))
+        return _signed_out(await self._store.run(write.commit(_ok)(sessions.end_sessions(write.caller.user.id))))
 
     async def end(self, write: Write[NoBody]) -> StoredAnswer:
         """One session ends; its browser, if it is another's, has to know the password to come back."""
-        return await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
+        answer = await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
+        return _signed_out(answer) if write.id == write.caller.session_id else answer
 
     async def change_password(self, write: Write[api.ChangePassword]) -> StoredAnswer:
         """A new password: of the sessions and of the browsers that the user is known by, this one's alone stay."""
@@ -97,6 +100,10 @@ def _change_password(user_id: int, session_id: str, verified: str, new_hash: str
 def _and_tell(change: Tx[None], user: User, now: int) -> Tx[None]:
     yield from change
     yield from outbox.post_password_changed(user, now)
+
+
+def _signed_out(answer: StoredAnswer) -> StoredAnswer:
+    return replace(answer, headers={**answer.headers, **SIGNED_OUT})
 
 
 def _ok(_: None) -> Ok:

@@ -63,6 +63,7 @@ async def test_the_answer_tells_what_is_left_of_every_account(world):
     first, second = [await world.account(user, edge) for edge in (EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT)]
     answer = await leave(world, session)
     assert (answer.status, list(answer.body), answer.body["ok"]) == (200, ["ok", "left", "revoke_tokens"], True)
+    assert answer.headers["Clear-Site-Data"] == '"cache"'
     assert sorted(answer.body["left"]) == sorted(
         f"Example ({account.edge_account_id}): Worker svc-edge: a test." for account in (first, second)
     )

@@ -111,6 +111,25 @@ async def test_signing_out_everywhere_ends_every_session_also_this_one(world):
     assert (await sign_in(world))[1].status == 200
 
 
+@pytest.mark.parametrize("way", ["sign-out", "everywhere", "this one"])
+async def test_a_browser_that_is_signed_out_forgets_the_pages_that_it_keeps(world, way):
+    await a_user(world)
+    (_, other), (browser, page) = await sign_in(world), await sign_in(world)
+    ids = {each["current"]: each["id"] for each in await listed(world, page)}
+    ended = await world.call("DELETE", f"/v1/me/sessions/{ids[False]}", {}, headers=bearer_of(page))
+    assert (ended.status, await works(world, other)) == (200, False)
+    assert "Clear-Site-Data" not in ended.headers  # it goes on
+    match way:
+        case "sign-out":
+            answer = await browser.post("/auth/sign-out")
+        case "everywhere":
+            answer = await world.call("DELETE", "/v1/me/sessions", {}, headers=bearer_of(page))
+        case _:
+            answer = await world.call("DELETE", f"/v1/me/sessions/{ids[True]}", {}, headers=bearer_of(page))
+    assert (answer.status, answer.headers["Clear-Site-Data"]) == (200, '"cache"')
+    assert not await works(world, page)
+
+
 async def test_a_sign_in_ends_the_session_whose_cookie_it_replaces(world):
     await a_user(world)
     browser, first = await sign_in(world)
