@@ -87,7 +87,7 @@ async def run(
         )
         async with (
             _metrics_page(config, store, clock, metrics, bundle),
-            open_outbox(store, config, clock, base_url),
+            open_outbox(store, config, clock, base_url, metrics=metrics),
             open_supervisor(context) as supervisor,
         ):
             app = create_app(

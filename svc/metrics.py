@@ -106,6 +106,11 @@ REQUEST_ERRORS = CounterMetric(
     " Idempotency-Key.",
     {"route": NAMES, "code": (*CATALOGUE, REPLAYED)},
 )
+BODY_BYTES = CounterMetric(
+    "svc_http_body_bytes_total",
+    "Bytes of bodies: of requests, as far as they were read, and of answers. Without heads and TLS.",
+    {"route": NAMES, "direction": ("received", "sent")},
+)
 IN_FLIGHT = GaugeMetric("svc_http_in_flight", "Requests under way.")
 CONNECTIONS = GaugeMetric("svc_http_connections", "Open connections of clients.")
 CONNECTIONS_LIMIT = GaugeMetric("svc_http_connections_limit", "How many connections may be open at once.")
@@ -208,6 +213,9 @@ CALLS_WAITING = GaugeMetric("svc_platform_waiting", "Calls that wait for a place
 STORE_UP = GaugeMetric(
     "svc_store_up", "1 while the store can be read and written. Without it what it tells is left out."
 )
+STORE_BYTES = GaugeMetric(
+    "svc_store_bytes", "What the store takes on its disk: SQLite's file with its log, the database of PostgreSQL."
+)
 STORE_COMMIT = HistogramMetric(
     "svc_store_commit_seconds", "Commits with what was written in them; on SQLite one is for a group.", buckets=_QUICK_S
 )
@@ -237,6 +245,17 @@ CHORE_ROWS = CounterMetric(
 
 MAIL_WAITING = GaugeMetric("svc_mail_waiting", "E-mails that wait to be sent.")
 MAIL_OLDEST = GaugeMetric("svc_mail_oldest_seconds", "How long the oldest of them has waited; 0 without any.")
+MAIL_TRIES = CounterMetric(
+    "svc_mail_tries_total",
+    "What became of tries to send an e-mail. `nobody`: made and not sent, for an address that has no user; `refused`:"
+    " the address is, and the e-mail ends; `retried`: not taken, or nobody knows, and tried again; `unsure`: nobody"
+    " knows, and it ends with this copy.",
+    {"outcome": ("sent", "nobody", "refused", "retried", "unsure")},
+)
+MAIL_EXPIRED = CounterMetric(
+    "svc_mail_expired_total", "E-mails that were given up unsent, because they are of no use any more."
+)
+MAIL_AWAY = CounterMetric("svc_mail_server_away_total", "How often the mail server was found away.")
 
 # ------------------------------------------------------------------------------------------------------------- process
 
@@ -256,7 +275,8 @@ LOG_LINES = CounterMetric(
 # The table, by what a dashboard shows together.
 TABLE: Mapping[str, tuple[Metric, ...]] = {
     "Requests": (
-        REQUEST_SECONDS, REQUEST_ERRORS, IN_FLIGHT, CONNECTIONS, CONNECTIONS_LIMIT, CONNECTIONS_ENDED, MALFORMED,
+        REQUEST_SECONDS, REQUEST_ERRORS, BODY_BYTES, IN_FLIGHT, CONNECTIONS, CONNECTIONS_LIMIT, CONNECTIONS_ENDED,
+        MALFORMED,
     ),
     "Pushes": (PUSHES, PUSH_PARTS, PUSH_LAG, PUSH_GROUP, PUSHES_WAITING),
     "Accounts": (
@@ -266,10 +286,10 @@ TABLE: Mapping[str, tuple[Metric, ...]] = {
     ),
     "Edge platform": (CALL_SECONDS, CALL_WAIT, CALLS_HELD_BACK, CALLS_RUNNING, CALLS_WAITING),
     "Store": (
-        STORE_UP, STORE_COMMIT, STORE_READ, STORE_WAIT, STORE_WAITING, STORE_GROUP, STORE_FAILURES, CHORE_SECONDS,
-        CHORE_ROWS,
+        STORE_UP, STORE_BYTES, STORE_COMMIT, STORE_READ, STORE_WAIT, STORE_WAITING, STORE_GROUP, STORE_FAILURES,
+        CHORE_SECONDS, CHORE_ROWS,
     ),
-    "Mail": (MAIL_WAITING, MAIL_OLDEST),
+    "Mail": (MAIL_WAITING, MAIL_OLDEST, MAIL_TRIES, MAIL_EXPIRED, MAIL_AWAY),
     "Process": (BUILD, LOOP_LAG, TASKS, LOG_LINES),
 }  # fmt: skip
 

@@ -60,6 +60,14 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         Panel("Requests by status", "reqps", ((rate("svc_http_request_seconds_count", "status"), "{{status}}"),)),
         Panel("Errors by code", "reqps", ((rate("svc_http_errors_total", "code"), "{{code}}"),)),
         Panel("Duration", "s", spread("svc_http_request_seconds")),
+        Panel(
+            "Bodies",
+            "Bps",
+            (
+                (rate("svc_http_body_bytes_total", "route", '{direction="sent"}'), "{{route}} sent"),
+                (rate("svc_http_body_bytes_total", "route", '{direction="received"}'), "{{route}} received"),
+            ),
+        ),
         Panel("Requests by route", "reqps", ((rate("svc_http_request_seconds_count", "route"), "{{route}}"),)),
         Panel("Duration by route, 95 %", "s", ((quantile(0.95, "svc_http_request_seconds", "route"), "{{route}}"),)),
         Panel(
@@ -152,6 +160,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     ),
     "Store": (
         Panel("Up", "short", (("svc_store_up", "up"),)),
+        Panel("Size", "bytes", (("svc_store_bytes", "on its disk"),)),
         Panel("Commits", "s", spread("svc_store_commit_seconds")),
         Panel("Reads", "s", spread("svc_store_read_seconds")),
         Panel("Wait, 99 %", "s", ((quantile(0.99, "svc_store_wait_seconds", "access"), "{{access}}"),)),
@@ -167,6 +176,15 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Mail": (
         Panel("Waiting", "short", (("svc_mail_waiting", "e-mails"),)),
         Panel("The oldest", "s", (("svc_mail_oldest_seconds", "waits"),)),
+        Panel("Tries", "short", ((rate("svc_mail_tries_total", "outcome"), "{{outcome}}"),)),
+        Panel(
+            "Trouble",
+            "short",
+            (
+                (rate("svc_mail_expired_total"), "given up a second"),
+                (rate("svc_mail_server_away_total"), "server away, times a second"),
+            ),
+        ),
     ),
     "Process": (
         Panel("Version", "short", (("svc_build_info", "{{version}} {{bundle}}"),)),

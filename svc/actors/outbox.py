@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import random
-from collections import Counter
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from svc.errors import StoreUnavailable
 from svc.faults import contained
 from svc.ids import new_secret
 from svc.mail import new_sender
+from svc.metrics import MAIL_AWAY, MAIL_EXPIRED, MAIL_TRIES, Metrics
 from svc.smtp import AddressRefused, NotTaken, ServerAway, Unsure
 from svc.store import notices, outbox
 
@@ -59,14 +59,18 @@ _GOODBYE_S = 1.0
 
 
 class Outbox:
-    """Sends what waits. Open one with `open_outbox`.
+    """Sends what waits. Open one with `open_outbox`."""
 
-    `counted`: outcomes since the start (sent, for nobody, refused, not taken, unsure, given up), and how often the
-    server was found away.
-    """
-
-    def __init__(self, store: Store, config: MailConfig, clock: Clock, terms: Terms, patience: Patience | None) -> None:
-        self.counted: Counter[str] = Counter()
+    def __init__(
+        self,
+        store: Store,
+        config: MailConfig,
+        clock: Clock,
+        terms: Terms,
+        patience: Patience | None,
+        metrics: Metrics,
+    ) -> None:
+        self._metrics = metrics
         self._store = store
         self._mail = config
         self._clock = clock
@@ -122,7 +126,7 @@ class Outbox:
         while ended := await self._store.run(outbox.give_up(self._clock())):
             given_up += ended
         if given_up:
-            self.counted["given up"] += given_up
+            self._metrics.count(MAIL_EXPIRED, by=given_up)
             log.error("e-mails given up; run: svc check", extra={"count": given_up})
         while not self._away():
             found = await self._store.read(outbox.due(self._clock(), _BATCH))
@@ -192,21 +196,22 @@ class Outbox:
             await self._store.run(outbox.not_begun(row.id, now))
             raise
         except AddressRefused as trouble:
-            self._note("refused", row, trouble)
+            self._note("refused", row, trouble, "refused")
             await self._store.run(_refused(row.id, None if user is None else user.id, now))
         except NotTaken as trouble:
-            self._note("not taken", row, trouble)
+            self._note("retried", row, trouble, "not taken")
             if trouble.slow:
                 await self._pass_over(row.address.rpartition("@")[2], again_at)
             await self._store.run(outbox.failed(row.id, again_at, str(trouble)))
         except Unsure as trouble:
-            self._note("unsure", row, trouble)
-            if row.unsure + 1 >= _MOST_COPIES:
+            last = row.unsure + 1 >= _MOST_COPIES
+            self._note("unsure" if last else "retried", row, trouble, "unsure")
+            if last:
                 await self._store.run(outbox.done(row.id))
             else:
                 await self._store.run(outbox.failed(row.id, again_at, str(trouble), unsure=True))
         else:
-            self.counted["sent" if composed.email.send else "for nobody"] += 1
+            self._metrics.count(MAIL_TRIES, "sent" if composed.email.send else "nobody")
             self._sent.add(row.id)
             await self._record_sent(row.id, user)
         self._server_is_there()
@@ -222,10 +227,10 @@ class Outbox:
         self._slow = {name: at for name, at in self._slow.items() if at > now} | {domain: until}
         await self._store.run(outbox.postpone_domain(domain, now, until))
 
-    def _note(self, outcome: str, row: Waiting, trouble: MailTrouble) -> None:
-        self.counted[outcome] += 1
+    def _note(self, outcome: str, row: Waiting, trouble: MailTrouble, word: str) -> None:
+        self._metrics.count(MAIL_TRIES, outcome)
         extra = {"id": row.id, "kind": row.kind, "attempt": row.attempts + 1, "trouble": str(trouble)}
-        log.warning("e-mail %s", outcome, extra=extra)
+        log.warning("e-mail %s", word, extra=extra)
 
     def _away(self) -> bool:
         # A clock that was set back must not hold up e-mails until then.
@@ -235,7 +240,7 @@ class Outbox:
         if not self._away():  # of several senders that meet it at once the first counts
             self._away_ms = min(_LONGEST_AWAY_MS, max(_FIRST_AWAY_MS, 2 * self._away_ms))
             self._away_until = self._clock() + _about(self._away_ms)
-            self.counted["server away"] += 1
+            self._metrics.count(MAIL_AWAY)
             log.warning("mail server away", extra={"trouble": str(trouble), "again_s": self._away_ms / 1000})
 
     def _server_is_there(self) -> None:
@@ -254,13 +259,20 @@ class Outbox:
 
 @asynccontextmanager
 async def open_outbox(
-    store: Store, config: Config, clock: Clock, service_url: str, patience: Patience | None = None
+    store: Store,
+    config: Config,
+    clock: Clock,
+    service_url: str,
+    patience: Patience | None = None,
+    metrics: Metrics | None = None,
 ) -> AsyncIterator[Outbox]:
     """Send what waits while the block runs; at exit, what is on its way has a few seconds.
 
-    `service_url`: where users look, without a slash at its end; `patience`: with a mail server.
+    `service_url`: where users look, without a slash at its end; `patience`: with a mail server; `metrics`: to whom it
+    reports; None: nobody.
     """
-    box = Outbox(store, config.mail, clock, Terms(service_url, config.timing.mail_token_s), patience)
+    terms = Terms(service_url, config.timing.mail_token_s)
+    box = Outbox(store, config.mail, clock, terms, patience, metrics or Metrics())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(box.run)
         with store.changes.told_of_posts(box.wake):

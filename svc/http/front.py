@@ -16,7 +16,7 @@ from svc.http.idempotency import refusal, stored
 from svc.http.serve import BrokenOff
 from svc.http.web import METHODS
 from svc.ids import random_base32
-from svc.metrics import IN_FLIGHT, OTHER, REQUEST_ERRORS, REQUEST_SECONDS
+from svc.metrics import BODY_BYTES, IN_FLIGHT, OTHER, REQUEST_ERRORS, REQUEST_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -41,11 +41,14 @@ DEFAULT_HEADERS = {
 
 @dataclass(slots=True)
 class Seen:
-    """What the metrics tell of one request: the template of its route, what came of it, the code of an error."""
+    """What the metrics tell of one request: the template of its route, what came of it, the code of an error, the
+    bytes of its bodies."""
 
     route: str = OTHER
     status: str = "gone"
     code: str | None = None
+    received: int = 0
+    sent: int = 0
 
 
 class Front:
@@ -80,6 +83,10 @@ class Front:
             self._metrics.observe(REQUEST_SECONDS, took_s, scope["method"], seen.route, seen.status)
             if seen.code is not None:
                 self._metrics.count(REQUEST_ERRORS, seen.route, seen.code)
+            if seen.received:
+                self._metrics.count(BODY_BYTES, seen.route, "received", by=seen.received)
+            if seen.sent:
+                self._metrics.count(BODY_BYTES, seen.route, "sent", by=seen.sent)
 
     async def _serve(self, scope: Any, receive: Any, send: Any, seen: Seen) -> None:
         path = path_of(scope["path"], scope["raw_path"])
@@ -91,6 +98,12 @@ class Front:
                 begun = True
                 seen.status = f"{message['status'] // 100}xx"
             await send(message)
+            seen.sent += len(message.get("body", b""))
+
+        async def taken() -> Any:
+            message = await receive()
+            seen.received += len(message.get("body", b""))
+            return message
 
         if path is None:
             await _refuse(noted, NotFound(), new_request_id(), seen)
@@ -100,7 +113,7 @@ class Front:
         handler = self._directly.get((scope["method"], route))
         if handler is not None:
             most_bytes, within_s = self._config["MAX_CONTENT_LENGTH"], self._config["BODY_TIMEOUT"]
-            request = Incoming(scope, receive, most_bytes=most_bytes, within_s=within_s)
+            request = Incoming(scope, taken, most_bytes=most_bytes, within_s=within_s)
             seen.route = route
             await _serve_directly(handler, request, noted, seen)
             return
@@ -112,7 +125,7 @@ class Front:
         # The framework reads the host for routes and redirects that we do not have, and fails on one that is no name.
         headers = [(name, b"svc" if name == b"host" else value) for name, value in scope["headers"]]
         try:
-            await self._framework({**scope, "path": path, "headers": headers, SEEN: seen}, receive, noted)
+            await self._framework({**scope, "path": path, "headers": headers, SEEN: seen}, taken, noted)
         except Exception as error:
             if isinstance(first_of(error), BrokenOff):  # logged already; the server breaks the connection off
                 seen.status = "broken"

@@ -53,7 +53,7 @@ _GRACEFUL_S = 1.0
 
 _TOLD_BY_THE_STORE = (
     table.ACCOUNTS, table.ACCOUNTS_BEHIND, table.OPERATIONS_RUNNING, table.ROLLOUT, table.ROLLOUT_ACCOUNTS,
-    table.MAIL_WAITING, table.MAIL_OLDEST,
+    table.MAIL_WAITING, table.MAIL_OLDEST, table.STORE_BYTES,
 )  # fmt: skip
 
 
@@ -92,6 +92,7 @@ class StoreLooks:
                 try:
                     now = self._clock()
                     self._tell(await self._store.read(census(self._bundle, now - _BEHIND_MS)), now)
+                    self._metrics.set(table.STORE_BYTES, await self._store.size_bytes())
                     await self._count_ended()
                     self._told_at = trio.current_time()
                 except StoreUnavailable:

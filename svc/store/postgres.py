@@ -36,7 +36,7 @@ from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
 from svc.store.migrate import migrations, pending
-from svc.store.tx import Changed
+from svc.store.tx import Changed, sql
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -131,6 +131,10 @@ class PostgresStore:
         """Run statements that read, each by itself: three messages to the server less than `read`."""
         return await self._cross(lambda crossing: self._peek(tx, crossing))
 
+    async def size_bytes(self) -> int:
+        """The database, with what others may have in it."""
+        return await self.peek(_size())
+
     async def _cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
         try:
             return await self._loop_thread.cross(work)
@@ -198,6 +202,11 @@ class PostgresStore:
         self._metrics.count(STORE_FAILURES, "lost")
         self.condition.failed(unavailable)
         return unavailable
+
+
+def _size() -> Tx[int]:
+    [row] = yield sql("select pg_database_size(current_database()) as size")
+    return int(row["size"])
 
 
 def _unavailable(error: Exception, crossing: _Crossing, *, lost: bool) -> StoreUnavailable | None:

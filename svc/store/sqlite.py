@@ -117,12 +117,14 @@ class SqliteStore:
 
     def __init__(
         self,
+        path: Path,
         writer: sqlite3.Connection,
         readers: list[sqlite3.Connection],
         peeker: sqlite3.Connection,
         metrics: Metrics,
     ) -> None:
         self.condition = Condition()
+        self._files = (path, path.with_name(f"{path.name}-wal"))
         self._metrics = metrics
         metrics.at_scrape(self._show_load)
         self.changes = Changes()
@@ -172,6 +174,15 @@ class SqliteStore:
             self._metrics.count(STORE_FAILURES, "lost")
             raise unavailable from error
         return value
+
+    async def size_bytes(self) -> int:
+        """The file and its log."""
+        await trio.lowlevel.checkpoint()
+        sizes = []
+        for file in self._files:
+            with contextlib.suppress(OSError):  # the log is made with the first write
+                sizes.append(file.stat().st_size)
+        return sum(sizes)
 
     async def _cross(self, jobs: _Queue, job: _Job) -> Any:
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -490,7 +501,7 @@ def _open(path: Path, metrics: Metrics) -> SqliteStore:
             connection.close()
         raise ConfigError(f"The store {path} cannot be opened: {error}") from error
     writer, *readers, peeker = connections
-    return SqliteStore(writer, readers, peeker, metrics)
+    return SqliteStore(path, writer, readers, peeker, metrics)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:

@@ -168,3 +168,7 @@ class Store(Protocol):
         moments, and it is not for lists. Raises StoreUnavailable.
         """
         ...
+
+    async def size_bytes(self) -> int:
+        """What all that is stored takes on its disk. Raises StoreUnavailable."""
+        ...

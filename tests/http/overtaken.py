@@ -32,3 +32,6 @@ class Overtaken:
 
     async def peek(self, tx: Tx[T]) -> T:
         return await self._store.peek(tx)
+
+    async def size_bytes(self) -> int:
+        return await self._store.size_bytes()

@@ -474,6 +474,9 @@ class Watched:
     async def peek(self, tx: Tx[T]) -> T:
         return await self._store.peek(self._noting(tx))
 
+    async def size_bytes(self) -> int:
+        return await self._store.size_bytes()
+
     def _noting(self, tx: Tx[T]) -> Tx[T]:
         step = next(tx)
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,23 @@ async def test_requests_are_counted_by_the_template_of_their_route(world: World)
     assert found.total("svc_http_in_flight") == 0
     for told in (account.id, account.edge_account_id, link["id"], link["code"], "secret", user.email, "nonsense"):
         assert told not in found.text
+
+
+@pytest.mark.rule("X14")
+async def test_the_bytes_of_bodies_are_counted_by_route(world: World):
+    _, session, account = await world.ready()
+    body = json.dumps({"account_id": account.id, "url": "https://a.example/"})
+    made = await world.call("POST", "/v1/links", data=body, headers={**session, "Content-Type": "application/json"})
+    assert made.status == 201
+    listed = await world.call("GET", "/v1/links", headers=session)
+    exported = await world.call("GET", "/v1/export", headers=session)  # in pieces
+    refused = await world.call("POST", "/edge/push", data="{}", headers={"Content-Type": "application/json"})
+    assert scrape(world.metrics).counts("svc_http_body_bytes_total", "route", "direction") == {
+        ("/v1/links", "received"): len(body),
+        ("/v1/links", "sent"): len(made.raw) + len(listed.raw),
+        ("/v1/export", "sent"): len(exported.raw),
+        ("/edge/push", "sent"): len(refused.raw),
+    }
 
 
 @pytest.mark.rule("X14")

@@ -48,6 +48,10 @@ class Wayward:
             raise StoreUnavailable
         return await self._store.read(tx)
 
+    async def size_bytes(self) -> int:
+        """As the store's."""
+        return await self._store.size_bytes()
+
 
 class Served:
     """The page behind our server."""
@@ -105,6 +109,7 @@ async def test_what_the_store_tells_is_in_every_scrape(store: Store, clock: Froz
         assert found.counts("svc_accounts", "state") == {("pending",): 1}
         assert found.counts("svc_operations_running", "kind") == {("connect",): 1}
         assert (found.total("svc_store_up"), found.total("svc_mail_oldest_seconds")) == (1, 0)
+        assert found.total("svc_store_bytes") == await store.size_bytes()
         assert found.series("svc_build_info")[0][0]["bundle"] == BUNDLE
         assert found.total("svc_tasks") > 3
         assert found.total("process_open_fds") > 3
@@ -154,6 +159,7 @@ async def test_a_store_that_is_away_leaves_the_rest_of_the_metrics(
             "svc_operations_running",
             "svc_mail_waiting",
             "svc_rollout_state",
+            "svc_store_bytes",
         }
         assert told.isdisjoint(found.families)
         assert (found.total("svc_store_up"), found.total("svc_actor_crashes_total")) == (0, 1)

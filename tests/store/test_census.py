@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from svc.errors import ErrorNote
-from svc.ids import new_id
+from svc.ids import new_id, new_secret
 from svc.store import notices, open_store, operations, outbox, rollouts, states
 from svc.store.census import census, ended_since
 from svc.store.rollouts import Progress
-from svc.store.tx import sql
+from svc.store.tx import many, sql
 from tests.clock import START_MS
 from tests.databases import sqlite_config
 from tests.store.makers import an_account
@@ -29,6 +29,18 @@ async def test_an_empty_store_is_counted(store: Store) -> None:
     assert (dict(found.accounts), found.behind, dict(found.running)) == ({}, 0, {})
     assert (found.mail, found.rollout) == (outbox.Queue(0, None), None)
     assert await store.read(ended_since(0, 10)) == []
+
+
+@pytest.mark.rule("X14")
+async def test_a_store_knows_how_large_it_is(store: Store) -> None:
+    def filled() -> Tx[None]:
+        yield sql("create table filled (text text)")
+        yield many("insert into filled values ($1)", [(new_secret() * 20,) for _ in range(2_000)])
+
+    before = await store.size_bytes()
+    assert before > 100_000
+    await store.run(filled())
+    assert await store.size_bytes() > before + 2_000 * 800
 
 
 def pushed(account_id: str, as_of: int) -> Tx[None]:
