@@ -26,6 +26,7 @@ from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig,
 from svc.edge.client import open_edge
 from svc.http.app import create_app
 from svc.http.deps import Deps
+from svc.metrics import Metrics
 from svc.model import WorkerPush
 from svc.store import accounts
 from svc.store.postgres import PostgresStore
@@ -185,9 +186,10 @@ class Place:
             limits=LimitsConfig(**{"sign_ins_per_minute": 10_000, **self.limits}),
             timing=TimingConfig(**{"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, **self.timing}),
         )
+        metrics = Metrics()
         async with (
-            open_edge(edge_config, first_wait_s=0.02) as edge,
-            open_outbox(self.store, config, self.clock, config.http.base_url) as outbox,
+            open_edge(edge_config, first_wait_s=0.02, metrics=metrics) as edge,
+            open_outbox(self.store, config, self.clock, config.http.base_url, metrics=metrics) as outbox,
         ):
             context = Context(
                 store=self.store,
@@ -197,6 +199,7 @@ class Place:
                 clock=self.clock,
                 bundle=self.bundle,
                 push_url=self.push_url,
+                metrics=metrics,
             )
             async with open_supervisor(context) as supervisor:
                 deps = Deps(
@@ -206,9 +209,11 @@ class Place:
                     clock=self.clock,
                     base_url=config.http.base_url,
                     bundle=self.bundle,
+                    metrics=metrics,
                 )
                 none = cast("Any", None)
-                world = World(create_app(deps), self.store, self.clock, none, outbox, self.folder / "mail", config)
+                mail = self.folder / "mail"
+                world = World(create_app(deps), self.store, self.clock, none, outbox, mail, config, metrics)
                 if self._owner is None:
                     user = await world.user()
                     self._owner = user, await world.session(user)

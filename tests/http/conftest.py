@@ -73,8 +73,8 @@ class World:
     outbox: Outbox
     mail_folder: Path
     config: Config
+    metrics: Metrics
     emails: int = field(default=0)
-    metrics: Metrics = field(default_factory=Metrics)
 
     async def call(self, method: str, path: str, json: Any = None, **more: Any) -> Answer:
         """Send a request; `headers`, `data`, `scope_base` as the framework's client takes them.
@@ -171,8 +171,12 @@ async def open_world(
 ) -> AsyncIterator[World]:
     """The application on a store."""
     config = config or config_of(folder)
-    async with open_outbox(store, config, clock, config.http.base_url) as outbox, trio.open_nursery() as nursery:
-        supervisor = StandIn(store, config, clock, nursery)
+    metrics = Metrics()  # one for all: it takes 4 ms
+    async with (
+        open_outbox(store, config, clock, config.http.base_url, metrics=metrics) as outbox,
+        trio.open_nursery() as nursery,
+    ):
+        supervisor = StandIn(store, config, clock, nursery, metrics)
         deps = Deps(
             store=store,
             supervisor=cast("Any", supervisor),
@@ -180,10 +184,11 @@ async def open_world(
             clock=clock,
             base_url=config.http.base_url,
             bundle=load_bundle(),
+            metrics=metrics,
         )
         with store.changes.told_to(supervisor.woken.append):
             app = create_app(deps)
-            yield World(app, store, clock, supervisor, outbox, config.mail.folder, config, metrics=deps.metrics)
+            yield World(app, store, clock, supervisor, outbox, config.mail.folder, config, metrics)
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Commit
     from svc.clock import Clock
     from svc.config import Config
+    from svc.metrics import Metrics
     from svc.model import Account, AccountState, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
     from svc.store.idempotency import Claim
     from svc.store.tx import Store, Tx
@@ -67,6 +68,7 @@ class StandIn:
     config: Config
     clock: Clock
     nursery: trio.Nursery
+    metrics: Metrics
     one_at_a_time: trio.Lock = field(default_factory=trio.Lock)
     zone_list: list[Zone] = field(default_factory=lambda: [Zone("z1", "example.com")])
     readable: Live | Unavailable = field(default_factory=lambda: Unavailable("not_installed"))
@@ -85,7 +87,14 @@ class StandIn:
         """For what asks nothing of the platform."""
         none = cast("Any", None)
         return Context(
-            store=self.store, edge=none, vault=none, config=self.config, clock=self.clock, bundle=none, push_url=""
+            store=self.store,
+            edge=none,
+            vault=none,
+            config=self.config,
+            clock=self.clock,
+            bundle=none,
+            push_url="",
+            metrics=self.metrics,
         )
 
     def account(self, edge_account_id: str) -> StandInActor:

@@ -22,6 +22,7 @@ from svc.edge.client import open_edge
 from svc.http.app import create_app
 from svc.http.deps import Deps
 from svc.http.server import serve
+from svc.metrics import Metrics
 from svc.store import open_store
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
@@ -143,17 +144,22 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
             ),
         )
         bundle = load_bundle()
-        async with open_edge(edge_config) as edge, open_outbox(store, config, clock, url) as outbox:
+        metrics = Metrics()
+        async with (
+            open_edge(edge_config, metrics=metrics) as edge,
+            open_outbox(store, config, clock, url, metrics=metrics) as outbox,
+        ):
             vault = open_vault(VaultConfig(key_file=folder / "vault.key"), {})
-            context = Context(store, edge, vault, config, clock, bundle, f"{url}/edge/push")
+            context = Context(store, edge, vault, config, clock, bundle, f"{url}/edge/push", metrics=metrics)
             async with open_supervisor(context) as supervisor:
-                app = create_app(Deps(store, supervisor, config, clock, url, bundle))
+                app = create_app(Deps(store, supervisor, config, clock, url, bundle, metrics=metrics))
                 pushes = Pushes(app)
                 over = trio.Event()
                 nursery.start_soon(
                     partial(serve, cast("Any", pushes), [listener], connections=200, graceful_s=0.1, until=over.wait)
                 )
-                users = Users(app, store, cast("Any", clock), cast("Any", None), outbox, folder / "mail", config)
+                none, mail = cast("Any", None), folder / "mail"
+                users = Users(app, store, cast("Any", clock), none, outbox, mail, config, metrics)
                 async with httpx.AsyncClient(trust_env=False, timeout=90) as api:
                     yield MovedWorld(emulator, store, clock, url, api, users, pushes)
                 over.set()
