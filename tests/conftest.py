@@ -15,9 +15,10 @@ from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
 from tests.databases import own_postgres, postgres_config, postgres_server, sqlite_config
 from tests.emulated import emulator_process, fresh
+from tests.secrecy import SEARCH, log_lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
 
     from edge_worker.emulator.client import Emulator
@@ -99,14 +100,20 @@ def clock() -> FrozenClock:
 
 
 class ExpectedErrors:
-    """The ERROR lines that a test causes on purpose; each must come."""
+    """What a test causes on purpose, ERROR lines or leaks; each must come."""
 
     def __init__(self) -> None:
         self.patterns: list[str] = []
 
     def allow(self, pattern: str) -> None:
-        """Expect at least one ERROR whose message matches the regular expression."""
+        """Expect at least one whose text matches the regular expression."""
         self.patterns.append(pattern)
+
+    def compared(self, texts: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The texts that were not expected, and the patterns that none of them matches."""
+        unexpected = [text for text in texts if not any(re.search(pattern, text) for pattern in self.patterns)]
+        missing = [pattern for pattern in self.patterns if not any(re.search(pattern, text) for text in texts)]
+        return unexpected, missing
 
 
 class _ErrorLines(logging.Handler):
@@ -122,6 +129,27 @@ class _ErrorLines(logging.Handler):
 
 
 @pytest.fixture
+def expected_leaks() -> ExpectedErrors:
+    """`expected_leaks.allow(pattern)`: the test itself puts a secret where none may be."""
+    return ExpectedErrors()
+
+
+@pytest.fixture(autouse=True)
+def no_secret_in_the_clear(request: pytest.FixtureRequest, expected_leaks: ExpectedErrors) -> Iterator[None]:
+    """A secret in what the service wrote fails the test, see `tests/secrecy.py`."""
+    SEARCH.begin()
+    with log_lines() as lines:
+        yield
+    SEARCH.text("the log", "\n".join(lines).encode())
+    folder = request.node.funcargs.get("tmp_path")
+    if folder is not None:
+        SEARCH.folder(folder)
+    unexpected, missing = expected_leaks.compared(sorted(SEARCH.leaks))
+    assert not unexpected, f"secrets in the clear: {unexpected}"
+    assert not missing, f"expected leaks were not found: {missing}"
+
+
+@pytest.fixture
 def expected_errors() -> ExpectedErrors:
     """`expected_errors.allow(pattern)`: the test causes this ERROR on purpose."""
     return ExpectedErrors()
@@ -134,8 +162,6 @@ def no_unexpected_errors(expected_errors: ExpectedErrors) -> Iterator[None]:
     logging.getLogger().addHandler(lines)
     yield
     logging.getLogger().removeHandler(lines)
-    patterns = expected_errors.patterns
-    unexpected = [text for text in lines.messages if not any(re.search(pattern, text) for pattern in patterns)]
-    missing = [pattern for pattern in patterns if not any(re.search(pattern, text) for text in lines.messages)]
+    unexpected, missing = expected_errors.compared(lines.messages)
     assert not unexpected, f"ERROR in the log: {unexpected}"
     assert not missing, f"expected ERROR never came: {missing}"

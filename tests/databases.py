@@ -10,16 +10,19 @@ import tempfile
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import asyncpg
 from pydantic import SecretStr
 
 from svc.config import StoreConfig
+from tests.secrecy import SEARCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
+
+T = TypeVar("T")
 
 POOL_SIZE = 5
 
@@ -85,7 +88,8 @@ def postgres_config(server_url: str) -> Iterator[StoreConfig]:
     try:
         yield StoreConfig(url=SecretStr(f"{server_url}{join}search_path={name}"), pool_size=POOL_SIZE)
     finally:
-        execute(server_url, f"drop schema {name} cascade")
+        for table, rows in _dropped(server_url, name).items():
+            SEARCH.text(f"the table {table}", rows)
 
 
 def sqlite_config(folder: Path) -> StoreConfig:
@@ -96,12 +100,37 @@ def sqlite_config(folder: Path) -> StoreConfig:
 def execute(url: str, *statements: str) -> None:
     """Run statements beside the store, each by itself. Not to be called inside Trio."""
 
-    async def run() -> None:
+    async def run(connection: asyncpg.Connection) -> None:
+        for statement in statements:
+            await connection.execute(statement)
+
+    _connected(url, run)
+
+
+def _dropped(url: str, schema: str) -> dict[str, bytes]:
+    """Drop a schema. Returns what was in its tables, as text."""
+
+    async def run(connection: asyncpg.Connection) -> dict[str, bytes]:
+        found = await connection.fetch(
+            "select relname from pg_class where relkind = 'r' and relnamespace = $1::regnamespace", schema
+        )
+        names = [row["relname"] for row in found]
+        each = [f"""select '{name}' as name, whole::text as text from {schema}."{name}" whole""" for name in names]
+        texts: dict[str, list[str]] = {}
+        for row in await connection.fetch(" union all ".join(each)) if each else ():
+            texts.setdefault(row["name"], []).append(row["text"])
+        await connection.execute(f"drop schema {schema} cascade")
+        return {name: "\n".join(rows).encode() for name, rows in texts.items()}
+
+    return _connected(url, run)
+
+
+def _connected(url: str, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+    async def run() -> T:
         connection = await asyncpg.connect(url)
         try:
-            for statement in statements:
-                await connection.execute(statement)
+            return await work(connection)
         finally:
             await connection.close()
 
-    asyncio.run(run())
+    return asyncio.run(run())

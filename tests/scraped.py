@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.secrecy import SEARCH
+
 if TYPE_CHECKING:
     from svc.metrics import Metrics
 
@@ -16,6 +18,7 @@ class Scraped:
     """The samples of one text."""
 
     def __init__(self, text: bytes) -> None:
+        SEARCH.text("the metrics", text)
         self.text = text.decode()
         self.families = {family.name: family for family in text_string_to_metric_families(self.text)}
         self._samples: dict[str, list[tuple[Labels, float]]] = {}

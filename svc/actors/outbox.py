@@ -181,7 +181,8 @@ class Outbox:
             again_at = self._again_at(row.attempts)
             try:
                 await sender.connect()
-                composed = await self._store.run(compose(row.id, Draft(self._terms, new_secret(), now), again_at))
+                draft = Draft(self._terms, new_secret("svm_"), now)
+                composed = await self._store.run(compose(row.id, draft, again_at))
                 if composed is not None:
                     await self._hand_over(row, composed, sender, again_at)
             except ServerAway as trouble:

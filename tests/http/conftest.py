@@ -23,6 +23,7 @@ from svc.store import keys, link_hosts, sessions, users
 from svc.worker.bundle import load_bundle
 from tests import contract
 from tests.http.stand_in import StandIn, connected
+from tests.secrecy import SEARCH
 from tests.store.makers import new_session
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class World:
         raw = await response.get_data(as_text=False)
         body = await response.get_json() if response.mimetype == "application/json" else raw
         contract.check(method, path, response.status_code, response.headers, raw)
+        if response.status_code < 400:
+            SEARCH.note(json)
         return Answer(response.status_code, response.headers, raw, body)
 
     async def user(self, *, confirmed: bool = True, plan: str = "free") -> User:

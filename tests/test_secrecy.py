@@ -1,0 +1,119 @@
+"""The search for secrets finds them: every kind in every form, in the log, in the store, in the metrics."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from edge_worker.emulator.api.tokens import new_value
+from svc.api_key import new_api_key
+from svc.config import VaultConfig
+from svc.http.session_tokens import first_pair, next_pair
+from svc.ids import digest, new_secret
+from svc.store.tx import sql
+from svc.vault import open_vault
+from tests.scraped import Scraped
+from tests.secrecy import SEARCH, Search
+from tests.store.makers import an_account
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from svc.store.tx import Store, Tx
+    from tests.conftest import ExpectedErrors
+
+MADE: dict[str, Callable[[], str]] = {
+    "access token": lambda: first_pair().access,
+    "refresh token": lambda: next_pair(first_pair().refresh).refresh,
+    "device's token": lambda: new_secret("svd_"),
+    "mail token": lambda: new_secret("svm_"),
+    "worker key": lambda: new_secret("svcw_"),
+    "API key": new_api_key,
+    "platform's token": new_value,
+}
+
+
+def leaks(data: bytes, *passwords: str) -> set[str]:
+    search = Search(passwords=set(passwords))
+    search.text("here", data)
+    return search.leaks
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_every_kind_is_found_in_every_form(kind):
+    for before in range(6):
+        secret = MADE[kind]().encode()
+        around = b"\x00\xff, {"[:before]
+        assert leaks(around + secret + b'"}') == {f"here: {kind}"}
+        assert leaks(around + secret.hex().encode() + b"'") == {f"here: {kind} in hex"}
+        assert leaks(secret.hex().upper().encode()) == {f"here: {kind} in hex"}
+        assert leaks(b'"' + base64.b64encode(around + secret + b"xy")) == {f"here: {kind} in base64"}
+        assert leaks(base64.urlsafe_b64encode(around + secret) + b"\n") == {f"here: {kind} in base64"}
+        assert leaks(digest(secret.decode()).encode()) == set()
+        assert leaks(secret[:12] + b"..." + secret[16:]) == set()
+
+
+def test_a_password_is_found_in_every_form():
+    password = "ein l\u00e4ngeres Wort"
+    written = password.encode()
+    assert leaks(b"x" + written, password) == {"here: password"}
+    assert leaks(quote(password).encode(), password) == {"here: password in a URL"}
+    assert leaks(written.hex().encode(), password) == {"here: password in hex"}
+    for before in range(3):
+        assert leaks(base64.b64encode(b"abc"[:before] + written), password) == {"here: password in base64"}
+    assert leaks(written) == set()
+
+
+def test_a_key_of_the_vault_is_found_in_any_file_but_its_own(tmp_path, expected_leaks):
+    open_vault(VaultConfig(key_file=tmp_path / "vault.key"), {})
+    line = (tmp_path / "vault.key").read_bytes().strip()
+    (tmp_path / "raw").write_bytes(b"--" + base64.b64decode(line))
+    (tmp_path / "copied").write_bytes(line)
+    expected_leaks.allow("^raw: vault key$")
+    expected_leaks.allow("^copied: vault key in base64$")
+
+
+def test_a_link_may_be_in_its_e_mail_and_nowhere_else(tmp_path, expected_leaks):
+    (tmp_path / "one.eml").write_text(f"https://svc.example/reset?token={new_secret('svm_')} {new_secret('svs_')}")
+    (tmp_path / "log").write_text(f"?token={new_secret('svm_')}")
+    expected_leaks.allow("^one.eml: access token$")
+    expected_leaks.allow("^log: mail token$")
+
+
+@pytest.mark.rule("X14", "A2")
+def test_what_is_logged_and_scraped_is_searched(expected_leaks):
+    log = logging.getLogger("svc.test")
+    log.info("asked", extra={"headers": {"Authorization": f"Bearer {new_secret('svs_')}"}})
+    log.warning("a key %s", [new_api_key()])
+    try:
+        raise ValueError(new_value())
+    except ValueError:
+        log.warning("failed", exc_info=True)
+    Scraped(f'svc_test{{key="{new_secret("svcw_")}"}} 1\n'.encode())
+    for found in ("the log: access token", "the log: API key", "the log: platform's token", "the metrics: worker key"):
+        expected_leaks.allow(f"^{found}$")
+
+
+@pytest.mark.rule("A2", "C6")
+async def test_what_is_stored_is_searched_on_both_engines(store: Store, expected_leaks: ExpectedErrors) -> None:
+    def kept() -> Tx[None]:
+        account_id = yield from an_account()
+        unsealed = f"..{new_value()}".encode()
+        yield sql("update accounts set name = $2, sealed_token = $3 where id = $1", account_id, new_api_key(), unsealed)
+
+    await store.run(kept())
+    expected_leaks.allow(r"^(svc\.db(-wal)?|the table accounts): API key$")
+    expected_leaks.allow(r"^svc\.db(-wal)?: platform's token$|^the table accounts: platform's token in hex$")
+
+
+def test_passwords_that_were_accepted_are_looked_for(tmp_path: Path, expected_leaks: ExpectedErrors) -> None:
+    SEARCH.note({"email": "ann@example.com", "password": "correct horse", "new": "another@horse.example"})
+    SEARCH.note(["no", "body"])
+    assert SEARCH.passwords == {"correct horse"}
+    (tmp_path / "kept.json").write_text('{"password": "correct horse"}')
+    expected_leaks.allow("^kept.json: password$")
