@@ -8,6 +8,7 @@ import secrets
 import shutil
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -126,6 +127,8 @@ def _dropped(url: str, schema: str) -> dict[str, bytes]:
 
 
 def _connected(url: str, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+    """What `work` gives with a connection. In a thread: the browser of other tests has its asyncio loop in this one."""
+
     async def run() -> T:
         connection = await asyncpg.connect(url)
         try:
@@ -133,4 +136,5 @@ def _connected(url: str, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> 
         finally:
             await connection.close()
 
-    return asyncio.run(run())
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(run())).result()
