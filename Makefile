@@ -40,10 +40,10 @@ shots: build ## pictures of all pages, in both themes and three widths, in var/s
 bench: build ## the benchmarks of bench/, as ratios taken in one run (PARTS="http lists": these only)
 	$(PY) -m bench $(PARTS)
 
-FUZZ = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
-fuzz: build ## hostile connections for an hour, every request for half an hour (SECONDS=… of each, SEED=…), every kill, a thousand e-mails that wait, reports of 10,000 random histories (HISTORIES=…)
-	$(PY) -m tests.http.fuzz $(FUZZ)
-	$(PY) -m tests.http.fuzz_contract $(FUZZ)
+WITH_SEED = $(if $(SEED),--seed $(SEED))
+fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of every operation (CASES=…), with a SEED=…; every kill, a thousand e-mails that wait, reports of 10,000 random histories (HISTORIES=…)
+	$(PY) -m tests.http.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(WITH_SEED)
+	$(PY) -m tests.http.fuzz_contract $(if $(CASES),--cases $(CASES)) $(WITH_SEED)
 	SVC_TEST_EMAILS=1000 $(PY) -m pytest tests/actors/test_outbox.py
 	SVC_TEST_EVERY_MOMENT=1 $(PY) -m pytest tests/journeys/test_killed.py tests/journeys/test_faulted.py tests/journeys/test_update.py \
 		tests/journeys/test_repeats.py tests/journeys/test_leaving.py

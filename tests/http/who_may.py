@@ -1,0 +1,107 @@
+"""Who may what: the one table of every endpoint and every kind of credential. Walked by test_who_may, held against
+every answer by the fuzzing of the contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+from svc.model import Scope
+
+if TYPE_CHECKING:
+    from svc.errors import Code
+
+# Which scopes a key needs, any one of them (`all`: each; `-`: none; `session`: no key will do), and what is answered to
+# a page session, a key with what is needed, a key with everything else, a key for another account, another user, and a
+# user whose address is not confirmed. What ends whoever asks for it comes last.
+TABLE = """
+                                           needs          | session key without limited stranger unconfirmed
+GET    /v1/me                              -              | 200     200 200     200     200      200
+PATCH  /v1/me                              session        | 200     session session session 200      200
+POST   /v1/me/password                     session        | 200     session session session 200      200
+GET    /v1/me/sessions                     session        | 200     session session session 200      200
+DELETE /v1/me/sessions                     session        | 200     session session session 200      200
+DELETE /v1/me/sessions/{session_id}        session        | 200     session session session 404      200
+GET    /v1/events                          accounts       | 200     200 scope   200     200      200
+GET    /v1/keys                            session        | 200     session session session 200      200
+POST   /v1/keys                            session        | 201     session session session 201      201
+PATCH  /v1/keys/{key_id}                   session        | 200     session session session 404      200
+DELETE /v1/keys/{key_id}                   session        | 200     session session session 404      200
+GET    /v1/accounts                        accounts,sites | 200     200 scope   200     200      200
+POST   /v1/accounts                        accounts       | 202     202 scope   404     202      email
+GET    /v1/accounts/{account_id}           accounts,sites | 200     200 scope   404     404      200
+PATCH  /v1/accounts/{account_id}           accounts       | 200     200 scope   404     404      200
+GET    /v1/accounts/{account_id}/zones     accounts,sites | 200     200 scope   404     404      200
+GET    /v1/accounts/{account_id}/ledger    reports        | 200     200 scope   404     404      200
+POST   /v1/accounts/{account_id}/token     accounts       | 200     200 scope   404     404      200
+POST   /v1/accounts/{account_id}/install   accounts       | 202     202 scope   404     404      202
+POST   /v1/accounts/{account_id}/check     accounts       | 200     200 scope   404     404      200
+DELETE /v1/accounts/{account_id}           accounts       | 200     200 scope   404     404      200
+PUT    /v1/accounts/{account_id}/link-host sites          | 202     202 scope   404     404      202
+GET    /v1/sites                           sites          | 200     200 scope   200     200      200
+POST   /v1/sites                           sites          | 202     202 scope   404     404      202
+GET    /v1/sites/{site_id}                 sites          | 200     200 scope   404     404      200
+PATCH  /v1/sites/{site_id}                 sites          | 200     200 scope   404     404      200
+DELETE /v1/sites/{site_id}                 sites          | 200     200 scope   404     404      200
+POST   /v1/sites/{site_id}/rotate          sites          | 200     200 scope   404     404      200
+GET    /v1/sites/{site_id}/report          reports        | 200     200 scope   404     404      200
+GET    /v1/sites/{site_id}/totals          reports        | 200     200 scope   404     404      200
+GET    /v1/links                           links          | 200     200 scope   200     200      200
+POST   /v1/links                           links          | 201     201 scope   404     404      201
+POST   /v1/links/bulk                      links          | 200     200 scope   404     404      200
+GET    /v1/links/{link_id}                 links          | 200     200 scope   404     404      200
+PATCH  /v1/links/{link_id}                 links          | 200     200 scope   404     404      200
+DELETE /v1/links/{link_id}                 links          | 200     200 scope   404     404      200
+GET    /v1/links/{link_id}/qr.svg          links          | 200     200 scope   404     404      200
+POST   /v1/links/{link_id}/explain         links          | 200     200 scope   404     404      200
+GET    /v1/links/{link_id}/report          reports        | 200     200 scope   404     404      200
+GET    /v1/links/{link_id}/totals          reports        | 200     200 scope   404     404      200
+GET    /v1/export                          all            | 200     200 scope   scope   200      200
+DELETE /v1/me                              session        | 200     session session session 200      200
+"""
+# Answered alike whatever credential comes along: it has none, or one of its own, which is never one of /v1.
+OPEN = """
+POST   /auth/sign-up                 202
+POST   /auth/confirm                 400
+POST   /auth/confirm/resend          202
+POST   /auth/sign-in                 401
+POST   /auth/refresh                 401
+POST   /auth/sign-out                200
+POST   /auth/password-reset          202
+POST   /auth/password-reset/confirm  400
+POST   /edge/push                    401
+GET    /healthz                      200
+GET    /readyz                       200
+GET    /openapi.json                 200
+GET    /openapi.yaml                 200
+GET    /reference.md                 200
+GET    /reference                    200
+"""
+
+
+class Wanted(NamedTuple):
+    """A row: what each column answers, a status or a code."""
+
+    needs: str
+    session: str
+    key: str
+    without: str
+    limited: str
+    stranger: str
+    unconfirmed: str
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Any one of these is enough; (): no key at all, or any."""
+        return tuple(scope for scope in get_args(Scope) if scope in self.needs.split(","))
+
+
+CODES: dict[str, Code] = {
+    "scope": "scope_required", "session": "session_required", "404": "not_found", "email": "email_unconfirmed",
+    "401": "unauthorized", "400": "invalid_request",
+}  # fmt: skip
+ROWS = {
+    " ".join(words[:2]): Wanted(*words[2:])
+    for line in TABLE.strip().splitlines()[1:]
+    if (words := line.replace("|", "").split())
+}
+ALIKE = {" ".join(words[:2]): words[2] for line in OPEN.strip().splitlines() if (words := line.split())}
