@@ -90,9 +90,9 @@ class Callers:
         """The id `value`, or where that must not be deleted another one, of something that may."""
         if value not in self._kept:
             return value
-        if name == "session_id" and kind == "session":
-            return self._new_session(kind)
-        return self._spare[name].pop() if self._spare[name] else new_id(value.partition("_")[0])
+        if name == "session_id" and kind == "session" and not self._spare[name]:
+            self._spare[name].append(self._new_session(kind))
+        return self._spare[name][-1] if self._spare[name] else new_id(value.partition("_")[0])
 
     def guest(self) -> dict[str, str]:
         """The headers of a user who has just signed up, and may be deleted."""
@@ -113,8 +113,11 @@ class Callers:
         path = f"{self._control}/accounts/{self.known['edge_account_id']}/tokens"
         return str(self._client.post(path, json={}).raise_for_status().json()["bootstrap_token"])
 
-    def answered(self, kind: str, endpoint: str, sent: Any, answer: Any) -> None:
-        """Take note of what a request that was carried out has made or ended."""
+    def answered(self, kind: str, endpoint: str, ids: Mapping[str, Any], sent: Any, answer: Any) -> None:
+        """Take note of what a request that was carried out has made or ended; `ids`: those in its path."""
+        for name, value in ids.items():
+            if endpoint.startswith("DELETE ") and value in self._spare[name]:
+                self._spare[name].remove(value)
         if endpoint == "POST /v1/me/password":
             back = {"old": sent["new"], "new": PASSWORD}
             self._client.post("/v1/me/password", json=back, headers=self.headers(kind)).raise_for_status()

@@ -7,7 +7,7 @@ import pytest
 from tests.http.fuzz_callers import KINDS
 from tests.http.fuzz_contract import OPERATIONS, counted, fuzz
 
-EXAMPLES = 4
+EXAMPLES = 2
 
 
 @pytest.mark.rule("D1", "G8", "C1", "C2", "C3", "C4", "C5", "C8", "G10")
