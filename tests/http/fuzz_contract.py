@@ -62,6 +62,7 @@ include-path-regex = "^/auth/(password-reset/)?confirm$"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
 [[operations]]
 include-path-regex = "^/v1/(links|sites|events|.*/totals|.*/ledger)$"
+include-method = "GET"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422"]
 [[operations]]
 include-path = "/edge/push"
