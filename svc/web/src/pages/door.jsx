@@ -9,10 +9,8 @@ import { address, go, safeNext } from "../router.js";
 import { end, ended, signIn, user } from "../session.js";
 import { Field, Form, Password } from "../ui/form.jsx";
 import { Note, Page, Trouble } from "../ui/parts.jsx";
+import { SendAgain } from "../ui/send-again.jsx";
 import { t } from "../words.js";
-
-/** How long "Send again" rests after it was used, in seconds. */
-const REST_S = 60;
 
 /** @param {{value?: string}} props */
 const Email = ({ value = "" }) => (
@@ -107,27 +105,6 @@ function Sent({ email, other }) {
         {words.meanwhile} <a href="/sign-in">{t().door.signIn.title}</a>
       </p>
     </Page>
-  );
-}
-
-/** @param {{email: string}} props sends the e-mail of the sign-up once more, at most once a minute */
-function SendAgain({ email }) {
-  const words = t().door.signUp;
-  const sent = useSignal(false);
-  const rest = useSignal(/** @type {ApiError | null} */ (null));
-  return (
-    <Form
-      guard={false}
-      submit={words.sendAgain}
-      rest={rest.value}
-      send={async () => {
-        await call("POST /auth/confirm/resend", { body: { email } });
-        sent.value = true;
-        rest.value = new ApiError("", "", { retry_after_s: REST_S });
-      }}
-    >
-      <p role="status">{sent.value && words.sentAgain}</p>
-    </Form>
   );
 }
 

@@ -77,7 +77,13 @@ export function Form({ send, submit, children, more, danger = false, guard = tru
     }
   };
 
-  const fields = error ? Object.fromEntries(error.issues.map(({ path, message }) => [path, message])) : {};
+  // What is wrong with an item of a list is shown at the list, where the item has no field of its own.
+  const fields = Object.fromEntries(
+    (error?.issues ?? []).flatMap(({ path, message }) => [
+      [path.split(".", 1)[0], message],
+      [path, message],
+    ]),
+  );
   const shown = error && Object.keys(fields).some((path) => form.current?.elements.namedItem(path));
   const button = busy.value ? t().common.busy : left_s > 0 ? t().common.againIn(span(left_s)) : submit;
   return (
@@ -176,26 +182,59 @@ export function Field({ name, label, hint, optional = false, area = false, child
   );
 }
 
+/**
+ * Fields that answer one question together, with what is wrong with the answer.
+ * @param {{name: string, legend: string, hint?: Children, children: Children}} props `name`: of the body's field
+ */
+export function Group({ name, legend, hint, children }) {
+  const id = useId();
+  const issue = useContext(Issues)[name];
+  return (
+    <fieldset class="field" aria-describedby={hint ? `${id}-hint` : undefined}>
+      <legend>{legend}</legend>
+      {hint && (
+        <span class="hint" id={`${id}-hint`}>
+          {hint}
+        </span>
+      )}
+      {children}
+      {issue && (
+        <span class="issue" role="alert">
+          {issue}
+        </span>
+      )}
+    </fieldset>
+  );
+}
+
+/** @param {{label: Children, type?: "checkbox" | "radio", [attribute: string]: unknown}} props one choice in words */
+export function Check({ label, type = "checkbox", ...attributes }) {
+  const id = useId();
+  /** @type {any} */
+  const own = { id, type, ...attributes };
+  return (
+    <p class="check">
+      <input {...own} />
+      <label for={id}>{label}</label>
+    </p>
+  );
+}
+
 /** @param {{name: string, label: string, hint?: Children, [attribute: string]: unknown}} props */
 export function Password({ name, label, ...attributes }) {
   const shown = useSignal(false);
-  const id = useId();
   return (
     <>
       <Field name={name} label={label} type={shown.value ? "text" : "password"} {...attributes} />
-      <p class="check">
-        <input
-          type="checkbox"
-          id={id}
-          checked={shown.value}
-          onInput={(event) => {
-            // It is no change of what is sent.
-            event.stopPropagation();
-            shown.value = event.currentTarget.checked;
-          }}
-        />
-        <label for={id}>{t().door.showPassword}</label>
-      </p>
+      <Check
+        label={t().door.showPassword}
+        checked={shown.value}
+        onInput={(/** @type {import("preact").TargetedEvent<HTMLInputElement>} */ event) => {
+          // It is no change of what is sent.
+          event.stopPropagation();
+          shown.value = event.currentTarget.checked;
+        }}
+      />
     </>
   );
 }

@@ -12,7 +12,14 @@ export function Sparkline({ values, label }) {
   const most = Math.max(1, ...values);
   const width = Math.max(BAR, values.length * STEP - (STEP - BAR));
   return (
-    <svg class="sparkline" viewBox={`0 0 ${width} ${HEIGHT}`} width={width} height={HEIGHT} role="img" aria-label={label}>
+    <svg
+      class="sparkline"
+      viewBox={`0 0 ${width} ${HEIGHT}`}
+      width={width}
+      height={HEIGHT}
+      role="img"
+      aria-label={label}
+    >
       {values.map((value, i) => {
         // A day without views keeps its place on the line.
         const height = value > 0 ? Math.max(2, (HEIGHT * value) / most) : 1;

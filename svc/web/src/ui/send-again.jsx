@@ -1,0 +1,32 @@
+/** The e-mail of the sign-up, once more. */
+
+import { useSignal } from "@preact/signals";
+
+import { call } from "../api.js";
+import { ApiError } from "../http.js";
+import { t } from "../words.js";
+import { Form } from "./form.jsx";
+
+/** How long "Send again" rests after it was used, in seconds. */
+const REST_S = 60;
+
+/** @param {{email: string}} props sends it at most once a minute */
+export function SendAgain({ email }) {
+  const words = t().door.signUp;
+  const sent = useSignal(false);
+  const rest = useSignal(/** @type {ApiError | null} */ (null));
+  return (
+    <Form
+      guard={false}
+      submit={words.sendAgain}
+      rest={rest.value}
+      send={async () => {
+        await call("POST /auth/confirm/resend", { body: { email } });
+        sent.value = true;
+        rest.value = new ApiError("", "", { retry_after_s: REST_S });
+      }}
+    >
+      <p role="status">{sent.value && words.sentAgain}</p>
+    </Form>
+  );
+}
