@@ -1,0 +1,75 @@
+/** The lists of a report: what was counted most, each line with a bar behind it. */
+
+import { country, number } from "../format.js";
+import { t } from "../words.js";
+
+/**
+ * @typedef {import("../wire").Breakdowns} Lists
+ * @typedef {keyof Lists} Name
+ */
+
+/** @type {Name[]} */
+const NAMES = ["pages", "sources", "countries", "devices", "browsers", "os", "bots"];
+/** What is beyond the keys that the worker keeps apart. */
+const OTHER = "(other)";
+
+/** @param {{kind: "site" | "link", of: Lists}} props */
+export const Breakdowns = ({ kind, of }) => (
+  <div class="breakdowns">
+    {NAMES.filter((name) => kind === "site" || name !== "pages").map((name) => (
+      <List key={name} name={name} of={of[name]} />
+    ))}
+  </div>
+);
+
+/** @param {{name: Name, of: Lists[Name]}} props */
+function List({ name, of }) {
+  const words = t().report;
+  const sorted = [...of].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
+  const most = Math.max(1, ...of.map(({ n }) => n));
+  return (
+    <section class={`breakdown ${name}`} aria-labelledby={`list-${name}`}>
+      <h3 id={`list-${name}`}>{words[name]}</h3>
+      {name === "bots" && <p class="small">{words.botsHint}</p>}
+      {sorted.length === 0 && <p class="small">{words.empty}</p>}
+      <ol>
+        {sorted.map(({ key, n }) => (
+          <li key={key}>
+            <svg class="share" aria-hidden="true">
+              <rect width={`${(100 * n) / most}%`} height="100%" />
+            </svg>
+            <span class="what">
+              <What name={name} of={key} />
+            </span>
+            <span class="number">{number(n)}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** @param {{name: Name, of: string}} props */
+function What({ name, of }) {
+  const words = t().report;
+  if (of === OTHER) return <em>{words.others}</em>;
+  if (name === "countries") return <>{country(of, { unknown: words.unknownCountry })}</>;
+  if (name === "bots") {
+    /** @type {Record<string, string[]>} */
+    const reasons = words.reasons;
+    const [is = of, because = ""] = reasons[of] ?? [];
+    return (
+      <>
+        {is} <span class="small">{because}</span>
+      </>
+    );
+  }
+  /** @type {Record<string, string>} */
+  const known =
+    name === "sources"
+      ? { "": words.direct, "(internal)": words.internal, qr: words.qr }
+      : name === "devices"
+        ? words.deviceNames
+        : {};
+  return <>{known[of] ?? (of || t().common.unknown)}</>;
+}

@@ -1,0 +1,258 @@
+/** What was counted of a site or a link: totals, their course, and the lists of where from and with what. */
+
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+
+import { ask } from "../api.js";
+import { ago, change, day, number, span } from "../format.js";
+import { ApiError } from "../http.js";
+import { useKeys } from "../keys.js";
+import { useResource } from "../resource.js";
+import { address, setSearch } from "../router.js";
+import { periodBefore, slotsOf, sum } from "../series.js";
+import { t } from "../words.js";
+import { Breakdowns } from "./breakdowns.jsx";
+import { Chart } from "./chart.jsx";
+import { Loaded, Note, Trouble, useCountdown } from "./parts.jsx";
+
+/**
+ * @typedef {"site" | "link"} Kind
+ * @typedef {import("../wire").Report} What
+ * @typedef {What["period"]} Period
+ * @typedef {import("../series.js").Counts} Counts
+ */
+
+/** @type {Record<string, Period>} Plausible's letters. */
+const KEYS = { d: "today", w: "7d", t: "30d" };
+const TODAY_AGAIN_MS = 60_000;
+// What is read live the service keeps for so long.
+const LIVE_AGAIN_MS = 300_000;
+const REFUSED_AGAIN_MS = 30_000;
+
+/** @type {{site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report"}} */
+const REPORT = { site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report" };
+/** @type {{site: "GET /v1/sites/{site_id}/totals", link: "GET /v1/links/{link_id}/totals"}} */
+const TOTALS = { site: "GET /v1/sites/{site_id}/totals", link: "GET /v1/links/{link_id}/totals" };
+
+/**
+ * The period, and what is shown beside it, are in the address.
+ * @param {{kind: Kind, id: string, name: string}} props `name`: what a file of its numbers is called
+ */
+export function Report({ kind, id, name }) {
+  const asked = address.value.searchParams;
+  const period = /** @type {Period} */ (Object.values(KEYS).find((one) => one === asked.get("period")) ?? "7d");
+  const compared = asked.get("compare") !== "off";
+  const bots = asked.get("bots") === "on";
+  const toggle = {
+    compared: () => setSearch({ compare: compared ? "off" : null }),
+    bots: () => setSearch({ bots: bots ? null : "on" }),
+  };
+
+  const own = /** @type {any} */ (kind === "site" ? { site_id: id } : { link_id: id });
+  const today = period === "today";
+  const live = useResource(REPORT[kind], { ...own, period, breakdowns: "1" }, { pace: livePace(today) });
+  // A site's numbers are at hand, only its lists are read live; of a link both are.
+  const stored = useResource(
+    REPORT[kind],
+    kind === "site" ? { ...own, period } : null,
+    { pace: () => (today ? TODAY_AGAIN_MS : null) }, //
+  );
+  const read = kind === "site" ? stored : live;
+  const report = read.data?.report;
+  const days = compared && report ? { ...own, ...periodBefore(report) } : null;
+  const before = useResource(TOTALS[kind], days && { ...days, by: "day" });
+  const hoursBefore = useResource(TOTALS[kind], days && today ? { ...days, by: "hour" } : null);
+  const course = (today ? hoursBefore : before).data?.totals ?? null;
+
+  const words = t().report;
+  const again = () => [read, live, before].forEach((one) => one.again());
+  useKeys([
+    ...Object.entries(KEYS).map(([keys, one]) => ({
+      keys,
+      says: words.periods[one],
+      does: () => setSearch({ period: one }),
+    })),
+    { keys: "x", says: words.compare, does: toggle.compared },
+    { keys: "r", says: t().common.shortcuts.again, does: again },
+  ]);
+
+  return (
+    <div class="report">
+      <Periods of={period} />
+      <Loaded read={read} rows={8}>
+        {({ report }) => (
+          <>
+            <Totals kind={kind} report={report} before={before.data ? sum(before.data.totals) : null} />
+            <Counted report={report} compared={compared} />
+            {kind === "link" && report.unavailable && report.series.length < 2 ? null : (
+              <Chart
+                kind={kind}
+                hourly={today}
+                slots={slotsOf(report, compared ? course : null)}
+                compared={compared}
+                bots={bots}
+                toggle={toggle}
+              />
+            )}
+            <Download kind={kind} id={id} name={name} />
+          </>
+        )}
+      </Loaded>
+      <section aria-labelledby="lists">
+        <h2 id="lists">{words.lists}</h2>
+        <Loaded read={live} rows={6}>
+          {({ report }) =>
+            report.breakdowns ? (
+              <Breakdowns kind={kind} of={report.breakdowns} />
+            ) : (
+              <Unavailable report={report} again={live.again} />
+            )
+          }
+        </Loaded>
+      </section>
+    </div>
+  );
+}
+
+/** @param {boolean} today @returns {import("../resource.js").Pace} */
+const livePace =
+  (today) =>
+  ({ report }) =>
+    report.unavailable === "rate_limited" ? REFUSED_AGAIN_MS : today ? LIVE_AGAIN_MS : null;
+
+/** @param {{of: Period}} props links, so that each period has an address */
+function Periods({ of }) {
+  const words = t().report;
+  return (
+    <nav class="periods" aria-label={words.period}>
+      {Object.entries(KEYS).map(([key, period]) => {
+        const search = new URLSearchParams(address.value.search);
+        search.set("period", period);
+        return (
+          <a key={period} href={`?${search}`} aria-current={period === of ? "true" : undefined}>
+            {words.periods[period]} <kbd aria-hidden="true">{key}</kbd>
+          </a>
+        );
+      })}
+    </nav>
+  );
+}
+
+/** @param {{kind: Kind, report: What, before: Counts | null}} props */
+function Totals({ kind, report, before }) {
+  const words = t().report;
+  /** @param {keyof Counts} of @param {string} name @param {string} [note] */
+  const total = (of, name, note) => (
+    <div class={of}>
+      <dt>
+        {name}
+        {note && <span class="small"> ({note})</span>}
+      </dt>
+      <dd class="figure">{number(report.totals[of])}</dd>
+      {before && (
+        <dd class="small">
+          {report.period === "today" ? (
+            words.yesterday(number(before[of]))
+          ) : (
+            <>
+              <span class="change">{change(report.totals[of], before[of])}</span> {words.before(number(before[of]))}
+            </>
+          )}
+        </dd>
+      )}
+    </div>
+  );
+  return (
+    <dl class="totals" aria-label={words.totals}>
+      {total("views", kind === "site" ? words.views : words.clicks)}
+      {total("visitors", words.visitors)}
+      {total("bots", words.bots, words.botsApart[kind])}
+    </dl>
+  );
+}
+
+/** @param {{report: What, compared: boolean}} props up to when it is counted, and what is missing */
+function Counted({ report, compared }) {
+  const words = t().report;
+  const { from, to } = periodBefore(report);
+  return (
+    <>
+      <p class="small">
+        {report.as_of ? words.countedUpTo(ago(report.as_of)) : words.notCounted}
+        {" · "}
+        {words.midnight}
+        {compared && (
+          <>
+            {". "}
+            {report.period === "today" ? words.comparedWithYesterday : words.comparedWith(day(from), day(to))}
+          </>
+        )}
+      </p>
+      {report.incomplete && (
+        <Note kind="watch">
+          <p>{words.incomplete}</p>
+        </Note>
+      )}
+    </>
+  );
+}
+
+/** @param {{report: What, again: () => void}} props why what is read live is not there */
+function Unavailable({ report, again }) {
+  const words = t().report;
+  const read = useRef({ report, at_ms: Date.now() });
+  if (read.current.report !== report) read.current = { report, at_ms: Date.now() };
+  const limited = report.unavailable === "rate_limited";
+  const left_s = useCountdown(limited ? read.current.at_ms + REFUSED_AGAIN_MS : null);
+  if (!report.unavailable) return null;
+  return (
+    <Note kind="watch">
+      <p>{words.unavailable[report.unavailable]}</p>
+      {report.unavailable === "cloudflare" && (
+        <p class="actions">
+          <button type="button" class="quiet" onClick={again}>
+            {t().common.again}
+          </button>
+        </p>
+      )}
+      {left_s > 0 && <p>{t().common.againIn(span(left_s))}</p>}
+    </Note>
+  );
+}
+
+/** @param {{kind: Kind, id: string, name: string}} props all stored days as a file */
+function Download({ kind, id, name }) {
+  const failed = useSignal(/** @type {ApiError | null} */ (null));
+  const busy = useSignal(false);
+  const download = async () => {
+    if (busy.value) return;
+    busy.value = true;
+    failed.value = null;
+    try {
+      const answer = await ask("GET", `/v1/${kind}s/${encodeURIComponent(id)}/totals`, {
+        headers: { Accept: "text/csv" },
+      });
+      save(await answer.blob(), `${name.replace(/[^\w.-]+/g, "-")}.csv`);
+    } catch (error) {
+      failed.value = error instanceof ApiError ? error : new ApiError("unexpected", String(error));
+    }
+    busy.value = false;
+  };
+  return (
+    <>
+      {failed.value && <Trouble error={failed.value} again={download} />}
+      <p class="actions">
+        <button type="button" class="quiet" aria-disabled={busy.value} onClick={download}>
+          {busy.value ? t().common.busy : t().report.export}
+        </button>
+      </p>
+    </>
+  );
+}
+
+/** @param {Blob} blob @param {string} name of the file */
+function save(blob, name) {
+  const url = URL.createObjectURL(blob);
+  Object.assign(document.createElement("a"), { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
