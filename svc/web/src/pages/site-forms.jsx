@@ -1,12 +1,250 @@
 /** A new site; a site's settings. */
 
-import { Page } from "../ui/parts.jsx";
+import { useSignal } from "@preact/signals";
+
+import { call } from "../api.js";
+import { moment } from "../format.js";
+import { changed, useResource, whileWorking } from "../resource.js";
+import { go } from "../router.js";
+import { Confirm } from "../ui/dialog.jsx";
+import { Check, Field, Form } from "../ui/form.jsx";
+import { Empty, Loaded, Note, Page, Trouble } from "../ui/parts.jsx";
+import { Snippet } from "../ui/snippet.jsx";
 import { t } from "../words.js";
 
+/** @typedef {import("../wire").Site} Site */
+
 export function NewSite() {
-  return <Page title={t().sites.add} />;
+  const words = t().sites;
+  const accounts = useResource("GET /v1/accounts", {});
+  return (
+    <Page title={words.add}>
+      <Loaded read={accounts}>
+        {({ accounts: found }) =>
+          found.length === 0 ? (
+            <Empty>
+              <p>{words.emptyAccount}</p>
+              <p>
+                <a class="button" href="/accounts/connect">
+                  {t().accounts.connect}
+                </a>
+              </p>
+            </Empty>
+          ) : (
+            <AddForm accounts={found} />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
 }
 
-export function SiteSettings() {
-  return <Page title={t().sites.settings} />;
+/** @param {{accounts: import("../wire").Account[]}} props */
+function AddForm({ accounts }) {
+  const words = t().sites;
+  const account = useSignal(accounts[0]?.id ?? "");
+  const zones = useResource("GET /v1/accounts/{account_id}/zones", { account_id: account.value });
+  return (
+    <div class="column wide">
+      <Form
+        submit={words.add}
+        send={async ({ host = "", ...others }, key) => {
+          const body = { account_id: account.value, host: host.trim(), ...uncounted(others) };
+          const { site } = await call("POST /v1/sites", { body, key });
+          changed("/v1/sites");
+          go(`/sites/${site.id}`);
+        }}
+      >
+        {accounts.length > 1 && (
+          <Field
+            name="account_id"
+            label={words.account}
+            value={account.value}
+            onChange={(/** @type {any} */ event) => (account.value = event.currentTarget.value)}
+          >
+            {accounts.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </Field>
+        )}
+        <Field
+          name="host"
+          label={words.host}
+          hint={zones.data?.truncated ? `${words.hostHint} ${words.zonesCut}` : words.hostHint}
+          inputmode="url"
+          autocomplete="off"
+          list="zones"
+          required
+        />
+        <datalist id="zones">
+          {zones.data?.zones.map(({ name }) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        <details class="more">
+          <summary>{words.more}</summary>
+          <Uncounted />
+        </details>
+      </Form>
+    </div>
+  );
+}
+
+/** @param {{site?: Site}} props what is not counted */
+function Uncounted({ site }) {
+  const words = t().sites;
+  return (
+    <>
+      <Field
+        name="excluded_paths"
+        label={words.excluded}
+        hint={words.excludedHint}
+        area
+        optional={!site}
+        rows={4}
+        defaultValue={site?.excluded_paths.join("\n") ?? ""}
+      />
+      <Check name="respect_gpc" label={words.gpc} defaultChecked={site?.respect_gpc ?? false} />
+    </>
+  );
+}
+
+/** @param {Record<string, string>} values @returns {{excluded_paths: string[], respect_gpc: boolean}} */
+function uncounted({ excluded_paths = "", respect_gpc }) {
+  const lines = excluded_paths.split("\n").map((line) => line.trim());
+  return { excluded_paths: lines.filter(Boolean), respect_gpc: respect_gpc !== undefined };
+}
+
+/** @param {{id: string}} props */
+export function SiteSettings({ id }) {
+  const words = t().sites;
+  const read = useResource(
+    "GET /v1/sites/{site_id}",
+    { site_id: id },
+    { pace: ({ site }, looks, since_ms) => whileWorking(site, looks, since_ms) },
+  );
+  const host = read.data?.site.host;
+  return (
+    <Page
+      title={host ? `${host}: ${words.settings}` : words.settings}
+      head={<a href={`/sites/${id}`}>{words.report}</a>}
+    >
+      <Loaded read={read}>
+        {({ site }) => (
+          <>
+            {site.error && <Trouble error={site.error} />}
+            {site.state === "deleted" ? (
+              <Note>
+                <p>{words.deletedNote}</p>
+              </Note>
+            ) : (
+              <Settings site={site} put={(newer) => read.put({ site: newer })} />
+            )}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** @param {{site: Site, put: (site: Site) => void}} props */
+function Settings({ site, put }) {
+  const words = t().sites;
+  const asks = useSignal(/** @type {"" | "rotate" | "delete"} */ (""));
+  const close = () => (asks.value = "");
+  return (
+    <>
+      <section aria-labelledby="uncounted">
+        <h2 id="uncounted">{words.more}</h2>
+        <Change site={site} put={put} />
+      </section>
+      <section aria-labelledby="snippet">
+        <h2 id="snippet">{words.snippet}</h2>
+        <p>{words.snippetHint}</p>
+        {site.snippet && <Snippet of={site.snippet} />}
+      </section>
+      <section aria-labelledby="rotate">
+        <h2 id="rotate">{words.rotate}</h2>
+        <p>{words.rotateWhy}</p>
+        {site.retiring.length > 0 && (
+          <>
+            <h3>{words.retiring}</h3>
+            <ul>
+              {site.retiring.map(({ path, until }) => (
+                <li key={path}>
+                  <code>{path}</code> <span class="small">{words.until(moment(until))}</span>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+        <p class="actions">
+          <button type="button" class="quiet" onClick={() => (asks.value = "rotate")}>
+            {words.rotate}
+          </button>
+        </p>
+      </section>
+      <section aria-labelledby="delete">
+        <h2 id="delete">{words.remove}</h2>
+        <p>{words.removeWhy}</p>
+        <p class="actions">
+          <button type="button" class="quiet" onClick={() => (asks.value = "delete")}>
+            {words.remove}
+          </button>
+        </p>
+      </section>
+      {asks.value === "rotate" && (
+        <Confirm
+          title={words.rotateTitle(site.host)}
+          submit={words.rotate}
+          close={close}
+          send={async (key) => {
+            put((await call("POST /v1/sites/{site_id}/rotate", { site_id: site.id, body: {}, key })).site);
+            changed("/v1/sites?");
+            close();
+          }}
+        >
+          <p>{words.rotateWhat}</p>
+        </Confirm>
+      )}
+      {asks.value === "delete" && (
+        <Confirm
+          title={words.removeTitle(site.host)}
+          submit={words.remove}
+          close={close}
+          send={async (key) => {
+            await call("DELETE /v1/sites/{site_id}", { site_id: site.id, body: {}, key });
+            changed("/v1/sites");
+            go("/sites");
+          }}
+        >
+          <p>{words.removeWhat}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** @param {{site: Site, put: (site: Site) => void}} props */
+function Change({ site, put }) {
+  const words = t().sites;
+  const saved = useSignal(false);
+  return (
+    <div class="column wide" onInput={() => (saved.value = false)}>
+      <Form
+        submit={words.save}
+        send={async (values, key) => {
+          const body = uncounted(values);
+          put((await call("PATCH /v1/sites/{site_id}", { site_id: site.id, body, key })).site);
+          changed("/v1/sites?");
+          saved.value = true;
+        }}
+      >
+        <Uncounted site={site} />
+        <p role="status">{saved.value && (site.config === "pending" ? words.savedPending : words.saved)}</p>
+      </Form>
+    </div>
+  );
 }

@@ -1,16 +1,85 @@
-/** A site's report. */
+/** A site: until its first view what is left to do, then its report. */
 
-import { useResource } from "../resource.js";
-import { Loaded, Page } from "../ui/parts.jsx";
+import { call } from "../api.js";
+import { useKeys } from "../keys.js";
+import { useResource, whileWorking } from "../resource.js";
+import { go } from "../router.js";
+import { Loaded, Note, Page, State, Trouble } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
+import { Setup, useFirstView } from "../ui/setup.jsx";
 import { t } from "../words.js";
+
+/** @typedef {import("../wire").Site} Site */
+
+// Its first view comes with a push of its worker, once an hour.
+const FIRST_VIEW_AGAIN_MS = 60_000;
+
+/** @type {import("../resource.js").Pace} */
+const untilItCounts = ({ site }, looks, since_ms) =>
+  whileWorking(site, looks, since_ms) ?? (site.state === "active" && !site.first_view_at ? FIRST_VIEW_AGAIN_MS : null);
 
 /** @param {{id: string}} props */
 export function SiteReport({ id }) {
-  const read = useResource("GET /v1/sites/{site_id}", { site_id: id });
+  const words = t().sites;
+  const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace: untilItCounts });
+  const site = read.data?.site;
+  const first = useFirstView(site);
+  // What was imported is there before the first view.
+  const before = useResource(
+    "GET /v1/sites/{site_id}/report",
+    site && !site.first_view_at ? { site_id: id, period: "30d" } : null,
+  );
+  const deleted = site?.state === "deleted";
+  const setUp = site && !site.first_view_at && !deleted;
+  const counted = first.seen || deleted || Boolean(before.data?.report.totals.views);
+
+  useKeys([
+    { keys: "e", says: words.settings, does: () => !deleted && go(`/sites/${id}/settings`) },
+    ...Array.from({ length: 9 }, (_, i) => ({
+      keys: String(i + 1),
+      says: i === 0 ? words.firstNine : "",
+      does: () => toSite(i),
+    })),
+  ]);
   return (
-    <Page title={read.data?.site.host ?? t().report.title}>
-      <Loaded read={read}>{({ site }) => <Report kind="site" id={id} name={site.host} />}</Loaded>
+    <Page title={site?.host ?? t().report.title} head={site && !deleted && <Head site={site} />}>
+      <Loaded read={read}>
+        {({ site }) => (
+          <>
+            {site.error && <Trouble error={site.error} />}
+            {deleted && (
+              <Note>
+                <p>{words.deletedNote}</p>
+              </Note>
+            )}
+            {setUp && <Setup site={site} first={first} />}
+            {counted && <Report kind="site" id={id} name={site.host} />}
+          </>
+        )}
+      </Loaded>
     </Page>
+  );
+}
+
+/** @param {number} place of the list of sites */
+async function toSite(place) {
+  const { sites } = await call("GET /v1/sites", { limit: 9 }).catch(() => ({ sites: [] }));
+  const site = sites[place];
+  if (site) go(`/sites/${site.id}`);
+}
+
+/** @param {{site: Site}} props */
+function Head({ site }) {
+  const words = t().sites;
+  return (
+    <p class="actions">
+      {site.state !== "active" ? <State of={site.state} /> : site.config === "pending" && <State of="config_pending" />}
+      <a href={`https://${site.host}/`} target="_blank" rel="noopener noreferrer">
+        {words.openSite}
+      </a>
+      <a class="button quiet" href={`/sites/${site.id}/settings`}>
+        {words.settings}
+      </a>
+    </p>
   );
 }

@@ -1,0 +1,95 @@
+/** From a new site to its first view: the snippet, what is in place already, and what to look at when nothing comes. */
+
+import { useResource } from "../resource.js";
+import { t } from "../words.js";
+import { Mark, Note } from "./parts.jsx";
+import { Snippet } from "./snippet.jsx";
+
+/** @typedef {import("../wire").Site} Site */
+
+const LOOK_AGAIN_MS = 60_000;
+/** After so long without a view something is likely to be wrong. */
+const ADVICE_AFTER_MS = 300_000;
+
+/**
+ * Whether a view of a site was seen: the worker sends them by the hour, its database has them at once.
+ * @param {Site | undefined} site
+ * @returns {{seen: boolean, bots: boolean, look: () => void}} `bots`: there were visits, none of them a view
+ */
+export function useFirstView(site) {
+  const waits = site?.state === "active" && site.config === "synced" && !site.first_view_at;
+  const live = useResource(
+    "GET /v1/sites/{site_id}/report",
+    waits ? { site_id: site.id, period: "today", breakdowns: "1" } : null,
+    { pace: ({ report }) => (report.breakdowns?.pages.length ? null : LOOK_AGAIN_MS) },
+  );
+  const found = live.data?.report.breakdowns;
+  const seen = Boolean(site?.first_view_at || found?.pages.length);
+  return { seen, bots: !seen && Boolean(found?.bots.length), look: live.again };
+}
+
+/** @param {{site: Site, first: ReturnType<typeof useFirstView>}} props */
+export function Setup({ site, first }) {
+  const words = t().sites;
+  const routed = site.state === "active";
+  const synced = routed && site.config === "synced";
+  const late = synced && Date.now() - Date.parse(site.created_at) > ADVICE_AFTER_MS;
+  return (
+    <>
+      <section aria-labelledby="snippet">
+        <h2 id="snippet">{words.snippet}</h2>
+        <p>{words.snippetHint}</p>
+        {site.snippet && <Snippet of={site.snippet} />}
+      </section>
+      <section aria-labelledby="setup">
+        <h2 id="setup">{words.setup}</h2>
+        <div role="status">
+          <ol class="steps">
+            <Step done={routed}>{words.steps.route}</Step>
+            <Step done={synced}>{words.steps.config}</Step>
+            <Step done={first.seen}>{words.steps.view}</Step>
+          </ol>
+        </div>
+        {first.seen ? (
+          <Note kind="good">
+            <p>{words.seenLive}</p>
+          </Note>
+        ) : (
+          <>
+            {first.bots && (
+              <Note kind="watch">
+                <p>{words.onlyBots}</p>
+              </Note>
+            )}
+            {synced && (
+              <p>
+                {words.viewHint}{" "}
+                <button type="button" class="quiet" onClick={first.look}>
+                  {words.look}
+                </button>
+              </p>
+            )}
+            {late && (
+              <Note>
+                <p class="said">{words.advice.title}</p>
+                <ul>
+                  {words.advice.items.map((item) => (
+                    <li key={item}>{item}</li>
+                  ))}
+                </ul>
+              </Note>
+            )}
+          </>
+        )}
+      </section>
+    </>
+  );
+}
+
+/** @param {{done: boolean, children: string}} props */
+const Step = ({ done, children }) => (
+  <li>
+    <Mark kind={done ? "good" : "busy"}>{children}</Mark>
+    {!done && <span class="small"> {t().sites.waiting}</span>}
+  </li>
+);
