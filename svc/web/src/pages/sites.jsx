@@ -54,7 +54,7 @@ export function Sites() {
       title={words.title}
       head={
         <a class="button" href="/sites/new">
-          {words.add} <kbd aria-hidden="true">n</kbd>
+          {words.add}
         </a>
       }
     >

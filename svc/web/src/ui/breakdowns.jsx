@@ -13,20 +13,21 @@ const NAMES = ["pages", "sources", "countries", "devices", "browsers", "os", "bo
 /** What is beyond the keys that the worker keeps apart. */
 const OTHER = "(other)";
 
-/** @param {{kind: "site" | "link", of: Lists}} props */
-export const Breakdowns = ({ kind, of }) => (
+/** @param {{kind: "site" | "link", of: Lists, totals: import("../wire").Counts}} props `totals`: what a whole bar is */
+export const Breakdowns = ({ kind, of, totals }) => (
   <div class="breakdowns">
     {NAMES.filter((name) => kind === "site" || name !== "pages").map((name) => (
-      <List key={name} name={name} of={of[name]} />
+      <List key={name} name={name} of={of[name]} all={name === "bots" ? totals.bots : totals.views} />
     ))}
   </div>
 );
 
-/** @param {{name: Name, of: Lists[Name]}} props */
-function List({ name, of }) {
+/** @param {{name: Name, of: Lists[Name], all: number}} props */
+function List({ name, of, all }) {
   const words = t().report;
   const sorted = [...of].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
-  const most = Math.max(1, ...of.map(({ n }) => n));
+  // A site's lists are newer than its totals.
+  const whole = Math.max(1, all, ...of.map(({ n }) => n));
   return (
     <section class={`breakdown ${name}`} aria-labelledby={`list-${name}`}>
       <h3 id={`list-${name}`}>{words[name]}</h3>
@@ -36,7 +37,7 @@ function List({ name, of }) {
         {sorted.map(({ key, n }) => (
           <li key={key}>
             <svg class="share" aria-hidden="true">
-              <rect width={`${(100 * n) / most}%`} height="100%" />
+              <rect width={`${(100 * n) / whole}%`} height="100%" />
             </svg>
             <span class="what">
               <What name={name} of={key} />

@@ -29,8 +29,11 @@ const NAMED = (/** @type {number} */ count) => (count > 24 ? 5 : count > 7 ? 3 :
  * @property {boolean} bots whether bots stand on the views
  */
 
-/** @param {Drawn & {toggle: {compared: () => void, bots: () => void}}} props */
-export function Chart({ toggle, ...drawn }) {
+/**
+ * @param {Drawn & {toggle: {compared: () => void, bots: () => void}, more: import("preact").ComponentChildren}} props
+ *   `more`: beside the table
+ */
+export function Chart({ toggle, more, ...drawn }) {
   const { kind, slots, compared, bots } = drawn;
   const words = t().report;
   const at = useSignal(/** @type {number | null} */ (null));
@@ -83,10 +86,13 @@ export function Chart({ toggle, ...drawn }) {
       <p class="reading" role="status">
         {chosen ? reading(chosen, drawn) : <span class="small">{words.pointAt}</span>}
       </p>
-      <details>
-        <summary>{words.asTable}</summary>
-        <Table {...drawn} />
-      </details>
+      <div class="numbers">
+        <details>
+          <summary>{words.asTable}</summary>
+          <Table {...drawn} />
+        </details>
+        {more}
+      </div>
     </section>
   );
 }
@@ -195,7 +201,7 @@ function Drawing({ hourly, slots, bots, at, point, leave }) {
       <svg class="names" height="20" aria-hidden="true">
         {slots.map(({ at: when }, i) =>
           i % NAMED(count) === 0 ? (
-            <text key={when} class={count <= 7 && i % 2 ? "rare" : undefined} x={x(i + 0.5)} y="15">
+            <text key={when} class={(i / NAMED(count)) % 2 && count <= 24 ? "rare" : undefined} x={x(i + 0.5)} y="15">
               {hourly ? hour(when) : day(when)}
             </text>
           ) : null,

@@ -62,6 +62,7 @@ export function Report({ kind, id, name }) {
   const days = compared && report ? { ...own, ...periodBefore(report) } : null;
   const before = useResource(TOTALS[kind], days && { ...days, by: "day" });
   const hoursBefore = useResource(TOTALS[kind], days && today ? { ...days, by: "hour" } : null);
+  const sums = before.data?.totals.length ? sum(before.data.totals) : null;
   const course = (today ? hoursBefore : before).data?.totals ?? null;
 
   const words = t().report;
@@ -80,30 +81,42 @@ export function Report({ kind, id, name }) {
     <div class="report">
       <Periods of={period} />
       <Loaded read={read} rows={8}>
-        {({ report }) => (
-          <>
-            <Totals kind={kind} report={report} before={before.data ? sum(before.data.totals) : null} />
-            <Counted report={report} compared={compared} />
-            {kind === "link" && report.unavailable && report.series.length < 2 ? null : (
-              <Chart
-                kind={kind}
-                hourly={today}
-                slots={slotsOf(report, compared ? course : null)}
-                compared={compared}
-                bots={bots}
-                toggle={toggle}
-              />
-            )}
-            <Download kind={kind} id={id} name={name} />
-          </>
-        )}
+        {({ report }) => {
+          // A number that is not known is not shown as none.
+          const withoutToday =
+            kind === "link" && (report.unavailable === "cloudflare" || report.unavailable === "rate_limited");
+          return (
+            <>
+              {withoutToday && (
+                <Note kind="watch">
+                  <p>{words.withoutToday}</p>
+                </Note>
+              )}
+              {!(withoutToday && today) && (
+                <>
+                  <Totals kind={kind} report={report} before={sums} />
+                  <Counted report={report} compared={sums !== null} />
+                  <Chart
+                    kind={kind}
+                    hourly={today}
+                    slots={slotsOf(report, compared ? course : null)}
+                    compared={compared}
+                    bots={bots}
+                    toggle={toggle}
+                    more={<Download kind={kind} id={id} name={name} />}
+                  />
+                </>
+              )}
+            </>
+          );
+        }}
       </Loaded>
       <section aria-labelledby="lists">
         <h2 id="lists">{words.lists}</h2>
         <Loaded read={live} rows={6}>
           {({ report }) =>
             report.breakdowns ? (
-              <Breakdowns kind={kind} of={report.breakdowns} />
+              <Breakdowns kind={kind} of={report.breakdowns} totals={report.totals} />
             ) : (
               <Unavailable report={report} again={live.again} />
             )
@@ -239,14 +252,12 @@ function Download({ kind, id, name }) {
     busy.value = false;
   };
   return (
-    <>
-      {failed.value && <Trouble error={failed.value} again={download} />}
-      <p class="actions">
-        <button type="button" class="quiet" aria-disabled={busy.value} onClick={download}>
-          {busy.value ? t().common.busy : t().report.export}
-        </button>
-      </p>
-    </>
+    <div class="download">
+      {failed.value && <Trouble error={failed.value} />}
+      <button type="button" class="quiet" aria-disabled={busy.value} onClick={download}>
+        {busy.value ? t().common.busy : t().report.export}
+      </button>
+    </div>
   );
 }
 

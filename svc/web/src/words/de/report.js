@@ -65,7 +65,8 @@ const report = {
     cloudflare: "Cloudflare hat nicht rechtzeitig geantwortet.",
     rate_limited: "In dieser Minute wurden mehr Berichte gelesen als erlaubt.",
   },
-  noToday: "Was hier fehlt, wird aus der Datenbank des Kontos gelesen:",
+  withoutToday:
+    "Der heutige Tag fehlt in diesen Zahlen: Er wird direkt gelesen, und das ging gerade nicht. Der Grund steht unten.",
 };
 
 export default report;

@@ -62,5 +62,5 @@ export default {
     cloudflare: "Cloudflare did not answer in time.",
     rate_limited: "More reports were read in this minute than are allowed.",
   },
-  noToday: "What is missing here is read live from the account's database:",
+  withoutToday: "Today is not in these numbers: it is read live, and could not be. The reason is below.",
 };
