@@ -44,15 +44,26 @@ _WATCH = "window.broken = []; addEventListener('securitypolicyviolation', (e) =>
 
 @dataclass(frozen=True)
 class Place:
-    """A running service with a user; `ids`: by the section of a page, what stands for its `:id`."""
+    """A running service with a user; `ids`: by the section of a page, what stands for its `:id`.
+
+    `control`: the emulated platform's, where there is one.
+    """
 
     url: str
     folder: Path
     ids: dict[str, str]
+    control: str = ""
 
     def at(self, path: str) -> str:
         """The address of a page of pages.json."""
         return self.url + path.replace(":id", self.ids.get(path.split("/")[1], ""))
+
+    def visit(self, host: str, path: str, **more: Any) -> dict[str, Any]:
+        """Send one request through the emulated edge (`headers`, `cf` …): its status, headers and body."""
+        wanted = {"host": host, "path": path, "method": "GET", "headers": {}, "body": None, "cf": None, "ip": None}
+        answer = httpx.post(f"{self.control}/visit", json={**wanted, **more}, trust_env=False, timeout=30)
+        visited: dict[str, Any] = answer.raise_for_status().json()
+        return visited
 
 
 def pages() -> list[dict[str, Any]]:
@@ -103,7 +114,7 @@ def open_place(folder: Path) -> Iterator[Place]:
 def open_furnished(folder: Path) -> Iterator[Place]:
     """A service on an emulated platform, whose user has an account, a site and a link."""
     with emulator_process() as emulator, _service(folder, {"SVC_EDGE_API_BASE_URL": emulator[0]["api"]}) as url:
-        yield Place(url, folder, trio.run(_furnish, url, folder, emulator))
+        yield Place(url, folder, trio.run(_furnish, url, folder, emulator), emulator[0]["control"])
 
 
 @contextmanager
