@@ -1,4 +1,4 @@
-/** Pages whose code is fetched when the first one is shown, or when somebody goes there. */
+/** Pages, and parts of them, whose code is fetched when the first one is shown, or when somebody goes there. */
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -23,9 +23,10 @@ export async function loadRest() {
 
 /**
  * @param {keyof Rest} name of a page in pages/rest.jsx
+ * @param {{part?: boolean}} [options] `part`: of a page, which frames it
  * @returns {import("preact").ComponentType<any>} draws grey lines until it is there
  */
-export function later(name) {
+export function later(name, { part = false } = {}) {
   return function Later(/** @type {any} */ properties) {
     const { pages, error } = rest.value;
     useEffect(() => void loadRest(), []);
@@ -33,6 +34,7 @@ export function later(name) {
       const Shown = /** @type {import("preact").ComponentType<any>} */ (pages[name]);
       return <Shown {...properties} />;
     }
-    return <main id="content">{error ? <Trouble error={error} again={() => location.reload()} /> : <Skeleton />}</main>;
+    const meanwhile = error ? <Trouble error={error} again={() => location.reload()} /> : <Skeleton />;
+    return part ? meanwhile : <main id="content">{meanwhile}</main>;
   };
 }
