@@ -57,6 +57,7 @@ const PAGES = {
   "/sites/:id/settings": later("SiteSettings"),
   "/links": later("Links"),
   "/links/new": later("NewLink"),
+  "/links/import": later("ImportLinks"),
   "/links/:id": LinkReport,
   "/links/:id/edit": later("EditLink"),
   "/keys": later("Keys"),

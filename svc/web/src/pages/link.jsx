@@ -1,8 +1,85 @@
-/** A link's report. */
+/** A link: what is done with it, where it leads, and its report. */
 
-import { Page } from "../ui/parts.jsx";
+import { useSignal } from "@preact/signals";
+
+import { call } from "../api.js";
+import { ago } from "../format.js";
+import { later } from "../later.jsx";
+import { changed, useResource, whileWorking } from "../resource.js";
+import { go } from "../router.js";
+import { Confirm } from "../ui/dialog.jsx";
+import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
+import { Loaded, Note, Page, Trouble } from "../ui/parts.jsx";
+import { bare } from "../ui/qr.jsx";
 import { t } from "../words.js";
 
-export function LinkReport() {
-  return <Page title={t().report.title} />;
+/** @typedef {import("../wire").Link} Link */
+
+const Leading = later("Leading", { part: true });
+
+/** @type {import("../resource.js").Pace} */
+const whileUnderWay = ({ link }, looks, since_ms) => (underWay(link) ? whileWorking(link, looks, since_ms) : null);
+
+/** @param {{id: string}} props */
+export function LinkReport({ id }) {
+  const words = t().links;
+  const read = useResource("GET /v1/links/{link_id}", { link_id: id }, { pace: whileUnderWay });
+  const link = read.data?.link;
+  return (
+    <Page title={link ? bare(link) : words.one} head={link?.state === "active" && <Acts link={link} />}>
+      <Loaded read={read} rows={2}>
+        {({ link: found }) => <Head link={found} />}
+      </Loaded>
+      {link && <Leading link={link} />}
+    </Page>
+  );
+}
+
+/** @param {{link: Link}} props */
+function Acts({ link }) {
+  const words = t().links;
+  const asking = useSignal(false);
+  useLinkKeys();
+  return (
+    <span class="actions">
+      <LinkActs link={link} />
+      {link.short_url && (
+        <a class="button quiet" href={link.short_url} target="_blank" rel="noopener noreferrer">
+          {t().common.open}
+        </a>
+      )}
+      <button type="button" class="quiet" onClick={() => (asking.value = true)}>
+        {words.remove}
+      </button>
+      {asking.value && (
+        <Confirm
+          title={words.confirm.title(bare(link))}
+          submit={words.remove}
+          close={() => (asking.value = false)}
+          send={async (key) => {
+            await call("DELETE /v1/links/{link_id}", { link_id: link.id, body: {}, key });
+            go("/links");
+            changed("/v1/links");
+          }}
+        >
+          <p>{words.confirm.text}</p>
+        </Confirm>
+      )}
+    </span>
+  );
+}
+
+/** @param {{link: Link}} props */
+function Head({ link }) {
+  const words = t().links;
+  return (
+    <>
+      {link.state === "deleted" && <Note>{words.wasDeleted}</Note>}
+      {link.error && <Trouble error={link.error} />}
+      <p class="lead">
+        <LinkState link={link} /> <span class="hint">{words.made(ago(link.created_at))}</span>
+        {underWay(link) && <span class="hint">{words.clickFlight}</span>}
+      </p>
+    </>
+  );
 }

@@ -1,8 +1,267 @@
-/** The list of links. */
+/** The list of links: searched and put in order by the service, fifty at a time. */
 
-import { Page } from "../ui/parts.jsx";
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+import { ApiError, call } from "../api.js";
+import { number } from "../format.js";
+import { useKeys } from "../keys.js";
+import { useResource, whileWorking } from "../resource.js";
+import { address, go, setSearch } from "../router.js";
+import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
+import { NoAccount } from "../ui/link-host.jsx";
+import { Rows } from "../ui/list.jsx";
+import { Empty, Loaded, Page, Trouble } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
+/**
+ * @typedef {import("../wire").Link} Link
+ * @typedef {"newest" | "clicks" | "code" | "oldest"} Order
+ * @typedef {{q: string, order: Order, account_id: string}} Wanted what the address says
+ */
+
+const PAGE = 50;
+const SEARCH_AFTER_MS = 250;
+// The service looks for so many characters at the most; an address that was pasted is found by its beginning.
+const LONGEST_Q = 50;
+const ADDRESS = /^(https?:\/\/\S+|[^\s/]+\.[^\s/]{2,}\/\S*)$/i;
+
+/** @returns {Wanted} */
+function wanted() {
+  const search = address.value.searchParams;
+  const order = search.get("order") ?? "";
+  return {
+    q: search.get("q") ?? "",
+    order: /** @type {Order} */ (order in t().links.orders ? order : "newest"),
+    account_id: search.get("account_id") ?? "",
+  };
+}
+
+/** @type {import("../resource.js").Pace} */
+const whileAnyIsUnderWay = ({ links }, looks, since_ms) =>
+  links.some(underWay) ? whileWorking({ config: "pending" }, looks, since_ms) : null;
+
 export function Links() {
-  return <Page title={t().links.title} />;
+  const words = t().links;
+  const { q, order, account_id } = wanted();
+  const accounts = useResource("GET /v1/accounts", {});
+  useKeys([{ keys: "n", says: words.newKey, does: () => go("/links/new") }]);
+  return (
+    <Page
+      title={words.title}
+      head={
+        <span class="actions">
+          <a class="button quiet" href="/links/import">
+            {words.import}
+          </a>
+          <a class="button" href="/links/new">
+            {words.add}
+          </a>
+        </span>
+      }
+    >
+      <Loaded read={accounts} rows={6}>
+        {({ accounts: all }) =>
+          all.length === 0 ? (
+            <NoAccount />
+          ) : (
+            <>
+              <div class="link-search">
+                <Search q={q} />
+                <Choice
+                  label={words.order}
+                  value={order}
+                  options={words.orders}
+                  choose={(chosen) => setSearch({ order: chosen === "newest" ? null : chosen })}
+                />
+                {all.length > 1 && (
+                  <Choice
+                    label={words.account}
+                    value={account_id}
+                    options={{ "": words.allAccounts, ...Object.fromEntries(all.map(({ id, name }) => [id, name])) }}
+                    choose={(chosen) => setSearch({ account_id: chosen })}
+                  />
+                )}
+              </div>
+              <Found key={`${q} ${order} ${account_id}`} q={q} order={order} account_id={account_id} />
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+/** @param {{q: string}} props what is typed stands in the address a moment later */
+function Search({ q }) {
+  const words = t().links;
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const typed = useSignal(q);
+  const timer = useRef(0);
+  useKeys([{ keys: "/", says: t().common.shortcuts.search, does: () => field.current?.select() }]);
+  useEffect(() => {
+    if (q !== typed.peek().trim()) typed.value = q;
+  }, [q]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  /** @param {string} text */
+  const type = (text) => {
+    typed.value = text;
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => setSearch({ q: text.trim() }), SEARCH_AFTER_MS);
+  };
+  const text = typed.value.trim();
+  const make = ADDRESS.test(text) && `/links/new?url=${encodeURIComponent(text)}`;
+  return (
+    <p class="field">
+      <label for="link-search">{words.search}</label>
+      <input
+        ref={field}
+        id="link-search"
+        type="search"
+        placeholder={words.searchHint}
+        autocomplete="off"
+        autoCapitalize="none"
+        spellcheck={false}
+        value={typed.value}
+        onInput={(event) => type(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && make) go(make);
+          if (event.key !== "Escape") return;
+          event.preventDefault();
+          if (text) type("");
+          else event.currentTarget.blur();
+        }}
+      />
+      <span role="status">{make && <a href={make}>{words.shorten}</a>}</span>
+    </p>
+  );
+}
+
+/**
+ * @template {string} T
+ * @param {{label: string, value: T, options: Record<T, string>, choose: (value: T) => void}} props
+ */
+function Choice({ label, value, options, choose }) {
+  const id = useId();
+  return (
+    <p class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => choose(/** @type {T} */ (event.currentTarget.value))}>
+        {Object.entries(options).map(([one, text]) => (
+          <option key={one} value={one}>
+            {/** @type {string} */ (text)}
+          </option>
+        ))}
+      </select>
+    </p>
+  );
+}
+
+/** @param {Wanted} props what was found; more of it comes behind, by the service's cursor */
+function Found({ q, order, account_id }) {
+  const params = { q: q.slice(0, LONGEST_Q), order, account_id, limit: PAGE };
+  const first = useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay });
+  const more = useSignal(/** @type {{links: Link[], next_cursor?: string | undefined} | null} */ (null));
+  const busy = useSignal(false);
+  const failed = useSignal(/** @type {ApiError | null} */ (null));
+  const table = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useKeys([{ keys: "r", says: t().common.shortcuts.again, does: () => begin() }]);
+  useLinkKeys();
+
+  const begin = () => {
+    more.value = null;
+    failed.value = null;
+    first.again();
+  };
+  /** @param {Link[]} shown @param {string} cursor */
+  const readMore = async (shown, cursor) => {
+    if (busy.value) return;
+    busy.value = true;
+    failed.value = null;
+    try {
+      const { links, next_cursor } = await call("GET /v1/links", { ...params, cursor });
+      more.value = { links: [...(more.value?.links ?? []), ...links], next_cursor };
+      // The first of the new ones takes the focus, which the button has lost.
+      requestAnimationFrame(() => {
+        const link = table.current?.querySelectorAll("tbody tr")[shown.length]?.querySelector("a");
+        link?.focus();
+      });
+    } catch (error) {
+      failed.value = error instanceof ApiError ? error : new ApiError("unexpected", String(error));
+    } finally {
+      busy.value = false;
+    }
+  };
+  return (
+    <Loaded read={first} rows={8}>
+      {({ links, next_cursor }) => {
+        const known = new Set(links.map(({ id }) => id));
+        const shown = [...links, ...(more.value?.links ?? []).filter(({ id }) => !known.has(id))];
+        const cursor = more.value ? more.value.next_cursor : next_cursor;
+        return (
+          <div ref={table}>
+            {shown.length === 0 ? <Nothing q={q} /> : <Table links={shown} />}
+            {failed.value && <Trouble error={failed.value} again={begin} />}
+            {cursor && (
+              <p class="actions">
+                <button type="button" class="quiet" aria-disabled={busy.value} onClick={() => readMore(shown, cursor)}>
+                  {busy.value ? t().common.loading : t().common.more(PAGE)}
+                </button>
+              </p>
+            )}
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+/** @param {{q: string}} props */
+function Nothing({ q }) {
+  const words = t().links;
+  if (q === "") {
+    return (
+      <Empty>
+        <p>{words.none}</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty>
+      <p>{words.noneFound(q)}</p>
+      <p>
+        <button type="button" class="quiet" onClick={() => setSearch({ q: null })}>
+          {words.showAll}
+        </button>
+      </p>
+    </Empty>
+  );
+}
+
+/** @param {{links: Link[]}} props */
+function Table({ links }) {
+  const words = t().links;
+  const { columns } = words;
+  return (
+    <Rows
+      label={words.title}
+      rows={links}
+      id={({ id }) => id}
+      columns={[
+        { label: columns.link, cell: (link) => <a href={`/links/${link.id}`}>{link.code}</a> },
+        {
+          label: columns.target,
+          cell: ({ url, rules }) => (
+            <span class="target">
+              <span class="clip">{url.replace(/^https:\/\//, "")}</span>
+              {rules.length > 0 && <span class="small">{words.andRules(rules.length)}</span>}
+            </span>
+          ),
+        },
+        { label: columns.clicks, number: true, cell: ({ clicks_7d }) => number(clicks_7d ?? 0) },
+        { label: columns.state, cell: (link) => <LinkState link={link} /> },
+        { label: columns.acts, cell: (link) => <LinkActs link={link} /> },
+      ]}
+    />
+  );
 }

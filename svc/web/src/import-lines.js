@@ -1,0 +1,202 @@
+/**
+ * Links out of a text, one a line: addresses with or without a code, CSV exports whose first line names the columns,
+ * JSON. Only what cannot be sent at all is a fault here; what a code or an address may be the service says.
+ */
+
+/**
+ * @typedef {{url: string, code: string | null, rules?: unknown[]}} Row as POST /v1/links/bulk takes it
+ * @typedef {"noAddress" | "noJson" | "noRules" | "tooLong"} Fault
+ * @typedef {{line: number, text: string, row: Row} | {line: number, text: string, fault: Fault}} Line `line`: where it
+ *   begins, from 1
+ */
+
+// In small letters, without signs; of several that fit the first one here counts. As `svc import links` has it.
+const ADDRESSES = ["longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url"];
+const CODES = ["code", "keyword", "shortcode", "slug", "backhalf", "custombackhalf", "key", "address", "alias"];
+const SHORT_ADDRESSES = ["shorturl", "shortlink", "bitlink", "link", "short"];
+const DELIMITERS = [",", ";", "\t", "|"];
+
+/** What one request may hold: POST /v1/links/bulk takes 1,000 rows, and a body of 1 MiB. */
+const MOST_ROWS = 1_000;
+const MOST_BYTES = 900_000;
+
+/** @param {string} text @returns {Line[]} */
+export function readLines(text) {
+  const clean = text.replace(/^\ufeff/, "");
+  if (/^\s*\[/.test(clean)) return jsonList(clean);
+  if (/^\s*\{/.test(clean)) return jsonLines(clean);
+  const [, told, rest = clean] = /^sep=(.)\r?\n([^]*)$/i.exec(clean) ?? [];
+  for (const delimiter of told ? [told] : DELIMITERS) {
+    const [head, ...records] = csv(rest, delimiter);
+    const at = head && columns(head.fields);
+    if (at) return records.map((record) => shifted(fromColumns(record, at), told ? 1 : 0));
+  }
+  return csv(rest, told ?? simpleDelimiter(rest)).map(({ line, text: own, fields }) =>
+    shifted(checked(line, own, fields[0] ?? "", fields[1] ?? ""), told ? 1 : 0),
+  );
+}
+
+/** @param {Line} line @param {number} by lines that came before @returns {Line} */
+const shifted = (line, by) => ({ ...line, line: line.line + by });
+
+/** @param {string} text @returns {string} what stands between an address and its code */
+const simpleDelimiter = (text) => DELIMITERS.slice(1).find((one) => text.includes(one) && !text.includes(",")) ?? ",";
+
+/**
+ * @param {number} line @param {string} text @param {string} url @param {string} code @param {string} [rules] JSON
+ * @returns {Line}
+ */
+function checked(line, text, url, code, rules = "") {
+  if (url === "") return { line, text, fault: "noAddress" };
+  const row = { url, code: code || null };
+  if (rules !== "") {
+    try {
+      const list = JSON.parse(rules);
+      if (!Array.isArray(list)) return { line, text, fault: "noRules" };
+      return measured({ line, text, row: { ...row, rules: list } });
+    } catch {
+      return { line, text, fault: "noRules" };
+    }
+  }
+  return measured({ line, text, row });
+}
+
+/** @param {{line: number, text: string, row: Row}} line @returns {Line} a fault where no request holds it */
+const measured = (line) =>
+  sizeOf(line.row) > MOST_BYTES ? { line: line.line, text: line.text.slice(0, 200), fault: "tooLong" } : line;
+
+/** @param {number} line @param {string} text @param {unknown} value @returns {Line} */
+function fromJson(line, text, value) {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return { line, text, fault: "noJson" };
+  const { url, code, rules } = /** @type {Record<string, unknown>} */ (value);
+  if (typeof url !== "string" || url === "") return { line, text, fault: "noAddress" };
+  const known = typeof code === "string" && code !== "" ? code : null;
+  if (rules === undefined || rules === null) return measured({ line, text, row: { url, code: known } });
+  if (!Array.isArray(rules)) return { line, text, fault: "noRules" };
+  return measured({ line, text, row: { url, code: known, rules } });
+}
+
+/** @param {string} text @returns {Line[]} */
+function jsonLines(text) {
+  return text.split("\n").flatMap((own, i) => {
+    const trimmed = own.trim();
+    if (trimmed === "") return [];
+    try {
+      return [fromJson(i + 1, trimmed, JSON.parse(trimmed))];
+    } catch {
+      return [{ line: i + 1, text: trimmed, fault: /** @type {const} */ ("noJson") }];
+    }
+  });
+}
+
+/** @param {string} text @returns {Line[]} the places in the list, from 1, in the place of lines */
+function jsonList(text) {
+  try {
+    const list = /** @type {unknown[]} */ (JSON.parse(text));
+    return list.map((one, i) => fromJson(i + 1, JSON.stringify(one), one));
+  } catch {
+    return [{ line: 1, text: text.trim().slice(0, 200), fault: "noJson" }];
+  }
+}
+
+/** @typedef {{line: number, text: string, fields: string[]}} Entry a record of a CSV file */
+
+/** @param {string} text @param {string} delimiter @returns {Entry[]} without the empty ones */
+function csv(text, delimiter) {
+  /** @type {Entry[]} */
+  const records = [];
+  let line = 1;
+  let at = 0;
+  while (at < text.length) {
+    const begin = at;
+    const began = line;
+    /** @type {string[]} */
+    const fields = [];
+    for (let ended = false; !ended;) {
+      let field = "";
+      if (text[at] === '"') {
+        at += 1;
+        while (at < text.length) {
+          const close = text.indexOf('"', at);
+          const end = close < 0 ? text.length : close;
+          field += text.slice(at, end);
+          at = end + 1;
+          if (text[at] !== '"') break;
+          field += '"';
+          at += 1;
+        }
+      }
+      const from = at;
+      while (at < text.length && text[at] !== delimiter && text[at] !== "\n") at += 1;
+      fields.push((field + text.slice(from, at)).trim());
+      ended = text[at] !== delimiter;
+      at += 1;
+    }
+    const own = text.slice(begin, at).trim();
+    line += text.slice(begin, at).split("\n").length - 1;
+    if (fields.some(Boolean)) records.push({ line: began, text: own, fields });
+  }
+  return records;
+}
+
+/** @typedef {{url: number, code: number, short: number, rules: number}} Columns -1: there is none */
+
+/** @param {string[]} names @returns {Columns | undefined} undefined: they are no names that are known */
+function columns(names) {
+  const plain = names.map((name) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, ""));
+  /** @param {string[]} known */
+  const first = (known) => known.map((name) => plain.indexOf(name)).find((place) => place >= 0) ?? -1;
+  const [url, code, short] = [first(ADDRESSES), first(CODES), first(SHORT_ADDRESSES)];
+  if (url < 0 || (code < 0 && short < 0 && plain.length > 1)) return undefined;
+  return { url, code, short, rules: first(["rules"]) };
+}
+
+/** @param {Entry} entry @param {Columns} at @returns {Line} */
+function fromColumns({ line, text, fields }, at) {
+  const field = (/** @type {number} */ place) => fields[place] ?? "";
+  const code = field(at.code) || codeOf(field(at.short));
+  return checked(line, text, field(at.url), code, field(at.rules));
+}
+
+/** @param {string} address @returns {string} `abc` of `https://sho.rt/abc?x` and of `sho.rt/abc` */
+function codeOf(address) {
+  const rest = address.replace(/^[a-z]+:\/\//i, "");
+  const slash = rest.indexOf("/");
+  return slash < 0 ? rest : (rest.slice(slash + 1).split(/[?#]/)[0] ?? "");
+}
+
+/** @param {unknown} value @returns {number} of its JSON, in bytes */
+const sizeOf = (value) => new TextEncoder().encode(JSON.stringify(value)).length + 1;
+
+/**
+ * @template {{row: Row}} T
+ * @param {T[]} lines
+ * @returns {T[][]} what one request takes at a time
+ */
+export function inRequests(lines) {
+  /** @type {T[][]} */
+  const requests = [];
+  let size_bytes = Infinity;
+  for (const line of lines) {
+    const own_bytes = sizeOf(line.row);
+    if (size_bytes + own_bytes > MOST_BYTES || (requests.at(-1)?.length ?? 0) >= MOST_ROWS) {
+      requests.push([]);
+      size_bytes = 0;
+    }
+    requests.at(-1)?.push(line);
+    size_bytes += own_bytes;
+  }
+  return requests;
+}
+
+/** @param {ArrayBuffer} file @returns {string} its text: by its byte order mark, as UTF-8, else as Windows-1252 */
+export function decoded(file) {
+  const [first, second] = new Uint8Array(file, 0, Math.min(2, file.byteLength));
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(file);
+  if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be").decode(file);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(file);
+  } catch {
+    return new TextDecoder("windows-1252").decode(file);
+  }
+}

@@ -1,0 +1,255 @@
+/** Many links at once: looked at first, then made, with what came of each line. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+import { ApiError, call, newKey } from "../api.js";
+import { decoded, inRequests, readLines } from "../import-lines.js";
+import { changed } from "../resource.js";
+import { Field, Form } from "../ui/form.jsx";
+import { WithLinkHost } from "../ui/link-host.jsx";
+import { Mark, Page, explain } from "../ui/parts.jsx";
+import { t } from "../words.js";
+
+/**
+ * @typedef {import("../import-lines.js").Line} Line
+ * @typedef {Extract<Line, {row: unknown}>} Good
+ * @typedef {{line: Good, error: {code?: string, message?: string, details?: Record<string, unknown>}}} Refused
+ * @typedef {{key: string, lines: Good[]}} Request what is sent at once; `key`: the same when it is sent again
+ * @typedef {{good: Good[], wrong: Line[], requests: Request[]}} Looked
+ */
+
+// So many lines of each kind are shown; the others are as many more.
+const SHOWN = 50;
+
+export function ImportLinks() {
+  const words = t().links.bulk;
+  return (
+    <Page title={words.title}>
+      <WithLinkHost>
+        {({ id }) => (
+          <div class="import">
+            <Import account_id={id} />
+          </div>
+        )}
+      </WithLinkHost>
+    </Page>
+  );
+}
+
+/** @param {{account_id: string}} props */
+function Import({ account_id }) {
+  const text = useSignal("");
+  const looked = useSignal(/** @type {Looked | null} */ (null));
+  const made = useSignal(0);
+  const refused = useSignal(/** @type {Refused[] | null} */ (null));
+
+  /** @param {string} given */
+  const look = (given) => {
+    const lines = readLines(given);
+    const good = lines.filter((line) => "row" in line);
+    text.value = given;
+    refused.value = null;
+    made.value = 0;
+    looked.value = {
+      good,
+      wrong: lines.filter((line) => !("row" in line)),
+      requests: inRequests(good).map((some) => ({ key: newKey(), lines: some })),
+    };
+  };
+  /** @param {string} given */
+  const write = (given) => {
+    text.value = given;
+    looked.value = null;
+  };
+  if (!looked.value) return <Write text={text.value} look={look} />;
+  if (refused.value) return <Made count={made.value} refused={refused.value} mend={write} />;
+  return (
+    <Look
+      {...looked.value}
+      account_id={account_id}
+      back={() => write(text.value)}
+      done={(count, left) => {
+        made.value = count;
+        refused.value = left;
+      }}
+    />
+  );
+}
+
+/** @param {{text: string, look: (text: string) => void}} props */
+function Write({ text, look }) {
+  const words = t().links.bulk;
+  return (
+    <Form submit={words.look} guard={false} send={async ({ lines = "" }) => look(lines)}>
+      <p>{words.explain}</p>
+      <Field name="lines" label={words.text} area rows={10} placeholder={words.example} defaultValue={text} />
+      <Field
+        name="file"
+        label={words.file}
+        type="file"
+        accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
+        onChange={async (/** @type {any} */ event) => {
+          const [file] = event.currentTarget.files;
+          if (file) look(decoded(await file.arrayBuffer()));
+        }}
+      />
+    </Form>
+  );
+}
+
+/**
+ * What would be sent; nothing has been.
+ * @param {Looked & {
+ *   account_id: string,
+ *   back: () => void,
+ *   done: (made: number, refused: Refused[]) => void,
+ * }} props
+ */
+function Look({ good, wrong, requests, account_id, back, done }) {
+  const words = t().links.bulk;
+  const sent = useSignal(0);
+  const results = useRef({ made: 0, refused: /** @type {Refused[]} */ ([]) });
+
+  /** Goes on where it was interrupted: what was sent already is not sent again. */
+  const send = async () => {
+    for (const { key, lines } of requests.slice(sent.value)) {
+      const body = { account_id, links: lines.map(({ row }) => row) };
+      const answer = await call("POST /v1/links/bulk", { body, key });
+      for (const [i, { link, error }] of answer.results.entries()) {
+        const line = lines[i];
+        if (link) results.current.made += 1;
+        else if (line) results.current.refused.push({ line, error: error ?? {} });
+      }
+      sent.value += 1;
+    }
+    changed("/v1/links");
+    done(results.current.made, results.current.refused);
+  };
+  const leave = (
+    <button type="button" class="quiet" onClick={back}>
+      {words.lookAgain}
+    </button>
+  );
+  if (good.length === 0) {
+    return (
+      <>
+        <Heading>{words.nothing}</Heading>
+        {wrong.length > 0 && <Faults wrong={wrong} />}
+        <p class="actions">{leave}</p>
+      </>
+    );
+  }
+  const done_lines = requests.slice(0, sent.value).reduce((sum, { lines }) => sum + lines.length, 0);
+  return (
+    <>
+      <Heading>{words.wouldBe(good.length)}</Heading>
+      <p class="hint">{words.nothingYet}</p>
+      {wrong.length > 0 && <Faults wrong={wrong} />}
+      <Table
+        lines={good.map((line) => ({ ...line, says: <Mark kind="none">{words.ready}</Mark> }))}
+        label={words.wouldBe(good.length)}
+      />
+      <Form submit={sent.value ? words.goOn : words.send(good.length)} guard={false} more={leave} send={send}>
+        <p role="status">{requests.length > 1 && sent.value > 0 && words.progress(done_lines, good.length)}</p>
+      </Form>
+    </>
+  );
+}
+
+/** @param {{wrong: Line[]}} props */
+function Faults({ wrong }) {
+  const words = t().links.bulk;
+  const lines = wrong.map((line) => ({
+    ...line,
+    says: <Mark kind="bad">{"fault" in line ? words.faults[line.fault] : ""}</Mark>,
+  }));
+  return (
+    <>
+      <p>{words.wrong(wrong.length)}</p>
+      <Table lines={lines} label={words.wrong(wrong.length)} />
+    </>
+  );
+}
+
+/** @param {{count: number, refused: Refused[], mend: (text: string) => void}} props */
+function Made({ count, refused, mend }) {
+  const words = t().links.bulk;
+  const lines = refused.map(({ line, error }) => ({ ...line, says: <Mark kind="bad">{inWords(error)}</Mark> }));
+  return (
+    <>
+      <Heading>{words.made(count)}</Heading>
+      {refused.length > 0 && (
+        <>
+          <p>{words.refused(refused.length)}</p>
+          <Table lines={lines} label={words.refused(refused.length)} />
+        </>
+      )}
+      <p class="actions">
+        {refused.length > 0 && (
+          // As JSON, whatever they were in: it needs no names of columns.
+          <button type="button" onClick={() => mend(refused.map(({ line }) => JSON.stringify(line.row)).join("\n"))}>
+            {words.mend}
+          </button>
+        )}
+        <a class={refused.length > 0 ? "button quiet" : "button"} href="/links">
+          {words.toLinks}
+        </a>
+      </p>
+    </>
+  );
+}
+
+/** @param {Refused["error"]} error @returns {string} what is wrong with one line */
+function inWords(error) {
+  const { issues } = new ApiError(error.code ?? "", error.message, { details: error.details ?? {} });
+  return issues.length > 0
+    ? issues.map(({ path, message }) => `${path}: ${message}`).join("; ")
+    : explain(error).message;
+}
+
+/** @param {{children: string}} props each step begins with what there is now */
+function Heading({ children }) {
+  const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null));
+  useEffect(() => heading.current?.focus(), []);
+  return (
+    <h2 ref={heading} tabIndex={-1}>
+      {children}
+    </h2>
+  );
+}
+
+/** @param {{lines: (Line & {says: import("preact").ComponentChildren})[], label: string}} props */
+function Table({ lines, label }) {
+  const words = t().links.bulk;
+  const { columns } = words;
+  return (
+    <>
+      <table class="rows" aria-label={label}>
+        <thead>
+          <tr>
+            <th scope="col">{columns.line}</th>
+            <th scope="col">{columns.target}</th>
+            <th scope="col">{columns.code}</th>
+            <th scope="col">{columns.found}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.slice(0, SHOWN).map((line) => (
+            <tr key={line.line}>
+              <th scope="row">{line.line}</th>
+              <td data-label={columns.target}>
+                <span class="clip">{"row" in line ? line.row.url : line.text}</span>
+              </td>
+              <td data-label={columns.code}>
+                {"row" in line && (line.row.code ? <code>{line.row.code}</code> : <em>{words.random}</em>)}
+              </td>
+              <td data-label={columns.found}>{line.says}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {lines.length > SHOWN && <p class="hint">{words.rest(lines.length - SHOWN)}</p>}
+    </>
+  );
+}

@@ -1,0 +1,129 @@
+/** Choosing countries: a list to tick, which can be searched by name and code. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+import { countries, named } from "../countries.js";
+import { list } from "../format.js";
+import { t } from "../words.js";
+
+/**
+ * @param {string[]} codes
+ * @returns {string} `Germany, Austria, and 3 more`; without any, "any country"
+ */
+export function inWords(codes) {
+  const words = t().links.rules;
+  const { names, others } = named(codes);
+  if (names.length === 0) return words.anyCountry;
+  return list(others > 0 ? [...names, words.others(others)] : names);
+}
+
+/**
+ * @param {{
+ *   place: number,
+ *   chosen: string[],
+ *   choose: (codes: string[]) => void,
+ * }} props `place` of the rule, from 1
+ */
+export function CountryPicker({ place, chosen, choose }) {
+  const words = t().links.rules;
+  const open = useSignal(false);
+  const id = useId();
+  const button = useRef(/** @type {HTMLButtonElement | null} */ (null));
+  const text = inWords(chosen);
+  const close = () => {
+    open.value = false;
+    button.current?.focus();
+  };
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        class="quiet picked"
+        aria-expanded={open.value}
+        aria-controls={open.value ? id : undefined}
+        aria-label={words.countriesOf(place, text)}
+        onClick={() => (open.value = !open.value)}
+      >
+        {text}
+      </button>
+      {open.value && <Panel id={id} chosen={chosen} choose={choose} close={close} />}
+    </>
+  );
+}
+
+/**
+ * @param {{
+ *   id: string,
+ *   chosen: string[],
+ *   choose: (codes: string[]) => void,
+ *   close: () => void,
+ * }} props
+ */
+function Panel({ id, chosen, choose, close }) {
+  const words = t().links.rules;
+  const wanted = useSignal("");
+  const filter = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => filter.current?.focus(), []);
+  const looked = wanted.value.trim().toLocaleLowerCase();
+  const found = countries(chosen).filter(
+    ({ code, name }) => code.toLowerCase() === looked || name.toLocaleLowerCase().includes(looked),
+  );
+  /** @param {string} code */
+  const toggle = (code) => choose(chosen.includes(code) ? chosen.filter((one) => one !== code) : [...chosen, code]);
+  return (
+    <div
+      id={id}
+      class="picker"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.preventDefault();
+        close();
+      }}
+    >
+      <input
+        ref={filter}
+        type="search"
+        aria-label={words.filter}
+        placeholder={words.filter}
+        autocomplete="off"
+        spellcheck={false}
+        value={wanted.value}
+        onInput={(event) => {
+          // It is no change of what is sent.
+          event.stopPropagation();
+          wanted.value = event.currentTarget.value;
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
+          // The form is not sent from here: the only one that is left is ticked.
+          event.preventDefault();
+          const [only] = found;
+          if (found.length === 1 && only) toggle(only.code);
+        }}
+      />
+      <div class="countries">
+        {found.map(({ code, name }) => (
+          <label key={code} class="check">
+            <input type="checkbox" checked={chosen.includes(code)} onChange={() => toggle(code)} />
+            <span>
+              {name} <span class="small">{code}</span>
+            </span>
+          </label>
+        ))}
+      </div>
+      <p role="status">{found.length === 0 && words.noCountry}</p>
+      <p class="actions">
+        <button type="button" class="quiet" onClick={close}>
+          {words.done}
+        </button>
+        {chosen.length > 0 && (
+          <button type="button" class="link" onClick={() => choose([])}>
+            {words.clear}
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}

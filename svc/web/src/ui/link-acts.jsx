@@ -1,0 +1,63 @@
+/** What is done with a link wherever it is shown: copied, shown as QR code, changed; by buttons and by keys. */
+
+import { useSignal } from "@preact/signals";
+
+import { useKeys } from "../keys.js";
+import { t } from "../words.js";
+import { Copy, Mark } from "./parts.jsx";
+import { bare, QrDialog } from "./qr.jsx";
+
+/** @typedef {import("../wire").Link} Link */
+
+/** @param {{link: Link}} props buttons with `data-key`, which `useLinkKeys` presses */
+export function LinkActs({ link }) {
+  const words = t().links;
+  const shown = useSignal(false);
+  const { short_url } = link;
+  return (
+    <span class="link-acts" role="group" aria-label={bare(link)}>
+      {short_url && <Copy text={short_url} />}
+      {short_url && (
+        <button type="button" class="quiet" data-key="q" onClick={() => (shown.value = true)}>
+          {words.qr}
+        </button>
+      )}
+      <a class="button quiet" data-key="e" href={`/links/${link.id}/edit`}>
+        {words.change}
+      </a>
+      {shown.value && <QrDialog link={link} close={() => (shown.value = false)} />}
+    </span>
+  );
+}
+
+/** c, q and e do it to the row that has the focus; on a page of one link, to that. */
+export function useLinkKeys() {
+  const words = t().links;
+  /** @param {string} key */
+  const press = (key) => {
+    const table = document.querySelector("main .rows .link-acts");
+    const scope = table ? document.activeElement?.closest("tr") : document.querySelector("main");
+    const button = scope?.querySelector(`[data-key="${key}"]`);
+    if (button instanceof HTMLElement) button.click();
+  };
+  useKeys([
+    { keys: "c", says: words.copyKey, does: () => press("c") },
+    { keys: "q", says: words.qrKey, does: () => press("q") },
+    { keys: "e", says: words.editKey, does: () => press("e") },
+  ]);
+}
+
+/** @param {{link: Link}} props whether the edge has it */
+export function LinkState({ link }) {
+  const words = t().links;
+  if (link.state === "deleted") return <Mark kind="none">{t().common.states.deleted}</Mark>;
+  if (link.error) return <Mark kind="watch">{words.held}</Mark>;
+  return (
+    <Mark kind={link.config === "synced" ? "good" : "busy"}>
+      {link.config === "synced" ? words.live : words.pending}
+    </Mark>
+  );
+}
+
+/** @param {Link} link @returns {boolean} whether the edge is about to get it */
+export const underWay = ({ config, error }) => config === "pending" && !error;

@@ -1,0 +1,125 @@
+/** A link's QR code: fetched with the session's token, shown by a blob, downloaded as vectors or pixels. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+
+import { ApiError, ask, fill } from "../api.js";
+import { t } from "../words.js";
+import { Dialog } from "./dialog.jsx";
+import { Skeleton, Trouble } from "./parts.jsx";
+
+/** @typedef {import("../wire").Link} Link */
+
+const SIZES_PX = [256, 512, 1024, 2048];
+
+/**
+ * @param {Link} link
+ * @param {number} [size_px] without it the picture takes the size that it is shown in
+ * @returns {Promise<Blob>} an SVG
+ * @throws {ApiError}
+ */
+async function picture({ id }, size_px) {
+  const path = fill("/v1/links/{link_id}/qr.svg", { link_id: id, size: size_px });
+  const answer = await ask("GET", path, { headers: { Accept: "image/svg+xml, application/json" } });
+  return new Blob([await answer.text()], { type: "image/svg+xml" });
+}
+
+/** @param {Blob} svg @param {number} size_px @returns {Promise<Blob>} the same as PNG */
+async function inPixels(svg, size_px) {
+  const url = URL.createObjectURL(svg);
+  try {
+    const image = Object.assign(new Image(), { src: url });
+    await image.decode();
+    const canvas = Object.assign(document.createElement("canvas"), { width: size_px, height: size_px });
+    canvas.getContext("2d")?.drawImage(image, 0, 0, size_px, size_px);
+    const png = await new Promise((/** @type {(png: Blob | null) => void} */ done) => canvas.toBlob(done));
+    if (!png) throw new Error("no picture could be made");
+    return png;
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+/** @param {Blob} file @param {string} name */
+function download(file, name) {
+  const url = URL.createObjectURL(file);
+  Object.assign(document.createElement("a"), { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}
+
+/** @param {{link: Link, close: () => void}} props */
+export function QrDialog({ link, close }) {
+  const words = t().links.picture;
+  const shown = useSignal("");
+  const size_px = useSignal(1024);
+  const busy = useSignal(false);
+  const failed = useSignal(/** @type {ApiError | null} */ (null));
+  const address = `${link.short_url}?q`;
+
+  /** @param {() => Promise<void>} work */
+  const attempt = async (work) => {
+    if (busy.value) return;
+    busy.value = true;
+    failed.value = null;
+    try {
+      await work();
+    } catch (error) {
+      failed.value = error instanceof ApiError ? error : new ApiError("unexpected", String(error));
+    } finally {
+      busy.value = false;
+    }
+  };
+  const read = () => attempt(async () => void (shown.value = URL.createObjectURL(await picture(link))));
+  useEffect(() => {
+    read();
+    return () => URL.revokeObjectURL(shown.peek());
+  }, []);
+
+  /** @param {"svg" | "png"} kind */
+  const save = (kind) =>
+    attempt(async () => {
+      const size = size_px.value;
+      const svg = await picture(link, size);
+      download(kind === "svg" ? svg : await inPixels(svg, size), `${link.code}-${size}.${kind}`);
+    });
+  return (
+    <Dialog title={words.title(bare(link))} close={close}>
+      <div class="qr">
+        {shown.value ? (
+          <img src={shown.value} alt={words.alt(address)} width="240" height="240" />
+        ) : (
+          !failed.value && <Skeleton rows={5} />
+        )}
+      </div>
+      <p class="hint">{words.counts}</p>
+      {failed.value && <Trouble error={failed.value} again={shown.value ? undefined : read} />}
+      <p class="qr-size">
+        <select
+          aria-label={words.size}
+          value={size_px.value}
+          onChange={(event) => (size_px.value = Number(event.currentTarget.value))}
+        >
+          {SIZES_PX.map((size) => (
+            <option key={size} value={size}>
+              {words.pixels(size)}
+            </option>
+          ))}
+        </select>
+      </p>
+      <p class="actions">
+        <button type="button" aria-disabled={busy.value} onClick={() => save("png")}>
+          {words.png}
+        </button>
+        <button type="button" aria-disabled={busy.value} onClick={() => save("svg")}>
+          {words.svg}
+        </button>
+        <button type="button" class="quiet" onClick={close}>
+          {t().common.close}
+        </button>
+      </p>
+    </Dialog>
+  );
+}
+
+/** @param {Link} link @returns {string} `go.example.com/abc`, or the code where no host has it */
+export const bare = ({ code, short_url }) => short_url?.replace(/^https:\/\//, "") ?? code;

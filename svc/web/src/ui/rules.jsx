@@ -1,0 +1,209 @@
+/** A link's rules: as sentences, and as a list to be changed. What they mean the worker decides, not this page. */
+
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+
+import { named } from "../countries.js";
+import { list } from "../format.js";
+import { t } from "../words.js";
+import { CountryPicker } from "./countries.jsx";
+import { Field } from "./form.jsx";
+
+/**
+ * @typedef {import("../wire").Rule} Rule
+ * @typedef {"any" | "mobile" | "desktop"} Device
+ * @typedef {{key: number, countries: string[], device: Device, url: string}} Draft a rule while it is changed; `key`
+ *   stays with it wherever it is moved
+ */
+
+let drafts = 0;
+
+/** @param {Partial<Draft>} [more] @returns {Draft} a rule for everybody, without an address */
+const draft = (more) => ({ key: (drafts += 1), countries: [], device: "any", url: "", ...more });
+
+/** @param {Rule[]} rules @returns {Draft[]} */
+export const asDrafts = (rules) =>
+  rules.map(({ url, countries = [], devices = [] }) => draft({ url, countries, device: deviceOf(devices) }));
+
+/** @param {Draft[]} rules @returns {import("../wire").NewRule[]} as the API takes them */
+export const asRules = (rules) =>
+  rules.map(({ url, countries, device }) => ({
+    url: url.trim(),
+    countries: countries.length > 0 ? countries : null,
+    devices: device === "any" ? null : [device],
+  }));
+
+/** @param {string[]} devices @returns {Device} who names both means any */
+function deviceOf(devices) {
+  const [one] = devices;
+  return devices.length === 1 && (one === "mobile" || one === "desktop") ? one : "any";
+}
+
+/** @param {Rule} rule @returns {string} "Visitors from Germany on phones and tablets go to" */
+function sentence({ countries = [], devices = [] }) {
+  const words = t().links.rules;
+  const { names, others } = named(countries);
+  const device = deviceOf(devices);
+  return words.sentence({
+    from: list(others > 0 ? [...names, words.others(others)] : names),
+    count: countries.length,
+    on: device === "any" ? "" : words.devices[device],
+  });
+}
+
+/** @param {{rules: Rule[], url: string}} props where a link leads, in sentences */
+export function Leads({ rules, url }) {
+  const words = t().links.rules;
+  return (
+    <ol class="leads">
+      {rules.map((rule, i) => (
+        <li key={i}>
+          {sentence(rule)} <code>{rule.url}</code>
+        </li>
+      ))}
+      <li class="else">
+        {rules.length === 0 ? words.all : words.elseTo} <code>{url}</code>
+      </li>
+    </ol>
+  );
+}
+
+/**
+ * @param {{rules: import("@preact/signals").Signal<Draft[]>}} props the fields are named as the API's issues name them
+ */
+export function RulesEditor({ rules }) {
+  const words = t().links.rules;
+  const said = useSignal("");
+  const section = useRef(/** @type {HTMLFieldSetElement | null} */ (null));
+  const dragged = useRef(-1);
+
+  /** @param {Draft[]} next which the form is told of: it is a change of what is sent */
+  const set = (next) => {
+    rules.value = next;
+    section.current?.form?.dispatchEvent(new Event("input"));
+  };
+  /** @param {number} i @param {Partial<Draft>} change */
+  const change = (i, change) => set(rules.value.map((rule, place) => (place === i ? { ...rule, ...change } : rule)));
+  /** @param {number} from @param {number} to @param {HTMLElement} [button] that keeps the focus where its row moves */
+  const move = (from, to, button) => {
+    const moved = rules.value.slice(from, from + 1);
+    set(rules.value.toSpliced(from, 1).toSpliced(to, 0, ...moved));
+    said.value = words.moved(to + 1);
+    requestAnimationFrame(() => button?.focus());
+  };
+  /** @param {string} found */
+  const focus = (found) =>
+    requestAnimationFrame(() => {
+      const element = section.current?.querySelector(found);
+      if (element instanceof HTMLElement) element.focus();
+    });
+
+  return (
+    <fieldset class="rules" ref={section}>
+      <legend>{words.title}</legend>
+      <p class="hint">{words.explain}</p>
+      <ol>
+        {rules.value.map((rule, i) => (
+          <li
+            key={rule.key}
+            onDragOver={(event) => dragged.current >= 0 && event.preventDefault()}
+            onDrop={(event) => {
+              event.preventDefault();
+              if (dragged.current >= 0 && dragged.current !== i) move(dragged.current, i);
+            }}
+          >
+            <fieldset class="rule">
+              <legend>
+                <span
+                  class="grip"
+                  aria-hidden="true"
+                  draggable
+                  onDragStart={(event) => {
+                    dragged.current = i;
+                    const row = event.currentTarget.closest("li");
+                    if (row) event.dataTransfer?.setDragImage(row, 0, 0);
+                  }}
+                  onDragEnd={() => (dragged.current = -1)}
+                >
+                  ⠿
+                </span>
+                {words.rule(i + 1)}
+              </legend>
+              <div class="sentence">
+                <span>{words.from}</span>
+                <CountryPicker place={i + 1} chosen={rule.countries} choose={(countries) => change(i, { countries })} />
+                <span>{words.on}</span>
+                <select
+                  aria-label={words.devicesOf(i + 1)}
+                  value={rule.device}
+                  onChange={(event) => change(i, { device: /** @type {Device} */ (event.currentTarget.value) })}
+                >
+                  {Object.entries(words.devices).map(([value, text]) => (
+                    <option key={value} value={value}>
+                      {text}
+                    </option>
+                  ))}
+                </select>
+              </div>
+              <Field
+                name={`rules.${i}.url`}
+                label={words.to}
+                type="url"
+                inputMode="url"
+                value={rule.url}
+                onInput={(/** @type {any} */ event) => change(i, { url: event.currentTarget.value })}
+                placeholder="https://"
+              />
+              <div class="actions">
+                {
+                  /** @type {const} */ ([
+                    [words.up, words.upOf(i + 1), i - 1, i === 0],
+                    [words.down, words.downOf(i + 1), i + 1, i === rules.value.length - 1],
+                  ]).map(([text, label, to, ends]) => (
+                    <button
+                      key={text}
+                      type="button"
+                      class="quiet"
+                      aria-label={label}
+                      aria-disabled={ends}
+                      onClick={(event) => !ends && move(i, to, event.currentTarget)}
+                    >
+                      {text}
+                    </button>
+                  ))
+                }
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-label={words.removeOf(i + 1)}
+                  onClick={() => {
+                    set(rules.value.toSpliced(i, 1));
+                    focus(".add");
+                  }}
+                >
+                  {words.remove}
+                </button>
+              </div>
+            </fieldset>
+          </li>
+        ))}
+      </ol>
+      <p role="status" class="unseen">
+        {said}
+      </p>
+      <p class="actions">
+        <button
+          type="button"
+          class="quiet add"
+          onClick={() => {
+            set([...rules.value, draft()]);
+            focus("li:last-child .picked");
+          }}
+        >
+          {words.add}
+        </button>
+        {rules.value.length > 0 && <span class="hint">{words.else}</span>}
+      </p>
+    </fieldset>
+  );
+}

@@ -1,0 +1,135 @@
+/** Where a link leads, and "Try it", which asks the service: what a rule means is not worked out here. */
+
+import { useSignal } from "@preact/signals";
+
+import { call } from "../api.js";
+import { countries } from "../countries.js";
+import { t } from "../words.js";
+import { Field, Form } from "./form.jsx";
+import { Note } from "./parts.jsx";
+import { Leads } from "./rules.jsx";
+
+/**
+ * @typedef {import("../wire").Link} Link
+ * @typedef {import("../wire").ExplainedClick} ExplainedClick
+ * @typedef {keyof ReturnType<typeof t>["links"]["try"]["agents"]} Agent
+ * @typedef {keyof ReturnType<typeof t>["links"]["try"]["ways"]} Way
+ */
+
+/** What such visitors send. @type {Record<Exclude<Agent, "own">, string | null>} */
+const AGENTS = {
+  phone:
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 " +
+    "Mobile/15E148 Safari/604.1",
+  computer:
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+  crawler: "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+  none: null,
+};
+
+// The edge platform's own codes: not known, and the Tor network.
+const OTHER_PLACES = ["XX", "T1"];
+
+/** @param {{link: Link}} props a section of the link's page */
+export function Leading({ link }) {
+  const words = t().links;
+  return (
+    <section aria-labelledby="leads">
+      <h2 id="leads">{words.leads}</h2>
+      <Leads rules={link.rules} url={link.url} />
+      {link.state === "active" && (
+        <details>
+          <summary>{words.try.title}</summary>
+          <TryLink link={link} />
+        </details>
+      )}
+    </section>
+  );
+}
+
+/** @param {{link: Link}} props */
+function TryLink({ link }) {
+  const words = t().links.try;
+  const agent = useSignal(/** @type {Agent} */ ("phone"));
+  const way = useSignal(/** @type {Way} */ ("link"));
+  const found = useSignal(/** @type {ExplainedClick | null} */ (null));
+  /** @param {Record<string, string>} options */
+  const choices = (options) =>
+    Object.entries(options).map(([value, text]) => (
+      <option key={value} value={value}>
+        {text}
+      </option>
+    ));
+  return (
+    <>
+      <Form
+        guard={false}
+        submit={words.submit}
+        send={async ({ country = "XX", own = "", source = "" }, key) => {
+          found.value = null;
+          const body = {
+            country,
+            user_agent: agent.value === "own" ? own : AGENTS[agent.value],
+            query: { link: null, qr: "q", campaign: `${new URLSearchParams({ utm_source: source })}` }[way.value],
+          };
+          found.value = await call("POST /v1/links/{link_id}/explain", { link_id: link.id, body, key });
+        }}
+      >
+        <p class="hint">{words.explain}</p>
+        <div class="choices">
+          <Field name="country" label={words.country}>
+            {countries(OTHER_PLACES).map(({ code, name }) => (
+              <option key={code} value={code} selected={code === "XX"}>
+                {name}
+              </option>
+            ))}
+          </Field>
+          <Field
+            name="agent"
+            label={words.with}
+            value={agent.value}
+            onChange={(/** @type {any} */ event) => (agent.value = event.currentTarget.value)}
+          >
+            {choices(words.agents)}
+          </Field>
+          <Field
+            name="way"
+            label={words.by}
+            value={way.value}
+            onChange={(/** @type {any} */ event) => (way.value = event.currentTarget.value)}
+          >
+            {choices(words.ways)}
+          </Field>
+          {agent.value === "own" && <Field name="own" label={words.agent} defaultValue={navigator.userAgent} />}
+          {way.value === "campaign" && <Field name="source" label={words.source} defaultValue="newsletter" />}
+        </div>
+      </Form>
+      <div role="status">{found.value && <Found of={found.value} pending={link.config === "pending"} />}</div>
+    </>
+  );
+}
+
+/** @param {{of: ExplainedClick, pending: boolean}} props */
+function Found({ of: { url, rule, counted_as }, pending }) {
+  const words = t().links.try;
+  const { kind, reason = "", source, device, browser, os } = counted_as;
+  return (
+    <Note kind="good">
+      <p>
+        {rule === null ? words.noRule : words.rule(rule + 1)} <code>{url}</code>
+      </p>
+      <p>{kind === "bot" ? words.bot(reason) : words.view}</p>
+      <p class="small">
+        {[
+          kind === "view" && `${words.source_}: ${source || words.direct}`,
+          `${words.device}: ${device}`,
+          `${words.browser}: ${browser}`,
+          `${words.system}: ${os}`,
+        ]
+          .filter(Boolean)
+          .join(" · ")}
+      </p>
+      {pending && <p class="small">{words.notYet}</p>}
+    </Note>
+  );
+}
