@@ -151,6 +151,7 @@ async def _furnish(url: str, folder: Path, emulator: Any) -> dict[str, str]:
             host = f"/v1/accounts/{account}/link-host"
             await service.call("PUT", host, {"host": "go.shop.example"}, expect=202)
             site = await service.call("POST", "/v1/sites", {"account_id": account, "host": "shop.example"}, expect=202)
-            body = {"account_id": account, "code": "hello", "url": "https://shop.example/landing"}
+            rule = {"countries": ["DE", "AT"], "devices": ["mobile"], "url": "https://shop.example/unterwegs"}
+            body = {"account_id": account, "code": "hello", "url": "https://shop.example/landing", "rules": [rule]}
             link = await service.call("POST", "/v1/links", body, expect=201)
             return {"accounts": account, "sites": site["site"]["id"], "links": link["link"]["id"]}

@@ -11,6 +11,7 @@ import { Confirm } from "../ui/dialog.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
 import { Loaded, Note, Page, Trouble } from "../ui/parts.jsx";
 import { bare } from "../ui/qr.jsx";
+import { Report } from "../ui/report.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Link} Link */
@@ -30,6 +31,7 @@ export function LinkReport({ id }) {
       <Loaded read={read} rows={2}>
         {({ link: found }) => <Head link={found} />}
       </Loaded>
+      {link && <Report kind="link" id={id} name={link.code} />}
       {link && <Leading link={link} />}
     </Page>
   );
@@ -79,6 +81,11 @@ function Head({ link }) {
       <p class="lead">
         <LinkState link={link} /> <span class="hint">{words.made(ago(link.created_at))}</span>
         {underWay(link) && <span class="hint">{words.clickFlight}</span>}
+      </p>
+      <p class="lead">
+        <span class="hint">{words.target}</span>
+        <code class="clip">{link.url}</code>
+        {link.rules.length > 0 && <a href="#leads">{words.andRules(link.rules.length)}</a>}
       </p>
     </>
   );

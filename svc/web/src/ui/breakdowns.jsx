@@ -50,8 +50,8 @@ function List({ name, of, all }) {
   );
 }
 
-/** @param {{name: Name, of: string}} props */
-function What({ name, of }) {
+/** @param {{name: Name, of: string}} props a key of a list, in words */
+export function What({ name, of }) {
   const words = t().report;
   if (of === OTHER) return <em>{words.others}</em>;
   if (name === "countries") return <>{country(of, { unknown: words.unknownCountry })}</>;

@@ -3,10 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
-import { named } from "../countries.js";
-import { list } from "../format.js";
 import { t } from "../words.js";
-import { CountryPicker } from "./countries.jsx";
+import { CountryPicker, inWords } from "./countries.jsx";
 import { Field } from "./form.jsx";
 
 /**
@@ -42,10 +40,9 @@ function deviceOf(devices) {
 /** @param {Rule} rule @returns {string} "Visitors from Germany on phones and tablets go to" */
 function sentence({ countries = [], devices = [] }) {
   const words = t().links.rules;
-  const { names, others } = named(countries);
   const device = deviceOf(devices);
   return words.sentence({
-    from: list(others > 0 ? [...names, words.others(others)] : names),
+    from: countries.length > 0 ? inWords(countries) : "",
     count: countries.length,
     on: device === "any" ? "" : words.devices[device],
   });

@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import { call } from "../api.js";
 import { countries } from "../countries.js";
 import { t } from "../words.js";
+import { What } from "./breakdowns.jsx";
 import { Field, Form } from "./form.jsx";
 import { Note } from "./parts.jsx";
 import { Leads } from "./rules.jsx";
@@ -38,7 +39,7 @@ export function Leading({ link }) {
       <h2 id="leads">{words.leads}</h2>
       <Leads rules={link.rules} url={link.url} />
       {link.state === "active" && (
-        <details>
+        <details class="try">
           <summary>{words.try.title}</summary>
           <TryLink link={link} />
         </details>
@@ -118,17 +119,16 @@ function Found({ of: { url, rule, counted_as }, pending }) {
       <p>
         {rule === null ? words.noRule : words.rule(rule + 1)} <code>{url}</code>
       </p>
-      <p>{kind === "bot" ? words.bot(reason) : words.view}</p>
-      <p class="small">
-        {[
-          kind === "view" && `${words.source_}: ${source || words.direct}`,
-          `${words.device}: ${device}`,
-          `${words.browser}: ${browser}`,
-          `${words.system}: ${os}`,
-        ]
-          .filter(Boolean)
-          .join(" · ")}
-      </p>
+      {kind === "bot" ? (
+        <p>
+          {words.bot} <What name="bots" of={reason} />
+        </p>
+      ) : (
+        <p>
+          {words.view} <What name="sources" of={source} /> · <What name="devices" of={device} /> ·{" "}
+          <What name="browsers" of={browser} /> · <What name="os" of={os} />
+        </p>
+      )}
       {pending && <p class="small">{words.notYet}</p>}
     </Note>
   );

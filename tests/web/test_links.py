@@ -1,0 +1,275 @@
+"""Links as a user has them: made with rules, tried, scanned, changed in two windows, imported, found, deleted."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import numpy as np
+import pytest
+import zxingcpp
+from playwright.sync_api import expect
+
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from tests.http.test_qr import read
+from tests.web.places import EMAIL, PASSWORD, new_context, sign_in
+from tests.web.test_every_page import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page, Route
+
+    from tests.web.places import Place
+
+HOST = "go.shop.example"
+# The browser draws the file that it was given, and hands out one byte a pixel.
+PIXELS = """async (file) => {
+  const bytes = Uint8Array.from(atob(file), (sign) => sign.charCodeAt(0));
+  const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+  const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  canvas.drawImage(image, 0, 0);
+  const { data } = canvas.getImageData(0, 0, image.width, image.height);
+  return { width: image.width, red: Array.from({ length: data.length / 4 }, (_, i) => data[4 * i]) };
+}"""
+
+
+@pytest.fixture
+def api(furnished: Place) -> Iterator[httpx.Client]:
+    """What the service has, to the same user."""
+    with httpx.Client(base_url=furnished.url, trust_env=False, timeout=30) as client:
+        session = client.post("/auth/sign-in", json={"email": EMAIL, "password": PASSWORD}).json()
+        client.headers["Authorization"] = f"Bearer {session['access_token']}"
+        yield client
+
+
+@pytest.fixture
+def visit(browser: Browser, furnished: Place) -> Iterator[Visit]:
+    context = new_context(browser, permissions=["clipboard-read", "clipboard-write"], accept_downloads=True)
+    sign_in(context, furnished)
+    yield Visit(context.new_page(), furnished.url)
+    context.close()
+
+
+def link_of(api: httpx.Client, code: str) -> dict[str, Any]:
+    """The link with this code, as the service has it."""
+    (found,) = [one for one in api.get("/v1/links", params={"q": code}).json()["links"] if one["code"] == code]
+    return dict(found)
+
+
+def pick(page: Page, rule: int, *countries: str) -> None:
+    """Choose countries for a rule by typing their names."""
+    row = page.get_by_role("group", name=f"Rule {rule}", exact=True)
+    if row.get_by_label("Find a country").count() == 0:
+        row.get_by_role("button", name=f"Countries of rule {rule}").click()
+    for country in countries:
+        row.get_by_label("Find a country").fill(country)
+        page.keyboard.press("Enter")  # ticks the only one that is left, and sends nothing
+    row.get_by_role("button", name="Done").click()
+
+
+def test_a_link_from_its_first_rule_to_its_end(visit, furnished, api, tmp_path):
+    page = visit.page
+    page.goto(f"{furnished.url}/links")
+    page.get_by_role("table", name="Links").wait_for()
+    page.keyboard.press("n")
+    page.get_by_label("Leads to").fill("https://shop.example/all")
+    page.get_by_label("Code").fill("sale")
+    page.get_by_role("button", name="Add a rule").click()
+    pick(page, 1, "Germany", "Austria")
+    page.get_by_label("go to").fill("http://shop.example/dach")
+    page.get_by_role("button", name="Add a rule").click()
+    pick(page, 2, "Germany")
+    page.get_by_label("Devices of rule 2").select_option("mobile")
+    page.get_by_label("go to").nth(1).fill("https://shop.example/de-mobile")
+    page.get_by_role("button", name="Make the link").click()
+    wrong = page.get_by_label("go to").first
+    expect(wrong).to_have_attribute("aria-invalid", "true")
+    expect(wrong).to_be_focused()
+    page.get_by_role("button", name="Countries of rule 1: Germany and Austria").click()
+    visit._axe("with a wrong rule and the countries")
+    wrong.fill("https://shop.example/dach")
+    page.get_by_role("button", name="Rule 2: up").click()
+    expect(page.get_by_role("button", name="Rule 1: up")).to_be_focused()
+    page.get_by_role("button", name="Make the link").click()
+    page.get_by_role("heading", level=1, name=f"{HOST}/sale").wait_for()
+    link = link_of(api, "sale")
+    assert (link["url"], link["rules"]) == (
+        "https://shop.example/all",
+        [
+            {"countries": ["DE"], "devices": ["mobile"], "url": "https://shop.example/de-mobile"},
+            {"countries": ["DE", "AT"], "url": "https://shop.example/dach"},
+        ],
+    )
+    page.get_by_text("Live", exact=True).wait_for()
+    tried_is_what_happens(page, furnished)
+    visit._axe("with what was tried")
+
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("q")
+    scanned(page, tmp_path)
+    visit._axe("with the QR code")
+    page.keyboard.press("Escape")
+
+    changed_in_two_windows(visit, api, link["id"])
+
+    page.get_by_role("button", name="Delete").click()
+    visit._axe("asked whether to delete")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1, name="Links", exact=True).wait_for()
+    expect(page.get_by_role("link", name="hello", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="sale", exact=True)).to_have_count(0)
+    assert api.get(f"/v1/links/{link['id']}").json()["link"]["state"] == "deleted"
+    page.goto(f"{furnished.url}/links/{link['id']}")
+    page.get_by_text("This link is deleted.").wait_for()
+    assert visit.found == []
+
+
+def tried_is_what_happens(page: Page, place: Place) -> None:
+    """Each kind of visitor is told to land where the edge sends it."""
+    page.locator("summary", has_text="Try it").click()
+    agents = {"phone": "iPhone", "computer": DESKTOP_CHROME.user_agent}
+    landed = set()
+    for country, agent, counted in (("DE", "phone", "Phones"), ("AT", "phone", "Phones"), ("DE", "computer", "Chrome")):
+        page.get_by_label("From").select_option(country)
+        page.get_by_label("With").select_option(agent)
+        with page.expect_response("**/explain") as asked:
+            page.get_by_role("button", name="Try it").click()
+        sent = asked.value.request.post_data_json
+        assert (sent["country"], agents[agent][:6] in sent["user_agent"] or agent == "computer") == (country, True)
+        headers = {"User-Agent": sent["user_agent"]}
+        real = place.visit(HOST, "/sale", headers=headers, cf={"country": country})["headers"]["location"]
+        told = page.get_by_role("region", name="Where it leads").locator(".note")
+        expect(told.locator("code")).to_have_text(real)
+        expect(told).to_contain_text(counted)
+        landed.add(real)
+    assert len(landed) == 2 + (len(landed) == 3)
+    page.get_by_label("With").select_option("crawler")
+    page.get_by_role("button", name="Try it").click()
+    page.get_by_text("Counted as a bot").wait_for()
+
+
+def scanned(page: Page, folder: Path) -> None:
+    """The picture's words, and both files, are the address with the mark of a scan."""
+    dialog = page.get_by_role("dialog")
+    address = f"https://{HOST}/sale?q"
+    expect(dialog.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
+    dialog.get_by_label("Size").select_option("256")
+    files = {}
+    for kind in ("PNG", "SVG"):
+        with page.expect_download() as download:
+            dialog.get_by_role("button", name=f"Download {kind}").click()
+        assert download.value.suggested_filename == f"sale-256.{kind.lower()}"
+        files[kind] = folder / kind
+        download.value.save_as(files[kind])
+    assert read(files["SVG"].read_text()).text == address
+    drawn = page.evaluate(PIXELS, base64.b64encode(files["PNG"].read_bytes()).decode())
+    assert drawn["width"] == 256
+    (code,) = zxingcpp.read_barcodes(np.array(drawn["red"], dtype=np.uint8).reshape(256, 256))
+    assert code.text == address
+
+
+def changed_in_two_windows(visit: Visit, api: httpx.Client, link_id: str) -> None:
+    """Who saves second is told what the first has saved, and then decides."""
+    page = visit.page
+    other = page.context.new_page()
+    other.goto(f"{page.url}/edit")
+    other.get_by_label("Leads to").fill("https://shop.example/second")
+    page.keyboard.press("e")
+    page.get_by_role("heading", level=1, name="Change the link").wait_for()
+    page.get_by_label("Leads to").fill("https://shop.example/first")
+    page.get_by_role("button", name="Remove rule 2").click()
+    page.get_by_role("button", name="Save the change").click()
+    page.get_by_role("heading", level=1, name=f"{HOST}/sale").wait_for()
+
+    other.get_by_role("button", name="Save the change").click()
+    note = other.locator(".note", has_text="changed meanwhile")
+    expect(note).to_contain_text("Everybody else goes to https://shop.example/first")
+    assert api.get(f"/v1/links/{link_id}").json()["link"]["url"] == "https://shop.example/first"
+    other.get_by_role("button", name="Save the change").click()
+    other.get_by_role("heading", level=1, name=f"{HOST}/sale").wait_for()
+    link = api.get(f"/v1/links/{link_id}").json()["link"]
+    assert (link["url"], len(link["rules"])) == ("https://shop.example/second", 2)
+    other.close()
+
+
+def test_many_links_come_once_each_and_are_found(visit, furnished, api):
+    """Of a list with wrong lines the others are made, though the answer is lost at first; then they are looked for."""
+    page = visit.page
+    page.goto(f"{furnished.url}/links/import")
+    lines = [f"https://shop.example/menu/{i},menu-{i:02}" for i in range(55)]
+    lines[3:3] = [",nowhere", "https://shop.example/taken,hello", "http://shop.example/plain,plain"]
+    page.get_by_label("Links", exact=True).fill("\n".join(lines))
+    page.get_by_role("button", name="Look at it").click()
+    wrong = page.get_by_role("table", name=re.compile("cannot be read"))
+    expect(wrong.get_by_role("row").nth(1)).to_contain_text("There is no address.")
+    assert api.get("/v1/links", params={"q": "menu-"}).json()["links"] == []
+
+    lost: list[Route] = []
+
+    def lose_once(route: Route) -> None:
+        lost.append(route)
+        if len(lost) == 1:
+            route.fetch()
+            route.fulfill(status=500, json={"error": {"code": "internal", "message": "Lost.", "details": {}}})
+        else:
+            route.continue_()
+
+    page.route("**/v1/links/bulk", lose_once)
+    page.get_by_role("button", name="Make 57 links").click()
+    page.get_by_role("alert").wait_for()
+    page.get_by_role("button", name="Make 57 links").click()
+    page.get_by_role("heading", name="55 links were made.").wait_for()
+    refused = page.get_by_role("table", name="2 lines were refused:")
+    expect(refused.get_by_role("row").nth(1)).to_contain_text("has a link with this code")
+    expect(refused.get_by_role("row").nth(2)).to_contain_text("must be an https address")
+    visit.found.clear()  # the answer that was lost is an error to the browser's console
+    visit._axe("with what was refused")
+    assert len(api.get("/v1/links", params={"q": "menu-"}).json()["links"]) == 55
+    page.get_by_role("button", name="Mend these lines").click()
+    expect(page.get_by_label("Links", exact=True)).to_have_value(re.compile("taken.*\n.*plain"))
+
+    page.goto(f"{furnished.url}/links?order=code")
+    rows = page.get_by_role("table", name="Links").locator("tbody tr")
+    expect(rows).to_have_count(50)
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_have_count(1)
+    assert page.evaluate("navigator.clipboard.readText()") == f"https://{HOST}/menu-00"
+    page.get_by_role("button", name="Show 50 more").click()
+    expect(rows).to_have_count(56)
+    expect(rows.nth(50).get_by_role("link").first).to_be_focused()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    page.keyboard.type("MENU/7")
+    expect(rows).to_have_count(1)
+    page.wait_for_url("**/links?order=code&q=MENU%2F7")
+    page.reload()
+    expect(rows).to_have_count(1)
+    page.get_by_label("Search").fill("shop.example/<b>new</b>")
+    page.get_by_role("link", name="Press Enter to shorten it").wait_for()
+    page.get_by_label("Search").press("Enter")
+    expect(page.get_by_label("Leads to")).to_have_value("https://shop.example/<b>new</b>")
+    assert visit.found == []
+
+
+def test_who_has_no_host_for_links_is_led_to_one(context, place, visit, furnished):
+    page = context.new_page()
+    page.goto(f"{place.url}/links/new")
+    page.get_by_role("main").get_by_role("link", name="Connect an account").wait_for()
+
+    def without_host(route: Route) -> None:
+        answer = route.fetch()
+        account = answer.json()
+        account["account"]["link_host"] = None
+        route.fulfill(response=answer, json=account)
+
+    account = furnished.ids["accounts"]
+    visit.page.route(f"**/v1/accounts/{account}", without_host)
+    visit.page.goto(f"{furnished.url}/links/new")
+    way = visit.page.get_by_role("link", name="Choose a link host")
+    expect(way).to_have_attribute("href", f"/accounts/{account}")
