@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +19,7 @@ from playwright.sync_api import sync_playwright
 
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import Service, environment
+from edge_worker.harness.visitors import Tally, clicks, views
 from edge_worker.tools.node import node_command
 from svc.api.contract import ENDPOINTS
 from tests.emulated import emulator_process, fresh
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext
 
+    from edge_worker.emulator.client import Emulator
+    from tests.emulated import Running
+
 ROOT = Path(__file__).parents[2]
 EMAIL, PASSWORD = "you@example.com", "a long password"
 WIDTHS = (1180, 390, 320)
@@ -34,10 +39,12 @@ THEMES = ("light", "dark")
 HEIGHT = 844
 
 _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromium.executablePath())'
-# No load here is meant to meet a limit.
+# No load here is meant to meet a limit, and what is looked at is what there is.
 _UNLIMITED = {
-    f"SVC_LIMITS_{name}_PER_MINUTE": "1000000" for name in ("SIGN_INS", "REFRESHES", "REQUESTS", "REPORT_READS")
+    **{f"SVC_LIMITS_{name}_PER_MINUTE": "1000000" for name in ("SIGN_INS", "REFRESHES", "REQUESTS", "REPORT_READS")},
+    "SVC_TIMING_REPORT_CACHE_S": "0.001",
 }
+_HOUR_MS = 3_600_000
 # Violations of the page's policy are kept by the page itself.
 _WATCH = "window.broken = []; addEventListener('securitypolicyviolation', (e) => broken.push(e.effectiveDirective))"
 
@@ -46,13 +53,14 @@ _WATCH = "window.broken = []; addEventListener('securitypolicyviolation', (e) =>
 class Place:
     """A running service with a user; `ids`: by the section of a page, what stands for its `:id`.
 
-    `control`: the emulated platform's, where there is one.
+    `control`: the emulated platform's, where there is one; `sent`: the views that its site had.
     """
 
     url: str
     folder: Path
     ids: dict[str, str]
     control: str = ""
+    sent: Tally = field(default_factory=Tally)
 
     def at(self, path: str) -> str:
         """The address of a page of pages.json."""
@@ -107,14 +115,16 @@ def sign_in(context: BrowserContext, place: Place) -> None:
 def open_place(folder: Path) -> Iterator[Place]:
     """A service with a user who has nothing yet."""
     with _service(folder, {}) as url:
-        yield Place(url, folder, trio.run(_furnish, url, folder, None))
+        trio.run(_furnish, url, folder)
+        yield Place(url, folder, {})
 
 
 @contextmanager
 def open_furnished(folder: Path) -> Iterator[Place]:
-    """A service on an emulated platform, whose user has an account, a site and a link."""
+    """A service on an emulated platform, whose user has an account, a site and a link, all visited."""
     with emulator_process() as emulator, _service(folder, {"SVC_EDGE_API_BASE_URL": emulator[0]["api"]}) as url:
-        yield Place(url, folder, trio.run(_furnish, url, folder, emulator), emulator[0]["control"])
+        sent = Tally()
+        yield Place(url, folder, trio.run(_furnish, url, folder, emulator, sent), emulator[0]["control"], sent)
 
 
 @contextmanager
@@ -134,11 +144,13 @@ def _service(folder: Path, settings: dict[str, str]) -> Iterator[str]:
             process.terminate()
 
 
-async def _furnish(url: str, folder: Path, emulator: Any) -> dict[str, str]:
+async def _furnish(
+    url: str, folder: Path, emulator: Running | None = None, sent: Tally | None = None
+) -> dict[str, str]:
     async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
         service = Service(url, cast("Any", None), folder, client)
         await service.sign_up(EMAIL, PASSWORD)
-        if emulator is None:
+        if emulator is None or sent is None:
             return {}
         async with fresh(emulator) as platform:
             customer = await platform.create_account([proxied_zone("shop.example")])
@@ -150,8 +162,30 @@ async def _furnish(url: str, folder: Path, emulator: Any) -> dict[str, str]:
             await service.account_in(account, "ready", "connected")
             host = f"/v1/accounts/{account}/link-host"
             await service.call("PUT", host, {"host": "go.shop.example"}, expect=202)
-            site = await service.call("POST", "/v1/sites", {"account_id": account, "host": "shop.example"}, expect=202)
+            body = {"account_id": account, "host": "shop.example"}
+            site = (await service.call("POST", "/v1/sites", body, expect=202))["site"]
             rule = {"countries": ["DE", "AT"], "devices": ["mobile"], "url": "https://shop.example/unterwegs"}
             body = {"account_id": account, "code": "hello", "url": "https://shop.example/landing", "rules": [rule]}
-            link = await service.call("POST", "/v1/links", body, expect=201)
-            return {"accounts": account, "sites": site["site"]["id"], "links": link["link"]["id"]}
+            link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
+            await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
+            await _be_visited(platform, customer.account_id, site["path"], sent)
+            return {"accounts": account, "sites": site["id"], "links": link["id"]}
+
+
+async def _be_visited(platform: Emulator, account_id: str, path: str, sent: Tally) -> None:
+    """Send views to the site and clicks to the link, two hours ago, and let the worker report them."""
+    now = time.time_ns() // 1_000_000
+    hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
+    await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
+    for hit in views(24, seed=1):
+        headers = {"User-Agent": hit.user_agent, "Content-Type": "text/plain"}
+        body = f"{hit.page}\n{hit.referrer}"
+        more: dict[str, Any] = {"cf": {"country": hit.country}, "ip": hit.address}
+        await platform.visit("shop.example", path, method="POST", headers=headers, body=body, **more)
+        sent.add(hit, hour_at)
+    for hit in clicks(6, seed=1):
+        more = {"cf": {"country": hit.country}, "ip": hit.address, "headers": {"User-Agent": hit.user_agent}}
+        await platform.visit("go.shop.example", "/hello", **more)
+    await platform.settled()
+    await platform.clock(0)
+    await platform.crons([(account_id, hour_at + _HOUR_MS + minute * 60_000) for minute in range(60)], "svc-edge")

@@ -1,0 +1,229 @@
+"""Sites and their reports in a real browser: what a user sees is what was sent, and what the service has."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from tests.web.places import EMAIL, PASSWORD, new_context, sign_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Locator, Page, Route
+
+    from tests.web.places import Place
+
+HOST = "www.shop.example"
+DAY_MS = 86_400_000
+SEEN = "The first view was seen."
+# As a person's browser does, this one does not say that a program drives it.
+UNDRIVEN = "Object.defineProperty(Navigator.prototype, 'webdriver', {get: () => false})"
+
+
+@pytest.fixture
+def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
+    """A tab in which the user of `furnished` is signed in."""
+    context = new_context(browser, permissions=["clipboard-read", "clipboard-write"])
+    sign_in(context, furnished)
+    yield context.new_page()
+    context.close()
+
+
+def read(place: Place, path: str, **headers: str) -> httpx.Response:
+    """What the service itself answers to the user."""
+    signed_in = httpx.post(
+        f"{place.url}/auth/sign-in", json={"email": EMAIL, "password": PASSWORD}, trust_env=False
+    ).json()
+    headers["Authorization"] = f"Bearer {signed_in['access_token']}"
+    return httpx.get(place.url + path, headers=headers, trust_env=False).raise_for_status()
+
+
+def site_of(place: Place, page: Page) -> dict[str, Any]:
+    [found] = re.findall(r"/sites/(site_\w+)", page.url)
+    site: dict[str, Any] = read(place, f"/v1/sites/{found}").json()["site"]
+    return site
+
+
+def browse(browser: Browser, place: Place, page: str, *paths: str) -> None:
+    """Open pages of the customer's, which have the snippet, in a browser whose network ends at the emulated edge."""
+    control = httpx.Client(base_url=place.control, trust_env=False, timeout=30)
+    context = new_context(browser, user_agent=DESKTOP_CHROME.user_agent)
+    context.add_init_script(UNDRIVEN)
+
+    def through_the_edge(route: Route) -> None:
+        request = route.request
+        more = {"method": request.method, "headers": {"user-agent": DESKTOP_CHROME.user_agent}}
+        visited = place.visit(
+            HOST, "/" + request.url.split("/", 3)[3], **more, body=request.post_data, cf={"country": "DE"}
+        )
+        route.fulfill(status=visited["status"], headers=visited["headers"], body=visited["body"])
+
+    context.route("**/*", through_the_edge)
+    tab = context.new_page()
+    for path in ("/favicon.ico", *paths):
+        control.post("/pages", json={"host": HOST, "path": path, "body": page}).raise_for_status()
+    for path in paths:
+        tab.goto(f"http://{HOST}{path}", wait_until="networkidle")
+    control.post("/settled", json={}).raise_for_status()
+    context.close()
+    control.close()
+
+
+def listed(page: Page, name: str) -> dict[str, int]:
+    """A list of the report: what and how often."""
+    rows = page.locator(f".breakdown.{name} li")
+    return {
+        row.locator(".what").inner_text().split("\n")[0].strip(): whole(row.locator(".number")) for row in rows.all()
+    }
+
+
+def whole(number: Locator) -> int:
+    return int(number.inner_text().replace(",", ""))
+
+
+def test_a_site_from_its_first_view_to_its_end(browser: Browser, furnished: Place, tab: Page) -> None:
+    tab.goto(f"{furnished.url}/sites")
+    tab.get_by_role("link", name="shop.example").wait_for()
+    tab.keyboard.press("n")
+    tab.get_by_label("Host").fill("nowhere.else.example")
+    tab.get_by_role("button", name="Add a site").click()
+    tab.get_by_role("alert").get_by_text("zone_not_found").wait_for()
+    tab.get_by_label("Host").fill(HOST)
+    tab.get_by_text("What is not counted").click()
+    tab.get_by_label("Excluded paths").fill("admin\n")
+    tab.get_by_role("button", name="Add a site").click()
+    excluded = tab.get_by_label("Excluded paths")
+    tab.locator("textarea[aria-invalid=true]").wait_for()
+    excluded.fill("/admin\n\n/private")
+    tab.get_by_role("button", name="Add a site").click()
+
+    tab.get_by_role("heading", level=1, name=HOST).wait_for()
+    tab.get_by_text("The worker knows the site").locator("xpath=..").locator("text=waited for").wait_for(
+        state="detached"
+    )
+    site = site_of(furnished, tab)
+    assert (site["excluded_paths"], site["config"], site["state"]) == (["/admin", "/private"], "synced", "active")
+    tab.get_by_role("button", name="Copy the snippet").click()
+    assert tab.evaluate("navigator.clipboard.readText()") == site["snippet"]["inline"]
+    tab.get_by_text("Content-Security-Policy").click()
+    assert site["snippet"]["csp_hash"] in tab.locator(".snippet details pre").inner_text()
+    tab.get_by_role("tab", name="In the page").press("ArrowRight")
+    assert tab.locator(".snippet pre").first.inner_text() == site["snippet"]["script_tag"]
+
+    # A page that is not counted is no first view; one that is, is.
+    head = f"<!doctype html><title>Shop</title>{site['snippet']['inline']}"
+    browse(browser, furnished, head, "/admin/users")
+    with tab.expect_response(lambda answer: "/report" in answer.url) as looked:
+        tab.get_by_role("button", name="Look now").click()
+    assert looked.value.json()["report"]["breakdowns"]["pages"] == []
+    assert tab.get_by_text(SEEN).count() == 0
+    browse(browser, furnished, head, "/shoes")
+    tab.get_by_role("button", name="Look now").click()
+    tab.get_by_text(SEEN).wait_for()
+    tab.locator(".breakdown.pages li").wait_for()
+    assert listed(tab, "pages") == {"/shoes": 1}
+    assert listed(tab, "sources") == {"Direct, or not told": 1}
+    assert listed(tab, "countries") == {"Germany": 1}
+
+    tab.keyboard.press("e")
+    tab.get_by_role("heading", level=1, name=f"{HOST}: Settings").wait_for()
+    tab.get_by_label("Excluded paths").fill("/private")
+    tab.get_by_label("Do not count visitors").check()
+    tab.get_by_role("button", name="Save").click()
+    tab.get_by_text("Saved").wait_for()
+    changed = site_of(furnished, tab)
+    assert (changed["excluded_paths"], changed["respect_gpc"]) == (["/private"], True)
+    tab.get_by_role("button", name="Change the path").click()
+    tab.get_by_role("dialog").get_by_role("button", name="Change the path").press("Enter")
+    tab.get_by_text("Old paths that are still counted").wait_for()
+    rotated = site_of(furnished, tab)
+    assert tab.locator("#rotate ~ ul code").inner_text() == site["path"] == rotated["retiring"][0]["path"]
+    assert tab.locator(".snippet pre").first.inner_text() == rotated["snippet"]["inline"] != site["snippet"]["inline"]
+
+    tab.get_by_role("button", name="Delete the site").click()
+    tab.get_by_role("dialog").wait_for()
+    tab.keyboard.press("Escape")
+    tab.get_by_role("dialog").wait_for(state="detached")
+    tab.get_by_role("button", name="Delete the site").click()
+    tab.get_by_role("dialog", name=f"Delete {HOST}?").get_by_role("button", name="Delete the site").click()
+    tab.get_by_role("heading", level=1, name="Sites").wait_for()
+    assert tab.get_by_role("link", name=HOST).count() == 0
+    tab.get_by_label("Which").select_option("deleted")
+    tab.get_by_role("link", name=HOST).click()
+    tab.get_by_text("not counted any more").wait_for()
+    assert site_of(furnished, tab)["state"] == "deleted"
+    assert tab.get_by_role("link", name="Settings").count() == 0
+
+
+def test_a_report_has_the_numbers_that_were_sent(furnished: Place, tab: Page) -> None:
+    today = time.time_ns() // 1_000_000 // DAY_MS
+    sent = furnished.sent.days(today - 6, today)
+    top = furnished.sent.top
+    tab.goto(furnished.at("/sites/:id"))
+    tab.locator(".breakdown.pages li").first.wait_for()
+    for name, count in sent.items():
+        assert whole(tab.locator(f".totals .{name} .figure")) == count
+    assert listed(tab, "pages") == top("pages", today - 6, today)
+    assert listed(tab, "browsers") == top("browsers", today - 6, today)
+    assert listed(tab, "sources").pop("Direct, or not told") == top("sources", today - 6, today)[""]
+    assert sum(listed(tab, "countries").values()) == sent["views"]
+    assert sum(listed(tab, "bots").values()) == sent["bots"] > 0
+
+    tab.get_by_text("Show as a table").click()
+    rows = [[cell.inner_text() for cell in row.locator("td").all()] for row in tab.locator(".figures tbody tr").all()]
+    assert len(rows) == 7
+    for place, name in enumerate(("views", "visitors", "bots")):
+        assert sum(int(row[place]) for row in rows) == sent[name]
+    tab.locator(".chart").focus()
+    tab.keyboard.press("End")
+    assert f"Views {rows[-1][0]} · Visitors {rows[-1][1]}" in tab.locator(".reading").inner_text()
+    tab.get_by_role("button", name="Bots").click()
+    assert tab.locator(".plot rect.bots").count() == sum(row[2] != "0" for row in rows)
+
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="All days as CSV").click()
+    assert saved.value.suggested_filename == "shop.example.csv"
+    exported = saved.value.path().read_bytes()
+    path = f"/v1/sites/{furnished.ids['sites']}/totals"
+    assert exported == read(furnished, path, Accept="text/csv").content
+    days = csv.DictReader(io.StringIO(exported.decode()))
+    assert sum(int(day["views"]) for day in days) == sent["views"]
+
+    # The period, and what is compared, are in the address: it can be kept and sent on.
+    tab.keyboard.press("t")
+    tab.locator(".plot g:not(.visitors)").nth(29).wait_for(state="attached")
+    tab.keyboard.press("x")
+    tab.reload()
+    tab.locator(".plot").wait_for()
+    assert tab.url.endswith("?bots=on&period=30d&compare=off")
+    assert tab.get_by_role("button", name="Period before").get_attribute("aria-pressed") == "false"
+    tab.keyboard.press("d")
+    tab.locator(".plot g:not(.visitors)").nth(23).wait_for(state="attached")
+    assert tab.locator(".plot g:not(.visitors)").count() == 24
+
+
+def test_a_report_says_what_it_does_not_have(furnished: Place, tab: Page) -> None:
+    """The account's database does not answer; the numbers that the service has are there all the same."""
+    control = httpx.Client(base_url=furnished.control, trust_env=False, timeout=30)
+    fault = {"kind": "refuse", "path": "*/query", "status": 503, "times": None}
+    control.post("/faults", json=fault).raise_for_status()
+    try:
+        tab.goto(furnished.at("/sites/:id") + "?period=30d")
+        tab.get_by_text("Cloudflare did not answer in time.").wait_for()
+        tab.locator(".plot").wait_for()
+        tab.goto(furnished.at("/links/:id") + "?period=today")
+        tab.get_by_text("Today is not in these numbers").wait_for()
+        assert tab.locator(".totals").count() == 0
+    finally:
+        control.delete("/faults").raise_for_status()
+        control.close()
+    tab.goto(furnished.at("/sites/:id") + "?period=30d")
+    tab.locator(".breakdown.pages li").first.wait_for()
