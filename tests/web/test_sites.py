@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -13,6 +14,7 @@ import pytest
 
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from tests.web.places import EMAIL, PASSWORD, new_context, sign_in
+from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,9 +108,7 @@ def test_a_site_from_its_first_view_to_its_end(browser: Browser, furnished: Plac
     tab.get_by_role("button", name="Add a site").click()
 
     tab.get_by_role("heading", level=1, name=HOST).wait_for()
-    tab.get_by_text("The worker knows the site").locator("xpath=..").locator("text=waited for").wait_for(
-        state="detached"
-    )
+    tab.get_by_role("listitem").filter(has_text="Worker knows the site").locator(".good").wait_for()
     site = site_of(furnished, tab)
     assert (site["excluded_paths"], site["config"], site["state"]) == (["/admin", "/private"], "synced", "active")
     tab.get_by_role("button", name="Copy the snippet").click()
@@ -118,12 +118,18 @@ def test_a_site_from_its_first_view_to_its_end(browser: Browser, furnished: Plac
     tab.get_by_role("tab", name="In the page").press("ArrowRight")
     assert tab.locator(".snippet pre").first.inner_text() == site["snippet"]["script_tag"]
 
-    # A page that is not counted is no first view; one that is, is.
+    visit = Visit(tab, furnished.url)
+    visit.open("a site without a view", tab.url)
+    assert visit.found == []
+
+    # A page that is not counted is no first view; one that is, is. Where none comes it is said what may be wrong.
     head = f"<!doctype html><title>Shop</title>{site['snippet']['inline']}"
     browse(browser, furnished, head, "/admin/users")
-    with tab.expect_response(lambda answer: "/report" in answer.url) as looked:
+    tab.clock.set_fixed_time(datetime.now(tz=UTC) + timedelta(minutes=6))
+    with tab.expect_response(lambda answer: "breakdowns" in answer.url) as looked:
         tab.get_by_role("button", name="Look now").click()
     assert looked.value.json()["report"]["breakdowns"]["pages"] == []
+    tab.get_by_text("Nothing for five minutes?").wait_for()
     assert tab.get_by_text(SEEN).count() == 0
     browse(browser, furnished, head, "/shoes")
     tab.get_by_role("button", name="Look now").click()

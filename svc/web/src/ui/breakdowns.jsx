@@ -15,11 +15,14 @@ const OTHER = "(other)";
 
 /** @param {{kind: "site" | "link", of: Lists, totals: import("../wire").Counts}} props `totals`: what a whole bar is */
 export const Breakdowns = ({ kind, of, totals }) => (
-  <div class="breakdowns">
-    {NAMES.filter((name) => kind === "site" || name !== "pages").map((name) => (
-      <List key={name} name={name} of={of[name]} all={name === "bots" ? totals.bots : totals.views} />
-    ))}
-  </div>
+  <section aria-labelledby="lists">
+    <h2 id="lists">{t().report.lists}</h2>
+    <div class="breakdowns">
+      {NAMES.filter((name) => kind === "site" || name !== "pages").map((name) => (
+        <List key={name} name={name} of={of[name]} all={name === "bots" ? totals.bots : totals.views} />
+      ))}
+    </div>
+  </section>
 );
 
 /** @param {{name: Name, of: Lists[Name], all: number}} props */

@@ -13,7 +13,7 @@ import { periodBefore, slotsOf, sum } from "../series.js";
 import { t } from "../words.js";
 import { Breakdowns } from "./breakdowns.jsx";
 import { Chart } from "./chart.jsx";
-import { Loaded, Note, Trouble, useCountdown } from "./parts.jsx";
+import { Empty, Loaded, Note, Trouble, useCountdown } from "./parts.jsx";
 
 /**
  * @typedef {"site" | "link"} Kind
@@ -96,36 +96,44 @@ export function Report({ kind, id, name }) {
                 <>
                   <Totals kind={kind} report={report} before={sums} />
                   <Counted report={report} compared={sums !== null} />
-                  <Chart
-                    kind={kind}
-                    hourly={today}
-                    slots={slotsOf(report, compared ? course : null)}
-                    compared={compared}
-                    bots={bots}
-                    toggle={toggle}
-                    more={<Download kind={kind} id={id} name={name} />}
-                  />
+                  {nothing(report.totals) && nothing(sums) ? (
+                    <Empty>
+                      <p>{words.nothing[kind]}</p>
+                    </Empty>
+                  ) : (
+                    <Chart
+                      kind={kind}
+                      hourly={today}
+                      slots={slotsOf(report, compared ? course : null)}
+                      compared={compared}
+                      bots={bots}
+                      toggle={toggle}
+                      more={<Download kind={kind} id={id} name={name} />}
+                    />
+                  )}
                 </>
               )}
             </>
           );
         }}
       </Loaded>
-      <section aria-labelledby="lists">
-        <h2 id="lists">{words.lists}</h2>
-        <Loaded read={live} rows={6}>
-          {({ report }) =>
-            report.breakdowns ? (
+      <Loaded read={live} rows={6}>
+        {({ report }) =>
+          !report.breakdowns ? (
+            <Unavailable report={report} again={live.again} />
+          ) : (
+            Object.values(report.breakdowns).some((list) => list.length > 0) && (
               <Breakdowns kind={kind} of={report.breakdowns} totals={report.totals} />
-            ) : (
-              <Unavailable report={report} again={live.again} />
             )
-          }
-        </Loaded>
-      </section>
+          )
+        }
+      </Loaded>
     </div>
   );
 }
+
+/** @param {Counts | null} counts */
+const nothing = (counts) => !counts || counts.views + counts.bots === 0;
 
 /** @param {boolean} today @returns {import("../resource.js").Pace} */
 const livePace =

@@ -20,6 +20,7 @@ const report = {
   midnight: "Tage enden um Mitternacht UTC",
   incomplete:
     "Im Diagramm fehlen Stunden von heute: Die freien Datenbankzeilen des Kontos waren aufgebraucht. Die Summen stimmen.",
+  nothing: { site: "In dieser Zeit wurde keine Seite aufgerufen.", link: "In dieser Zeit hat niemand geklickt." },
   chart: "Verlauf",
   perDay: { site: "Aufrufe und Besucher pro Tag (UTC)", link: "Klicks und Besucher pro Tag (UTC)" },
   perHour: {

@@ -46,11 +46,11 @@ const sites = {
   copyPolicy: "Zeile kopieren",
   setup: "In drei Schritten zum ersten Aufruf",
   steps: {
-    route: "Die Route ist eingerichtet",
-    config: "Der Worker kennt die Website",
-    view: "Der erste Aufruf wurde gesehen",
+    route: "Route eingerichtet",
+    config: "Worker kennt die Website",
+    view: "Erster Aufruf gesehen",
   },
-  waiting: "steht noch aus",
+  waiting: "noch nicht",
   viewHint:
     "Öffnen Sie eine Seite der Website im Browser. Gesehen wird das binnen weniger Minuten; die Zahlen kommen stündlich.",
   seenLive: "Der erste Aufruf wurde gesehen. Seine Zahl kommt mit dem Ende der Stunde.",

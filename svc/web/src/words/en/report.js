@@ -20,6 +20,7 @@ export default {
   midnight: "days end at midnight UTC",
   incomplete:
     "Some hours of today are missing in the chart: the account's free database rows were used up. The totals are exact.",
+  nothing: { site: "No page was viewed in this time.", link: "Nobody clicked in this time." },
   chart: "Course",
   perDay: { site: "Views and visitors by day (UTC)", link: "Clicks and visitors by day (UTC)" },
   perHour: { site: "Views and visitors by hour of today (UTC)", link: "Clicks and visitors by hour of today (UTC)" },
