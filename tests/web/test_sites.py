@@ -154,6 +154,8 @@ def test_a_site_from_its_first_view_to_its_end(browser: Browser, furnished: Plac
     assert tab.locator("#rotate ~ ul code").inner_text() == site["path"] == rotated["retiring"][0]["path"]
     assert tab.locator(".snippet pre").first.inner_text() == rotated["snippet"]["inline"] != site["snippet"]["inline"]
 
+    look_through_the_list(furnished, tab)
+    tab.goto(f"{furnished.url}/sites/{site['id']}/settings")
     tab.get_by_role("button", name="Delete the site").click()
     tab.get_by_role("dialog").wait_for()
     tab.keyboard.press("Escape")
@@ -167,6 +169,29 @@ def test_a_site_from_its_first_view_to_its_end(browser: Browser, furnished: Plac
     tab.get_by_text("not counted any more").wait_for()
     assert site_of(furnished, tab)["state"] == "deleted"
     assert tab.get_by_role("link", name="Settings").count() == 0
+
+
+def look_through_the_list(place: Place, tab: Page) -> None:
+    """Two sites, of which the service gives one at a time: more of them, in order, searched."""
+    tab.route("**/v1/sites?*", lambda route: route.continue_(url=route.request.url.replace("limit=50", "limit=1")))
+    tab.goto(f"{place.url}/sites?order=host")
+    rows = tab.locator(".rows tbody th")
+    tab.get_by_role("button", name="Show 50 more").click()
+    tab.locator(".rows tbody tr:nth-child(2) a:focus").wait_for()
+    assert rows.all_inner_texts() == ["shop.example", HOST]
+    assert tab.get_by_role("button", name="Show 50 more").count() == 0
+    tab.keyboard.press("k")
+    assert tab.evaluate("document.activeElement.textContent") == "shop.example"
+    tab.keyboard.press("/")
+    tab.keyboard.type("WWW.")
+    tab.wait_for_url("**/sites?order=host&q=WWW.")
+    tab.get_by_role("link", name="shop.example", exact=True).wait_for(state="detached")
+    assert rows.all_inner_texts() == [HOST]
+    tab.keyboard.type("nowhere")
+    tab.get_by_text("No site has “WWW.nowhere” in its host.").wait_for()
+    tab.keyboard.press("Escape")
+    tab.get_by_role("link", name="shop.example", exact=True).wait_for()
+    tab.unroute("**/v1/sites?*")
 
 
 def test_a_report_has_the_numbers_that_were_sent(furnished: Place, tab: Page) -> None:
