@@ -1,81 +1,186 @@
-/** The first page: accounts and sites, each with its state. */
+/** The first page: four steps until the first view is counted; then what needs attention, sites, and busy links. */
 
-import { number } from "../format.js";
+import { list, number } from "../format.js";
+import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
+import { Attention, attention } from "../ui/attention.jsx";
 import { Rows } from "../ui/list.jsx";
-import { Empty, Loaded, Page, State } from "../ui/parts.jsx";
+import { Empty, Loaded, Mark, Page, State } from "../ui/parts.jsx";
+import { Sparkline } from "../ui/sparkline.jsx";
+import { Steps } from "../ui/steps.jsx";
 import { t } from "../words.js";
 
+const SITES_SHOWN = 50;
+const LINKS_SHOWN = 10;
+// How often a step is looked at that is done elsewhere: in a mail program, on a site.
+const CONFIRMED_MS = 5_000;
+const FIRST_VIEW_MS = 30_000;
+
+/**
+ * @param {any[]} objects @param {number} looks @param {number} since_ms
+ * @returns {number | null} as `whileWorking`, of the one that is looked at next
+ */
+function whileAny(objects, looks, since_ms) {
+  const waits = objects.map((one) => whileWorking(one, looks, since_ms)).filter((wait) => wait !== null);
+  return waits.length > 0 ? Math.min(...waits) : null;
+}
+
 /** @type {import("../resource.js").Pace} */
-const whileAnyWorks = ({ accounts }, looks, since_ms) => {
-  const waits = accounts.map((/** @type {any} */ account) => whileWorking(account, looks, since_ms) ?? Infinity);
-  const wait_ms = Math.min(...waits);
-  return wait_ms === Infinity ? null : wait_ms;
-};
+const whileNotCounted = ({ sites }, looks, since_ms) =>
+  whileAny(sites, looks, since_ms) ?? (sites.length > 0 && !anyCounted(sites, []) ? FIRST_VIEW_MS : null);
+
+/**
+ * Whether anything was ever counted.
+ * @param {import("../wire").Site[]} sites @param {import("../wire").Link[]} links
+ */
+const anyCounted = (sites, links) =>
+  sites.some(({ first_view_at }) => first_view_at !== null) || links.some(({ clicks_7d }) => (clicks_7d ?? 0) > 0);
+
+/**
+ * The report of a link that nobody has clicked before today: it alone tells the first click at once.
+ * @param {import("../wire").Site[] | undefined} sites @param {import("../wire").Link[] | undefined} links
+ */
+function useFirstClick(sites = [], links = []) {
+  const [link] = links;
+  const asked = link && !anyCounted(sites, links) ? { link_id: link.id, period: /** @type {"30d"} */ ("30d") } : null;
+  const read = useResource("GET /v1/links/{link_id}/report", asked, {
+    pace: ({ report }) => (report.totals.views > 0 ? null : FIRST_VIEW_MS),
+  });
+  return { read, awaited: asked !== null };
+}
 
 export function Overview() {
   const words = t().overview;
-  const accounts = useResource("GET /v1/accounts", {}, { pace: whileAnyWorks });
-  const sites = useResource("GET /v1/sites", { limit: 50 });
+  const me = useResource("GET /v1/me", {}, { pace: ({ user }) => (user.email_confirmed ? null : CONFIRMED_MS) });
+  const accounts = useResource("GET /v1/accounts", {}, { pace: ({ accounts: all }, ...so) => whileAny(all, ...so) });
+  const sites = useResource("GET /v1/sites", { limit: SITES_SHOWN }, { pace: whileNotCounted });
+  const links = useResource("GET /v1/links", { order: "clicks", limit: LINKS_SHOWN });
+  const click = useFirstClick(sites.data?.sites, links.data?.links);
+
+  const reads = [me, accounts, sites, links, ...(click.awaited ? [click.read] : [])];
+  useKeys([{ keys: "r", says: t().common.shortcuts.again, does: () => reads.forEach(({ again }) => again()) }]);
+  /** @type {import("../resource.js").Read<any> | undefined} */
+  const waited = reads.find(({ error }) => error) ?? reads.find(({ loading }) => loading);
+  const clicked = (click.awaited && click.read.data?.report.totals.views) || 0;
   return (
     <Page title={words.title}>
-      <section aria-labelledby="accounts">
-        <h2 id="accounts">{words.accounts}</h2>
-        <Loaded read={accounts} rows={2}>
-          {({ accounts: rows }) =>
-            rows.length === 0 ? (
-              <Empty>
-                <p>{words.noAccounts}</p>
-                <p>
-                  <a class="button" href="/accounts/connect">
-                    {t().accounts.connect}
-                  </a>
-                </p>
-              </Empty>
-            ) : (
-              <Rows
-                label={words.accounts}
-                rows={rows}
-                id={({ id }) => id}
-                columns={[
-                  { label: words.account, cell: ({ id, name }) => <a href={`/accounts/${id}`}>{name}</a> },
-                  { label: words.state, cell: ({ state }) => <State of={state} /> },
-                ]}
-              />
-            )
-          }
+      {waited && (
+        <Loaded read={waited} rows={6}>
+          {() => null}
         </Loaded>
-      </section>
-      <section aria-labelledby="sites">
-        <h2 id="sites">{words.sites}</h2>
-        <Loaded read={sites}>
-          {({ sites: rows }) =>
-            rows.length === 0 ? (
-              <Empty>
-                <p>{words.noSites}</p>
-                {(accounts.data?.accounts.length ?? 0) > 0 && (
-                  <p>
-                    <a class="button" href="/sites/new">
-                      {t().sites.add}
-                    </a>
-                  </p>
-                )}
-              </Empty>
-            ) : (
-              <Rows
-                label={words.sites}
-                rows={rows}
-                id={({ id }) => id}
-                columns={[
-                  { label: words.site, cell: ({ id, host }) => <a href={`/sites/${id}`}>{host}</a> },
-                  { label: words.state, cell: ({ state }) => <State of={state} /> },
-                  { label: words.views7d, number: true, cell: ({ views_7d }) => number(views_7d ?? 0) },
-                ]}
-              />
-            )
-          }
-        </Loaded>
-      </section>
+      )}
+      {me.data && accounts.data && sites.data && links.data && !(click.awaited && click.read.loading) && (
+        <Found
+          user={me.data.user}
+          accounts={accounts.data.accounts}
+          sites={sites.data.sites}
+          more={sites.data.next_cursor !== undefined}
+          links={links.data.links}
+          clicked={clicked > 0}
+        />
+      )}
     </Page>
+  );
+}
+
+/**
+ * @param {{
+ *   user: import("../wire").User,
+ *   accounts: import("../wire").Account[],
+ *   sites: import("../wire").Site[],
+ *   more: boolean,
+ *   links: import("../wire").Link[],
+ *   clicked: boolean,
+ * }} props `more`: there are more sites than these; `clicked`: a link was, today
+ */
+function Found({ user, accounts, sites, more, links, clicked }) {
+  const needs = attention(user, accounts, sites);
+  if (!clicked && !anyCounted(sites, links)) {
+    return (
+      <>
+        {accounts.length > 0 && <Attention needs={needs} />}
+        <Steps user={user} accounts={accounts} sites={sites} links={links} />
+      </>
+    );
+  }
+  return (
+    <>
+      <Attention needs={needs} />
+      {sites.length > 0 && <Sites sites={sites} more={more} />}
+      <Links links={links} />
+    </>
+  );
+}
+
+/** @param {{sites: import("../wire").Site[], more: boolean}} props */
+function Sites({ sites, more }) {
+  const words = t().overview;
+  return (
+    <section aria-labelledby="sites">
+      <h2 id="sites">{words.sites}</h2>
+      <Rows
+        label={words.sites}
+        rows={sites}
+        id={({ id }) => id}
+        columns={[
+          { label: words.site, cell: ({ id, host }) => <a href={`/sites/${id}`}>{host}</a> },
+          { label: words.state, cell: (site) => <Counting site={site} /> },
+          {
+            label: words.days7,
+            cell: ({ series_7d = [] }) => <Sparkline values={series_7d} label={daily(series_7d)} />,
+          },
+          { label: words.views7d, number: true, cell: ({ views_7d = 0 }) => number(views_7d) },
+        ]}
+      />
+      <p class="after">
+        <span class="small">{words.closedDays}</span>
+        {more && <a href="/sites">{words.allSites}</a>}
+      </p>
+    </section>
+  );
+}
+
+/** @param {number[]} series @returns {string} 1, 2 and 3 */
+const daily = (series) => t().overview.daily(list(series.map(number)));
+
+/** @param {{site: import("../wire").Site}} props why it is not counting; nothing where it is */
+function Counting({ site: { state, config, first_view_at } }) {
+  if (state !== "active") return <State of={state} />;
+  if (config === "pending") return <State of="config_pending" />;
+  return first_view_at === null ? <Mark kind="none">{t().overview.noView}</Mark> : <State of="active" />;
+}
+
+/** @param {{links: import("../wire").Link[]}} props those that were clicked, the most clicked first */
+function Links({ links }) {
+  const words = t().overview;
+  const busy = links.filter(({ clicks_7d = 0 }) => clicks_7d > 0);
+  if (links.length === 0) return null;
+  return (
+    <section aria-labelledby="links">
+      <h2 id="links">{words.links}</h2>
+      {busy.length === 0 ? (
+        <Empty>
+          <p>
+            {words.noClicks} <a href="/links">{words.allLinks}</a>
+          </p>
+        </Empty>
+      ) : (
+        <>
+          <Rows
+            label={words.links}
+            rows={busy}
+            id={({ id }) => id}
+            columns={[
+              { label: words.link, cell: ({ id, code }) => <a href={`/links/${id}`}>{code}</a> },
+              { label: words.target, cell: ({ url }) => <span class="target">{url}</span> },
+              { label: words.clicks7d, number: true, cell: ({ clicks_7d = 0 }) => number(clicks_7d) },
+            ]}
+          />
+          <p class="after">
+            <a href="/links">{words.allLinks}</a>
+          </p>
+        </>
+      )}
+    </section>
   );
 }

@@ -1,0 +1,84 @@
+/** What needs somebody's hand: each with its name, what it is, and where it is mended. */
+
+import { moment } from "../format.js";
+import { t } from "../words.js";
+import { Mark, State, explain } from "./parts.jsx";
+
+/**
+ * @typedef {object} Need
+ * @property {string} href where it is mended
+ * @property {string} name of the account, site or address
+ * @property {import("preact").ComponentChildren} mark what it is, as a shape and a word
+ * @property {(string | null)[]} texts what it means, and what to do
+ */
+
+const WELL = ["ready", "pending", "installing"];
+
+/**
+ * @param {import("../wire").User} user
+ * @param {import("../wire").Account[]} accounts
+ * @param {import("../wire").Site[]} sites
+ * @returns {Need[]} the user's own first, then accounts, then sites
+ */
+export function attention(user, accounts, sites) {
+  return [...ofUser(user), ...accounts.flatMap(ofAccount), ...sites.flatMap(ofSite)];
+}
+
+/** @param {import("../wire").User} user @returns {Need[]} */
+function ofUser({ email, email_refused_at }) {
+  if (email_refused_at === null) return [];
+  const words = t().overview.needs;
+  return [{ href: "/profile", name: email, mark: <Mark kind="bad">{words.refused}</Mark>, texts: [words.refusedText] }];
+}
+
+/** @param {import("../wire").Account} account @returns {Need[]} */
+function ofAccount({ id, name, state, error, advice, token }) {
+  const words = t().overview.needs;
+  const href = `/accounts/${id}`;
+  /** @type {Need[]} */
+  const needs = [];
+  if (!WELL.includes(state)) {
+    const { message, remedy } = error?.code ? explain(error) : { message: null, remedy: words.seePage };
+    needs.push({ href, name, mark: <State of={state} />, texts: [message, remedy] });
+  }
+  const warnings = error?.warnings ?? [];
+  if (warnings.includes("token_expires_soon") && token?.expires_at) {
+    const mark = <Mark kind="watch">{words.tokenEnds}</Mark>;
+    needs.push({ href, name, mark, texts: [words.tokenEndsAt(moment(token.expires_at))] });
+  }
+  if (warnings.some((warning) => warning !== "token_expires_soon")) {
+    needs.push({ href, name, mark: <Mark kind="watch">{words.warning}</Mark>, texts: [words.seePage] });
+  }
+  if (advice && advice.level !== "ok") {
+    const kind = advice.level === "over" ? "bad" : "watch";
+    needs.push({ href, name, mark: <Mark kind={kind}>{words.advice[advice.level]}</Mark>, texts: [words.adviceText] });
+  }
+  return needs;
+}
+
+/** @param {import("../wire").Site} site @returns {Need[]} */
+function ofSite({ id, host, state, error }) {
+  if (state !== "route_conflict" && error === null) return [];
+  const { message, remedy } = explain(error ?? { code: state });
+  const mark = state === "active" ? <Mark kind="watch">{t().overview.needs.warning}</Mark> : <State of={state} />;
+  return [{ href: `/sites/${id}/settings`, name: host, mark, texts: [message, remedy] }];
+}
+
+/** @param {{needs: Need[]}} props nothing at all where nothing is to be done */
+export function Attention({ needs }) {
+  if (needs.length === 0) return null;
+  return (
+    <section aria-labelledby="needs">
+      <h2 id="needs">{t().overview.needs.title}</h2>
+      <ul class="needs">
+        {needs.map(({ href, name, mark, texts }, i) => (
+          <li key={`${href} ${i}`}>
+            <a href={href}>{name}</a>
+            {mark}
+            <span>{texts.filter(Boolean).join(" ")}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
