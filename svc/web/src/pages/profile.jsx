@@ -1,75 +1,181 @@
-/** Who I am here, and how the pages look in this browser. */
+/** Who I am here, what I have, where I am signed in, how the pages look in this browser; and how I leave. */
 
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 
 import { call } from "../api.js";
-import { useResource } from "../resource.js";
+import { moment, number } from "../format.js";
+import { changed, useResource } from "../resource.js";
 import { language, shortcuts, theme } from "../settings.js";
+import { useAction } from "../ui/action.js";
+import { Export } from "../ui/export.jsx";
+import { Farewell, Leave } from "../ui/leave.jsx";
 import { Field, Form, Password } from "../ui/form.jsx";
-import { Loaded, Mark, Page } from "../ui/parts.jsx";
-import { SignOut } from "../ui/shell.jsx";
+import { Loaded, Mark, Note, Page, Trouble } from "../ui/parts.jsx";
+import { SendAgain } from "../ui/send-again.jsx";
+import { Sessions } from "../ui/sessions.jsx";
 import { t } from "../words.js";
+
+/** @typedef {import("../wire").Caller} Caller */
 
 export function Profile() {
   const words = t().profile;
   const me = useResource("GET /v1/me", {});
+  const left = useSignal(/** @type {import("../wire").Left | null} */ (null));
+  if (left.value) return <Farewell left={left.value} />;
   return (
     <Page title={words.title}>
       <Loaded read={me} rows={2}>
-        {({ user, plan }) => (
-          <dl class="facts">
-            <div>
-              <dt>{words.email}</dt>
-              <dd>
-                {user.email}{" "}
-                <Mark kind={user.email_confirmed ? "good" : "watch"}>
-                  {user.email_confirmed ? words.confirmed : words.unconfirmed}
-                </Mark>
-              </dd>
-            </div>
-            <div>
-              <dt>{words.plan}</dt>
-              <dd>{plan}</dd>
-            </div>
-          </dl>
+        {(caller) => (
+          <>
+            <Facts of={caller} />
+            <Limits of={caller} />
+            <Notify of={caller} take={me.put} />
+          </>
         )}
       </Loaded>
-      <section aria-labelledby="look">
-        <h2 id="look">{words.look}</h2>
-        <div class="choices">
-          <Choice
-            label={words.theme}
-            of={theme}
-            options={{ system: t().common.theme.system, light: t().common.theme.light, dark: t().common.theme.dark }}
-          />
-          <Choice
-            label={words.language}
-            of={language}
-            options={{ system: words.asBrowser, en: "English", de: "Deutsch" }}
-          />
-          <Choice
-            label={words.shortcuts}
-            of={shortcuts}
-            options={{ on: words.on, off: words.off }}
-            hint={words.shortcutsHint}
-          />
-        </div>
-      </section>
+      <Look />
       <ChangePassword />
-      <section aria-labelledby="session">
-        <h2 id="session">{words.session}</h2>
-        <p class="actions">
-          <SignOut />
-        </p>
-      </section>
+      <Sessions />
+      <Export />
+      <Leave left={(answer) => (left.value = answer)} />
     </Page>
+  );
+}
+
+/** @param {{of: Caller}} props */
+function Facts({ of: { user, plan } }) {
+  const words = t().profile;
+  return (
+    <>
+      <dl class="facts">
+        <div>
+          <dt>{words.email}</dt>
+          <dd>
+            {user.email}{" "}
+            <Mark kind={user.email_confirmed ? "good" : "watch"}>
+              {user.email_confirmed ? words.confirmed : words.unconfirmed}
+            </Mark>
+            {!user.email_confirmed && <SendAgain email={user.email} />}
+          </dd>
+        </div>
+        <div>
+          <dt>{words.plan}</dt>
+          <dd>{plan}</dd>
+        </div>
+      </dl>
+      {user.email_refused_at !== null && <Note kind="watch">{words.refused(moment(user.email_refused_at))}</Note>}
+    </>
+  );
+}
+
+/** @param {{of: Caller}} props */
+function Limits({ of: { limits, use } }) {
+  const words = t().profile;
+  const { accounts, sites, links, keys } = t();
+  /** @type {["accounts" | "sites" | "links" | "keys", string][]} */
+  const counted = [
+    ["accounts", accounts.title],
+    ["sites", sites.title],
+    ["links", links.title],
+    ["keys", keys.title],
+  ];
+  return (
+    <section aria-labelledby="limits">
+      <h2 id="limits">{words.limits}</h2>
+      <table class="rows figures" aria-label={words.limits}>
+        <thead>
+          <tr>
+            <th scope="col">{words.what}</th>
+            <th scope="col" class="number">
+              {words.used}
+            </th>
+            <th scope="col" class="number">
+              {words.most}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {counted.map(([name, title]) => (
+            <tr key={name}>
+              <th scope="row">{title}</th>
+              <td class="number" data-label={words.used}>
+                {number(use[name])}
+              </td>
+              <td class="number" data-label={words.most}>
+                {number(limits[name])}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="small after">
+        {words.rates(number(limits.requests_per_minute), number(limits.report_reads_per_minute))}
+      </p>
+    </section>
+  );
+}
+
+/** @param {{of: Caller, take: (caller: Caller) => void}} props the switch holds at once */
+function Notify({ of: { user }, take }) {
+  const words = t().profile;
+  const id = useId();
+  const { busy, error, run } = useAction();
+  return (
+    <section aria-labelledby="notify">
+      <h2 id="notify">{words.notify}</h2>
+      <p class="check">
+        <input
+          id={id}
+          type="checkbox"
+          role="switch"
+          checked={user.notify}
+          aria-disabled={busy}
+          onClick={(event) => {
+            // It shows what holds, not what was asked for.
+            event.preventDefault();
+            run(async () => take(await call("PATCH /v1/me", { body: { notify: !user.notify } })));
+          }}
+        />
+        <label for={id}>{words.notifyLabel}</label>
+      </p>
+      <p class="small">{words.notifyHint}</p>
+      {error && <Trouble error={error} />}
+    </section>
+  );
+}
+
+function Look() {
+  const words = t().profile;
+  const themes = t().common.theme;
+  return (
+    <section aria-labelledby="look">
+      <h2 id="look">{words.look}</h2>
+      <div class="choices">
+        <Choice
+          label={words.theme}
+          of={theme}
+          options={{ system: themes.system, light: themes.light, dark: themes.dark }}
+        />
+        <Choice
+          label={words.language}
+          of={language}
+          options={{ system: words.asBrowser, en: "English", de: "Deutsch" }}
+        />
+        <Choice
+          label={words.shortcuts}
+          of={shortcuts}
+          options={{ on: words.on, off: words.off }}
+          hint={words.shortcutsHint}
+        />
+      </div>
+    </section>
   );
 }
 
 function ChangePassword() {
   const words = t().profile;
-  const changed = useSignal(false);
+  const done = useSignal(false);
   return (
     <section aria-labelledby="password">
       <h2 id="password">{t().door.password}</h2>
@@ -77,10 +183,11 @@ function ChangePassword() {
         <Form
           submit={words.setPassword}
           send={async ({ old = "", new: chosen = "" }, key, form) => {
-            changed.value = false;
+            done.value = false;
             await call("POST /v1/me/password", { body: { old, new: chosen }, key });
             form.reset();
-            changed.value = true;
+            done.value = true;
+            changed("/v1/me/sessions");
           }}
         >
           <Field name="old" label={words.oldPassword} type="password" autocomplete="current-password" required />
@@ -91,7 +198,7 @@ function ChangePassword() {
             autocomplete="new-password"
             required
           />
-          <p role="status">{changed.value && words.passwordSet}</p>
+          <p role="status">{done.value && words.passwordSet}</p>
         </Form>
       </div>
     </section>

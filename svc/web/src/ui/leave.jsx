@@ -1,0 +1,85 @@
+/** How a user is deleted, and what is left of them elsewhere: it is told once, while the page is open. */
+
+import { useSignal } from "@preact/signals";
+
+import { call } from "../api.js";
+import { end } from "../session.js";
+import { t } from "../words.js";
+import { Confirm } from "./dialog.jsx";
+import { Field } from "./form.jsx";
+import { Copy, Note, Page } from "./parts.jsx";
+
+/** @typedef {import("../wire").Left} Left */
+
+/** @param {{left: (answer: Left) => void}} props `left`: the user is gone; the session is forgotten by `Farewell` */
+export function Leave({ left }) {
+  const words = t().profile.leave;
+  const asked = useSignal(false);
+  return (
+    <section aria-labelledby="leave">
+      <h2 id="leave">{words.title}</h2>
+      <p>{words.text}</p>
+      <p class="actions">
+        <button type="button" class="quiet" onClick={() => (asked.value = true)}>
+          {words.ask}
+        </button>
+      </p>
+      {asked.value && (
+        <Confirm
+          title={words.sure}
+          submit={words.submit}
+          close={() => (asked.value = false)}
+          send={async (key, { password = "" }) => left(await call("DELETE /v1/me", { body: { password }, key }))}
+        >
+          <ol>
+            {words.order.map((step) => (
+              <li key={step}>{step}</li>
+            ))}
+          </ol>
+          <p>{words.minutes}</p>
+          <Field name="password" label={t().door.password} type="password" autocomplete="current-password" required />
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+/** @param {{left: Left}} props the session is dead already; it is forgotten once this was read */
+export function Farewell({ left: { left, revoke_tokens: tokens } }) {
+  const words = t().profile.leave;
+  return (
+    <Page key="farewell" title={words.gone} focus>
+      <p>{words.goneText}</p>
+      {left.length + tokens.length > 0 && <Note kind="watch">{words.onlyHere}</Note>}
+      {tokens.length > 0 && (
+        <section aria-labelledby="tokens">
+          <h2 id="tokens">{words.tokens}</h2>
+          <p>{words.tokensText}</p>
+          <ul class="plain">
+            {tokens.map((token, i) => (
+              <li key={token}>
+                <code id={`token-${i}`}>{token}</code> <Copy text={token} of={`token-${i}`} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {left.length > 0 && (
+        <section aria-labelledby="left">
+          <h2 id="left">{words.left}</h2>
+          <ul id="left-list">
+            {left.map((sentence) => (
+              <li key={sentence}>{sentence}</li>
+            ))}
+          </ul>
+          <Copy text={left.join("\n")} of="left-list" />
+        </section>
+      )}
+      <p class="actions">
+        <button type="button" onClick={end}>
+          {words.done}
+        </button>
+      </p>
+    </Page>
+  );
+}

@@ -1,0 +1,82 @@
+/** Where the user is signed in, and how that ends. */
+
+import { call } from "../api.js";
+import { ago, moment } from "../format.js";
+import { changed, useResource } from "../resource.js";
+import { end } from "../session.js";
+import { t } from "../words.js";
+import { useAction } from "./action.js";
+import { Rows } from "./list.jsx";
+import { Loaded, Mark, Trouble } from "./parts.jsx";
+import { SignOut } from "./shell.jsx";
+
+/** @typedef {import("../wire").Session} Session */
+
+export function Sessions() {
+  const words = t().profile.sessions;
+  const read = useResource("GET /v1/me/sessions", {});
+  const { busy, error, run } = useAction();
+  /** @param {Session[]} ended one after the other; the list shows what was done, also when one of them fails */
+  const endThese = (ended) =>
+    run(async () => {
+      try {
+        for (const { id } of ended) await call("DELETE /v1/me/sessions/{session_id}", { session_id: id, body: {} });
+      } finally {
+        changed("/v1/me/sessions");
+      }
+    });
+  const endAll = () =>
+    run(async () => {
+      await call("DELETE /v1/me/sessions", { body: {} });
+      end();
+    });
+  const others = (read.data?.sessions ?? []).filter(({ current }) => !current);
+  return (
+    <section aria-labelledby="sessions">
+      <h2 id="sessions">{words.title}</h2>
+      <Loaded read={read} rows={2}>
+        {({ sessions }) => (
+          <Rows
+            label={words.title}
+            rows={sessions}
+            id={({ id }) => id}
+            columns={[
+              { label: words.browser, cell: ({ browser }) => browser },
+              { label: words.since, cell: ({ created_at }) => moment(created_at) },
+              { label: words.used, cell: ({ last_used }) => <time title={moment(last_used)}>{ago(last_used)}</time> },
+              {
+                label: words.end,
+                cell: (session) =>
+                  session.current ? (
+                    <Mark kind="good">{words.current}</Mark>
+                  ) : (
+                    <button
+                      type="button"
+                      class="quiet"
+                      aria-label={words.endOf(session.browser)}
+                      aria-disabled={busy}
+                      onClick={() => endThese([session])}
+                    >
+                      {words.end}
+                    </button>
+                  ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+      {error && <Trouble error={error} />}
+      <p class="actions after">
+        <SignOut />
+        {others.length > 0 && (
+          <button type="button" class="quiet" aria-disabled={busy} onClick={() => endThese(others)}>
+            {words.endOthers}
+          </button>
+        )}
+        <button type="button" class="quiet" aria-disabled={busy} onClick={endAll}>
+          {words.endAll}
+        </button>
+      </p>
+    </section>
+  );
+}
