@@ -1,4 +1,4 @@
-"""The contract as a reference for people: Markdown, and the same as a page. Pure.
+"""The contract as a reference for people, in Markdown. Pure.
 
 Written from the OpenAPI document, so that it cannot tell anything else.
 """
@@ -6,25 +6,12 @@ Written from the OpenAPI document, so that it cannot tell anything else.
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
-
-from markdown_it import MarkdownIt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Json = dict[str, Any]
-
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem 1rem 4rem}"
-    ":root{color-scheme:light dark}"
-    "h2{margin-top:3rem;border-bottom:1px solid #8886}h3{margin-top:2.5rem}"
-    "code{font:0.9em ui-monospace,monospace;background:#8882;padding:.1em .3em;border-radius:.2em}"
-    "pre{background:#8882;padding:.8em;overflow-x:auto;border-radius:.3em}pre code{background:none;padding:0}"
-    "table{border-collapse:collapse;display:block;overflow-x:auto}"
-    "td,th{text-align:left;vertical-align:top;padding:.3em .8em .3em 0;border-bottom:1px solid #8883}"
-)
 
 _ACCESS = {
     "bearer": "`Authorization: Bearer <access token or API key>`",
@@ -36,22 +23,6 @@ _ACCESS = {
 def markdown(contract: Json) -> str:
     """The whole reference as CommonMark with tables."""
     return "\n".join(_lines(contract))
-
-
-def page(contract: Json) -> str:
-    """The whole reference as HTML; its one style is STYLE."""
-    renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = renderer.parse(markdown(contract))
-    for heading, text in pairwise(tokens):
-        if heading.type == "heading_open":
-            heading.attrSet("id", _anchor(text.content))
-    body = renderer.renderer.render(tokens, renderer.options, {})
-    title = contract["info"]["title"]
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}: reference</title>'
-        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{STYLE}</style></head>'
-        f"<body>{body}</body></html>"
-    )
 
 
 def _lines(contract: Json) -> Iterator[str]:

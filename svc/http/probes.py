@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 from quart import Response, request
+from werkzeug.datastructures import Headers
 
 from svc.api import probes as api
 from svc.api import reference
@@ -31,7 +30,6 @@ class _Contract:
     json: bytes
     yaml: bytes
     markdown: bytes
-    page: bytes
 
 
 class Probes:
@@ -40,9 +38,8 @@ class Probes:
     def __init__(self, deps: Deps, serve: Serve) -> None:
         self._store = deps.store
         self._base_url = deps.base_url
+        self._web = deps.web
         self._made: _Contract | None = None
-        style = base64.b64encode(hashlib.sha256(reference.STYLE.encode()).digest()).decode()
-        self._page_policy = f"default-src 'none'; style-src 'sha256-{style}'; frame-ancestors 'none'"
         serve.open(api.ALIVE, self.alive)
         serve.open(api.READY, self.ready)
         serve.open(api.OPENAPI_JSON, self.openapi_json)
@@ -76,13 +73,15 @@ class Probes:
         )
 
     async def reference(self) -> Response:
-        """The reference as a page; as Markdown for who would rather have that."""
-        if request.accept_mimetypes.best_match(["text/html", api.MARKDOWN_TYPE]) == api.MARKDOWN_TYPE:
+        """The web application's page of it; Markdown for who would rather have that, and where there are no pages."""
+        wanted = request.accept_mimetypes.best_match(["text/html", api.MARKDOWN_TYPE])
+        if self._web is None or wanted == api.MARKDOWN_TYPE:
             response = await self.reference_md()
         else:
-            headers = {**_CACHED, "Content-Security-Policy": self._page_policy}
-            response = Response((await self._contract()).page, headers=headers, content_type="text/html; charset=utf-8")
-        response.headers["Vary"] = "Accept"
+            scope: Any = request.scope
+            status, headers, body = self._web.page(scope["headers"])
+            response = Response(body, status, Headers([(name.decode(), value.decode()) for name, value in headers]))
+        response.headers["Vary"] = "Accept, Accept-Encoding"
         return response
 
     async def _contract(self) -> _Contract:
@@ -98,5 +97,4 @@ def _contract(base_url: str) -> _Contract:
         to_json(contract),
         to_yaml(contract),
         reference.markdown(contract).encode(),
-        reference.page(contract).encode(),
     )

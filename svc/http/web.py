@@ -88,6 +88,10 @@ class Web:
             return self._templates[match.lastindex or 0]
         return found
 
+    def page(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
+        """Status, headers and body of the shell, for a page whose path the API serves to others."""
+        return self._shell.answer(request_headers)
+
     def missing(self, request_headers: Headers) -> tuple[Headers, bytes]:
         """Headers and body of the shell for a path that nothing has: it says so itself."""
         asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]

@@ -170,10 +170,31 @@ async def test_who_asks_for_a_page_that_is_not_there_gets_one_and_a_program_an_e
     assert (await client.post(path, headers=HTML)).json()["error"]["code"] == "not_found"
 
 
-async def test_what_the_api_serves_is_not_covered_by_a_page(client):
+@pytest.mark.rule("D2")
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (None, "text/html"),
+        ("*/*", "text/html"),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"),
+        ("text/markdown", "text/markdown"),
+        ("text/markdown, text/html;q=0.5", "text/markdown"),
+        ("application/json", "text/html"),
+    ],
+)
+async def test_the_reference_is_a_page_or_markdown_for_who_accepts_that(client, accept, kind):
     assert "/reference" in {endpoint.path for endpoint in ENDPOINTS}
-    answer = await client.get("/reference", headers=HTML)
-    assert "script-src" not in answer.headers["Content-Security-Policy"]
+    del client.headers["Accept"]
+    answer = await client.get("/reference", headers={} if accept is None else {"Accept": accept})
+    assert answer.headers["Content-Type"] == f"{kind}; charset=utf-8"
+    assert answer.headers["Vary"] == "Accept, Accept-Encoding"
+    if kind == "text/html":
+        assert answer.headers["Content-Security-Policy"] == web.POLICY
+        assert answer.content == SHELL
+        again = await client.get("/reference", headers={"If-None-Match": answer.headers["ETag"]})
+        assert again.status_code == 304
+    else:
+        assert answer.content == (await client.get("/reference.md")).content
 
 
 async def test_the_metrics_tell_pages_by_their_template(tmp_path):

@@ -21,7 +21,6 @@ from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import Service, environment
 from edge_worker.harness.visitors import Tally, clicks, views
 from edge_worker.tools.node import node_command
-from svc.api.contract import ENDPOINTS
 from tests.emulated import emulator_process, fresh
 
 if TYPE_CHECKING:
@@ -75,9 +74,9 @@ class Place:
 
 
 def pages() -> list[dict[str, Any]]:
-    """The pages that the web application shows: those of its list that the API does not serve itself."""
+    """The pages of the web application."""
     listed: list[dict[str, Any]] = json.loads((ROOT / "svc/web/pages.json").read_text())
-    return [page for page in listed if page["path"] not in {endpoint.path for endpoint in ENDPOINTS}]
+    return listed
 
 
 @contextmanager

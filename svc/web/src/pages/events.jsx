@@ -105,7 +105,9 @@ function List({ events, names }) {
 
 /** @param {{id: string | null, names: Names}} props */
 function Target({ id, names }) {
-  if (id === null) return t().events.you;
+  const words = t().events;
+  if (id === null) return words.you;
+  if (id.startsWith("ses_")) return words.session;
   const page = PAGES[/** @type {keyof typeof PAGES} */ (id.split("_")[0])];
   const name = names[id] ?? <code>{id}</code>;
   return page ? <a href={page + id}>{name}</a> : <span>{name}</span>;

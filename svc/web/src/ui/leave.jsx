@@ -55,7 +55,7 @@ export function Farewell({ left: { left, revoke_tokens: tokens } }) {
         <section aria-labelledby="tokens">
           <h2 id="tokens">{words.tokens}</h2>
           <p>{words.tokensText}</p>
-          <ul class="plain">
+          <ul class="listed">
             {tokens.map((token, i) => (
               <li key={token}>
                 <code id={`token-${i}`}>{token}</code> <Copy text={token} of={`token-${i}`} />

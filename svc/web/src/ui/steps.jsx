@@ -75,7 +75,7 @@ function Connect({ accounts }) {
   return (
     <>
       <p>{words.connecting}</p>
-      <ul class="plain">
+      <ul class="listed">
         {accounts.map(({ id, name, state }) => (
           <li key={id}>
             <a href={`/accounts/${id}`}>{name}</a> <State of={state} />
@@ -129,7 +129,7 @@ function FirstView({ sites, link }) {
       {sites.length > 0 && (
         <>
           <p>{words.snippetText}</p>
-          <ul class="plain">
+          <ul class="listed">
             {sites.map(({ id, host, state, config }) => (
               <li key={id}>
                 <a href={`/sites/${id}`}>{words.snippetOf(host)}</a>{" "}

@@ -8,6 +8,7 @@ const events = {
   what: "Was",
   target: "Woran",
   you: "Sie selbst",
+  session: "Eine Sitzung",
   when: "Wann",
   who: "Wer",
   byKey: (key) => `Schlüssel ${key}`,

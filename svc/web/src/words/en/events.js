@@ -49,6 +49,7 @@ export default {
   what: "What",
   target: "Of what",
   you: "You",
+  session: "A session",
   when: "When",
   who: "Who",
   byKey: (/** @type {string} */ key) => `Key ${key}`,

@@ -1,0 +1,63 @@
+/** A request as somebody would write it: for a shell, in Python, in JavaScript. Pure. */
+
+/**
+ * @typedef {{method: string, url: string, headers: Record<string, string>, body: string}} Request `body`: JSON, or "";
+ *   where a header has a credential, `$SVC_KEY` stands for it
+ */
+
+/** @param {string} text @returns {string} one word of a shell, whatever is in it */
+const word = (text) =>
+  text.includes("$SVC_KEY") ? `"${text.replace(/["\\`]/g, "\\$&")}"` : `'${text.replaceAll("'", "'\\''")}'`;
+
+/** @param {Request} request @returns {string} */
+function curl({ method, url, headers, body }) {
+  const parts = [`curl ${method === "GET" ? "" : `-X ${method} `}${word(url)}`];
+  for (const [name, value] of Object.entries(headers)) parts.push(`-H ${word(`${name}: ${value}`)}`);
+  if (body) parts.push(`--data ${word(body)}`);
+  return parts.join(" \\\n  ");
+}
+
+/** @param {unknown} value of JSON @returns {string} the same in Python */
+function python(value) {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
+  if (typeof value === "object") {
+    return `{${Object.entries(value)
+      .map(([name, each]) => `${JSON.stringify(name)}: ${python(each)}`)
+      .join(", ")}}`;
+  }
+  return JSON.stringify(value);
+}
+
+/** @param {Record<string, string>} headers @param {string} key how the key is got there @param {string} plus */
+function entries(headers, key, plus) {
+  return Object.entries(headers).map(([name, value]) => {
+    const [begin = "", end] = value.split("$SVC_KEY");
+    const shown = end === undefined ? JSON.stringify(value) : `${JSON.stringify(begin)} ${plus} ${key}`;
+    return `    ${JSON.stringify(name)}: ${shown},\n`;
+  });
+}
+
+/** @param {Request} request @returns {string} */
+function httpx({ method, url, headers, body }) {
+  const rest = Object.fromEntries(Object.entries(headers).filter(([name]) => name !== "Content-Type"));
+  const shown = entries(rest, 'os.environ["SVC_KEY"]', "+").join("");
+  const begin = shown.includes("os.environ") ? "import os\n\nimport httpx\n\n" : "import httpx\n\n";
+  const sent = body ? `    json=${python(JSON.parse(body))},\n` : "";
+  const given = shown ? `    headers={\n${shown.replace(/^/gm, "    ").trimEnd()}\n    },\n` : "";
+  const call = `answer = httpx.request(\n    ${JSON.stringify(method)},\n    ${JSON.stringify(url)},\n`;
+  return `${begin}${call}${given}${sent})\nprint(answer.status_code, answer.text)`;
+}
+
+/** @param {Request} request @returns {string} */
+function javascript({ method, url, headers, body }) {
+  const shown = entries(headers, "process.env.SVC_KEY", "+").join("").replace(/^/gm, "  ").trimEnd();
+  const sent = body ? `  body: JSON.stringify(${JSON.stringify(JSON.parse(body))}),\n` : "";
+  const given = shown ? `  headers: {\n${shown}\n  },\n` : "";
+  const options = `{\n  method: ${JSON.stringify(method)},\n${given}${sent}}`;
+  return `const answer = await fetch(${JSON.stringify(url)}, ${options});\nconsole.log(answer.status, await answer.text());`;
+}
+
+/** By the name of each language. */
+export const CALLS = { curl, "Python (httpx)": httpx, JavaScript: javascript };

@@ -1,0 +1,150 @@
+/** One operation of the API: who may, what it takes, what it answers, what it refuses, and trying it. */
+
+import { t } from "../words.js";
+import { exampleOf, rowsOf, valueOf } from "./schema.js";
+import { Text } from "./text.jsx";
+import { TryIt } from "./try-it.jsx";
+
+const JSON_TYPE = "application/json";
+
+/** @param {{method: string, path: string, about: any, contract: any}} props `about`: the operation as it is written */
+export function Operation({ method, path, about, contract }) {
+  const words = t().reference;
+  const { schemas } = contract.components;
+  const content = about.requestBody?.content[JSON_TYPE];
+  const [[status, success]] = /** @type {[[string, any]]} */ (
+    Object.entries(about.responses).filter(([code]) => code.startsWith("2"))
+  );
+  const example = content && (content.example ?? exampleOf(content.schema, schemas));
+  return (
+    <>
+      {about.description && (
+        <p lang="en">
+          <Text of={about.description} />
+        </p>
+      )}
+      <p>{words.access[accessOf(about)]}</p>
+      {about.parameters.length > 0 && <Parameters of={about.parameters} schemas={schemas} />}
+      {content && <Body title={words.body} schema={content.schema} schemas={schemas} example={example} />}
+      {Object.entries(success.content).map(([type, { schema }]) => (
+        <Answer key={type} status={status} type={type} schema={schema} schemas={schemas} />
+      ))}
+      <Refusals of={about.responses} codes={contract["x-codes"]} />
+      <TryIt method={method} path={path} about={about} access={accessOf(about)} example={example} />
+    </>
+  );
+}
+
+/** @param {any} about @returns {"anybody" | "bearer" | "worker" | "refresh"} */
+const accessOf = ({ security }) => /** @type {any} */ (Object.keys(security[0] ?? {})[0] ?? "anybody");
+
+/** @param {{of: any[], schemas: Record<string, any>}} props */
+function Parameters({ of: parameters, schemas }) {
+  const words = t().reference;
+  const rows = parameters.map(({ name, in: where, required, schema, description = "" }) => {
+    const [type = "", ...facts] = valueOf(schema, schemas, words.types);
+    const place = words.places[/** @type {"path" | "query" | "header"} */ (where)];
+    return { path: name, required, type, facts: [place, ...facts], description };
+  });
+  return <Fields title={words.parameters} rows={rows} />;
+}
+
+/** @param {{title: string, schema: any, schemas: Record<string, any>, example?: unknown}} props */
+function Body({ title, schema, schemas, example }) {
+  const words = t().reference;
+  const rows = rowsOf(schema, schemas, words.types);
+  return (
+    <>
+      {rows.length > 0 ? <Fields title={title} rows={rows} /> : <Plain title={title}>{words.nothing}</Plain>}
+      {rows.length > 0 && <Example of={example} />}
+    </>
+  );
+}
+
+/** @param {{status: string, type: string, schema: any, schemas: Record<string, any>}} props */
+function Answer({ status, type, schema, schemas }) {
+  const words = t().reference;
+  const title = words.answer(status);
+  if (type !== JSON_TYPE || !schema.$ref) return <Plain title={title}>{type}</Plain>;
+  return (
+    <details class="answer">
+      <summary>
+        {title} <code>{schema.$ref.split("/").pop()}</code>
+      </summary>
+      <Body title={words.fields} schema={schema} schemas={schemas} example={exampleOf(schema, schemas)} />
+    </details>
+  );
+}
+
+/** @param {{title: string, children: string}} props */
+const Plain = ({ title, children }) => (
+  <p>
+    <strong>{title}</strong> {children}
+  </p>
+);
+
+/** @param {{of: unknown}} props */
+const Example = ({ of: example }) => (
+  <details>
+    <summary>{t().reference.example}</summary>
+    <pre class="value" tabIndex={0}>
+      <code>{JSON.stringify(example, null, 2)}</code>
+    </pre>
+  </details>
+);
+
+/** @param {{title: string, rows: import("./schema.js").Row[]}} props */
+function Fields({ title, rows }) {
+  const words = t().reference;
+  return (
+    <>
+      <h4>{title}</h4>
+      <dl class="fields">
+        {rows.map(({ path, required, type, facts, description }) => (
+          <div key={path}>
+            <dt>
+              <code>{path}</code>
+              {!required && <span class="small"> {words.absent}</span>}
+            </dt>
+            <dd>
+              <span class="small">{[type, ...facts].filter(Boolean).join(" · ")}</span>
+              {description && (
+                <p lang="en">
+                  <Text of={description} />
+                </p>
+              )}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+/** @param {{of: Record<string, any>, codes: Record<string, {message: string, remedy?: string}>}} props */
+function Refusals({ of: responses, codes }) {
+  const words = t().reference;
+  const told = Object.entries(responses).flatMap(([status, { content }]) =>
+    status.startsWith("2") ? [] : Object.keys(content[JSON_TYPE].examples).map((code) => ({ status, code })),
+  );
+  return (
+    <details class="answer">
+      <summary>{words.refusals(told.length)}</summary>
+      <dl class="fields">
+        {told.map(({ status, code }) => {
+          const own = t().troubles[code] ?? [codes[code]?.message ?? "", codes[code]?.remedy ?? null];
+          return (
+            <div key={code}>
+              <dt>
+                {status} <code>{code}</code>
+              </dt>
+              <dd>
+                <Text of={own.filter(Boolean).join(" ")} />
+              </dd>
+            </div>
+          );
+        })}
+      </dl>
+    </details>
+  );
+}

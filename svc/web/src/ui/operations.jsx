@@ -1,0 +1,126 @@
+/** The operations of the contract: found by a filter, one of them open, as its address says. */
+
+import { useEffect, useRef } from "preact/hooks";
+
+import { useKeys } from "../keys.js";
+import { address, setSearch } from "../router.js";
+import { t } from "../words.js";
+import { Operation } from "./operation.jsx";
+import { Text } from "./text.jsx";
+
+/** @typedef {{method: string, path: string, about: any}} Listed */
+
+/** @param {any} contract @returns {Listed[]} */
+const listed = (contract) =>
+  Object.entries(contract.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, about]) => ({ method: method.toUpperCase(), path, about })),
+  );
+
+/** @param {Listed} operation @param {string} q @returns {boolean} whether all of its words are somewhere in it */
+const fits = ({ method, path, about }, q) =>
+  q
+    .toLowerCase()
+    .split(/\s+/)
+    .every((part) => `${method} ${path} ${about.summary} ${about.tags}`.toLowerCase().includes(part));
+
+/** @param {{contract: any}} props */
+export function Operations({ contract }) {
+  const words = t().reference;
+  const search = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const { searchParams } = address.value;
+  const q = searchParams.get("q") ?? "";
+  const open = searchParams.get("op");
+  useKeys([{ keys: "/", says: t().common.shortcuts.search, does: () => search.current?.focus() }]);
+  const found = listed(contract).filter((one) => fits(one, q));
+  return (
+    <>
+      <Basics />
+      <p class="field column">
+        <label for="filter">{words.filter}</label>
+        <input
+          id="filter"
+          ref={search}
+          type="search"
+          value={q}
+          autocomplete="off"
+          onInput={(event) => setSearch({ q: event.currentTarget.value })}
+          onKeyDown={(event) => event.key === "Escape" && (q ? setSearch({ q: null }) : search.current?.blur())}
+        />
+      </p>
+      <p role="status" class="small">
+        {q && words.found(found.length)}
+      </p>
+      {contract.tags.map((/** @type {{name: string, description: string}} */ { name, description }) => {
+        const own = found.filter(({ about }) => about.tags.includes(name));
+        if (own.length === 0) return null;
+        return (
+          <section key={name} aria-labelledby={`tag-${name}`}>
+            <h2 id={`tag-${name}`} class="tag">
+              {name}
+            </h2>
+            <p lang="en">
+              <Text of={description} />
+            </p>
+            <div class="operations">
+              {own.map((one) => (
+                <Entry key={one.about.operationId} of={one} open={open === one.about.operationId} contract={contract} />
+              ))}
+            </div>
+          </section>
+        );
+      })}
+    </>
+  );
+}
+
+/** What holds everywhere. */
+function Basics() {
+  const words = t().reference;
+  return (
+    <>
+      <p>{words.intro}</p>
+      <ul>
+        <li>{words.credential}</li>
+        <li>{words.errors}</li>
+        <li>{words.writes}</li>
+      </ul>
+      <p class="small">
+        {words.programs} <a href="/openapi.json">/openapi.json</a> · <a href="/openapi.yaml">/openapi.yaml</a> ·{" "}
+        <a href="/reference.md">/reference.md</a>
+      </p>
+    </>
+  );
+}
+
+/** @param {{of: Listed, open: boolean, contract: any}} props */
+function Entry({ of: { method, path, about }, open, contract }) {
+  const id = about.operationId;
+  const entry = useRef(/** @type {HTMLDivElement | null} */ (null));
+  // Who comes by an address that names it sees it.
+  useEffect(() => {
+    if (open) entry.current?.scrollIntoView({ block: "start" });
+  }, []);
+  return (
+    <div ref={entry} class={open ? "entry open" : "entry"}>
+      <h3>
+        <button
+          type="button"
+          class="entry-head"
+          aria-expanded={open}
+          aria-controls={open ? id : undefined}
+          onClick={() => setSearch({ op: open ? null : id })}
+        >
+          <code class="method">{method}</code> <code class="path">{path}</code>{" "}
+          <span class="summary" lang="en">
+            <Text of={about.summary} />
+          </span>
+        </button>
+      </h3>
+      {open && (
+        <div id={id} class="entry-body">
+          <Operation method={method} path={path} about={about} contract={contract} />
+        </div>
+      )}
+    </div>
+  );
+}

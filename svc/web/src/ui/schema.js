@@ -1,0 +1,165 @@
+/** The schemas of the contract as rows of a table, and as examples. Pure. */
+
+/**
+ * @typedef {Record<string, any>} Schema
+ * @typedef {{path: string, required: boolean, type: string, facts: string[], description: string}} Row
+ * @typedef {ReturnType<typeof import("../words.js").t>["reference"]["types"]} Words
+ */
+
+/** Keywords by which rows are found and named; a test holds that the contract has no others than these and FACTS. */
+export const SHAPE = [
+  "$ref",
+  "additionalProperties",
+  "anyOf",
+  "description",
+  "examples",
+  "items",
+  "prefixItems",
+  "properties",
+  "required",
+  "title",
+  "type",
+];
+
+/** Keywords that tell what a value may be: each has its words under `reference.types.facts`. */
+export const FACTS = /** @type {const} */ ([
+  "const",
+  "enum",
+  "format",
+  "minLength",
+  "maxLength",
+  "minimum",
+  "maximum",
+  "multipleOf",
+  "minItems",
+  "maxItems",
+  "propertyNames",
+  "not",
+  "pattern",
+  "default",
+  "writeOnly",
+]);
+
+// A pattern beyond this is no help to a reader.
+const LONGEST_PATTERN = 60;
+const DEEPEST = 6;
+
+/** @param {Schema} schema @param {Record<string, Schema>} schemas @returns {Schema} without a reference */
+function resolve(schema, schemas) {
+  const name = nameOf(schema);
+  return name ? { ...schemas[name], ...schema } : schema;
+}
+
+/** @param {Schema} schema @returns {string} what a reference refers to, else "" */
+const nameOf = ({ $ref = "" }) => $ref.split("/").pop();
+
+/** @param {Schema} schema @param {Words} words @returns {string[]} */
+function factsOf(schema, words) {
+  return FACTS.filter((name) => name in schema)
+    .filter((name) => name !== "pattern" || schema["pattern"].length <= LONGEST_PATTERN)
+    .map((name) => /** @type {(value: any) => string} */ (words.facts[name])(schema[name]));
+}
+
+/**
+ * What a schema is: its type in words, what may be in it, and what lies below it.
+ * @param {Schema} given @param {Record<string, Schema>} schemas @param {Words} words
+ * @returns {{type: string, facts: string[], below: [suffix: string, schema: Schema][]}}
+ */
+function lookAt(given, schemas, words) {
+  const schema = resolve(given, schemas);
+  if (schema["anyOf"]) {
+    const seen = schema["anyOf"].map((/** @type {Schema} */ each) => lookAt(each, schemas, words));
+    const flat = (/** @type {"facts" | "below"} */ part) => seen.flatMap((/** @type {any} */ each) => each[part]);
+    const types = seen.map((/** @type {any} */ { type }) => type);
+    return {
+      type: [...new Set(types)].join(` ${words.or} `),
+      facts: [...flat("facts"), ...factsOf(schema, words)],
+      below: flat("below"),
+    };
+  }
+  const facts = factsOf(schema, words);
+  if (schema["prefixItems"]) {
+    const items = schema["prefixItems"].map((/** @type {Schema} */ each) => lookAt(each, schemas, words).type);
+    return { type: words.listInOrder(items.join(", ")), facts, below: [] };
+  }
+  if (schema["type"] === "array") {
+    const item = lookAt(schema["items"] ?? {}, schemas, words);
+    const below = item.below.map(([suffix, each]) => /** @type {[string, Schema]} */ ([`[]${suffix}`, each]));
+    return { type: words.listOf(item.type), facts: [...facts, ...item.facts], below };
+  }
+  if (schema["properties"]) {
+    const needed = schema["required"] ?? [];
+    return {
+      type: words.object,
+      facts,
+      below: Object.entries(schema["properties"]).map(([name, each]) => [
+        `.${name}`,
+        { .../** @type {Schema} */ (each), needed: needed.includes(name) },
+      ]),
+    };
+  }
+  if (schema["type"] === "object" && typeof schema["additionalProperties"] === "object") {
+    const value = lookAt(schema["additionalProperties"], schemas, words);
+    const below = value.below.map(([suffix, each]) => /** @type {[string, Schema]} */ ([`.*${suffix}`, each]));
+    return { type: words.objectOf(value.type), facts: [...facts, ...value.facts], below };
+  }
+  return { type: schema["type"] ? (words.plain[schema["type"]] ?? schema["type"]) : words.anything, facts, below: [] };
+}
+
+/**
+ * @param {Schema} schema @param {Record<string, Schema>} schemas @param {Words} words
+ * @param {string} [above] the path of what it is the schema of
+ * @returns {Row[]} a row a field, those of an object in it behind it: `account`, `account.token.name`, `rules[].url`
+ */
+export function rowsOf(schema, schemas, words, above = "", depth = 0) {
+  if (depth > DEEPEST) return [];
+  return lookAt(schema, schemas, words).below.flatMap(([suffix, each]) => {
+    const path = `${above}${suffix}`.replace(/^\./, "");
+    const { type, facts } = lookAt(each, schemas, words);
+    const { description = "" } = each["$ref"] ? { ...resolve(each, schemas) } : each;
+    const row = { path, required: Boolean(each["needed"]), type, facts, description };
+    return [row, ...rowsOf(each, schemas, words, path, depth + 1)];
+  });
+}
+
+/**
+ * @param {Schema} schema @param {Record<string, Schema>} schemas @param {Words} words
+ * @returns {string[]} of a value: its type, then what it may be
+ */
+export function valueOf(schema, schemas, words) {
+  const { type, facts } = lookAt(schema, schemas, words);
+  return [type, ...facts];
+}
+
+/** @type {Record<string, unknown>} */
+const PLAIN = { integer: 1, number: 1, boolean: true, null: null };
+/** @type {Record<string, string>} */
+const FORMATS = { "date-time": "2026-11-21T04:00:00.000Z", date: "2026-11-21", email: "ann@example.com" };
+
+/**
+ * @param {Schema} given @param {Record<string, Schema>} schemas
+ * @returns {unknown} a value of the schema's form, from its own examples where it has some
+ */
+export function exampleOf(given, schemas, depth = 0) {
+  const schema = resolve(given, schemas);
+  const said = [schema["example"], schema["examples"]?.[0], schema["const"], schema["default"], schema["enum"]?.[0]];
+  const found = said.find((value) => value !== undefined);
+  if (found !== undefined) return found;
+  if (depth > DEEPEST) return null;
+  if (schema["anyOf"]) return exampleOf(schema["anyOf"][0], schemas, depth + 1);
+  if (schema["prefixItems"]) {
+    return schema["prefixItems"].map((/** @type {Schema} */ each) => exampleOf(each, schemas, depth + 1));
+  }
+  if (schema["type"] === "array") return schema["items"] ? [exampleOf(schema["items"], schemas, depth + 1)] : [];
+  if (schema["properties"]) {
+    return Object.fromEntries(
+      Object.entries(schema["properties"]).map(([name, each]) => [
+        name,
+        exampleOf(/** @type {Schema} */ (each), schemas, depth + 1),
+      ]),
+    );
+  }
+  if (schema["type"] === "object") return {};
+  if (schema["type"] === "string") return FORMATS[schema["format"]] ?? "…";
+  return PLAIN[schema["type"]] ?? Math.max(1, schema["minimum"] ?? 1);
+}
