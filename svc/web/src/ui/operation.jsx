@@ -1,5 +1,6 @@
 /** One operation of the API: who may, what it takes, what it answers, what it refuses, and trying it. */
 
+import { textLanguage } from "../settings.js";
 import { t } from "../words.js";
 import { exampleOf, rowsOf, valueOf } from "./schema.js";
 import { Text } from "./text.jsx";
@@ -35,8 +36,15 @@ export function Operation({ method, path, about, contract }) {
   );
 }
 
-/** @param {any} about @returns {"anybody" | "bearer" | "worker" | "refresh"} */
-const accessOf = ({ security }) => /** @type {any} */ (Object.keys(security[0] ?? {})[0] ?? "anybody");
+/**
+ * @param {any} about
+ * @returns {"anybody" | "bearer" | "session" | "worker" | "refresh"} whose credential it takes
+ */
+function accessOf({ security, responses }) {
+  const [name = "anybody"] = Object.keys(security[0] ?? {});
+  const refusesKeys = "session_required" in (responses[403]?.content[JSON_TYPE].examples ?? {});
+  return refusesKeys ? "session" : /** @type {any} */ (name);
+}
 
 /** @param {{of: any[], schemas: Record<string, any>}} props */
 function Parameters({ of: parameters, schemas }) {
@@ -132,7 +140,9 @@ function Refusals({ of: responses, codes }) {
       <summary>{words.refusals(told.length)}</summary>
       <dl class="fields">
         {told.map(({ status, code }) => {
-          const own = t().troubles[code] ?? [codes[code]?.message ?? "", codes[code]?.remedy ?? null];
+          // The service's own words, where they are in the reader's language.
+          const { message = "", remedy = null } = codes[code] ?? {};
+          const own = (textLanguage() !== "en" && t().troubles[code]) || [message, remedy];
           return (
             <div key={code}>
               <dt>

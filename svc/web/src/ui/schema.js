@@ -41,7 +41,7 @@ export const FACTS = /** @type {const} */ ([
 ]);
 
 // A pattern beyond this is no help to a reader.
-const LONGEST_PATTERN = 60;
+const LONGEST_PATTERN = 40;
 const DEEPEST = 6;
 
 /** @param {Schema} schema @param {Record<string, Schema>} schemas @returns {Schema} without a reference */

@@ -26,7 +26,7 @@ const READABLE = /json|text|yaml|svg|csv/;
  *   method: string,
  *   path: string,
  *   about: any,
- *   access: "anybody" | "bearer" | "worker" | "refresh",
+ *   access: "anybody" | "bearer" | "session" | "worker" | "refresh",
  *   example: unknown,
  * }} props
  */
@@ -40,7 +40,7 @@ export function TryIt({ method, path, about, access, example }) {
   // What only the browser's cookie opens is for the pages themselves.
   if (access === "refresh") return <p class="small">{words.onlyCookie}</p>;
   const takesCredential = access !== "anybody";
-  const offersSession = access === "bearer" && Boolean(user.value);
+  const offersSession = (access === "bearer" || access === "session") && Boolean(user.value);
   const withSession = offersSession && bySession.value;
   const write = method !== "GET";
   const body = example === undefined ? "" : JSON.stringify(example, null, 2);

@@ -15,6 +15,7 @@ const reference = {
   access: {
     anybody: "Das darf jeder.",
     bearer: "Für eine Sitzung oder einen API-Schlüssel.",
+    session: "Nur für eine Sitzung.",
     worker: "Für einen eingerichteten Worker, mit dessen Schlüssel.",
     refresh: "Für einen Browser, mit seinem Refresh-Cookie.",
   },

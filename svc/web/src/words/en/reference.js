@@ -15,6 +15,7 @@ export default {
   access: {
     anybody: "Anybody may.",
     bearer: "For a page session or an API key.",
+    session: "For a page session only.",
     worker: "For an installed worker, with its own key.",
     refresh: "For a browser, with its refresh cookie.",
   },
