@@ -104,10 +104,20 @@ def new_context(browser: Browser, **more: Any) -> BrowserContext:
     return context
 
 
-def sign_in(context: BrowserContext, place: Place) -> None:
+def sign_in(context: BrowserContext, place: Place, email: str = EMAIL) -> None:
     """Give the browser a session, as a sign-in on the page would."""
-    answer = context.request.post(f"{place.url}/auth/sign-in", data={"email": EMAIL, "password": PASSWORD})
+    answer = context.request.post(f"{place.url}/auth/sign-in", data={"email": email, "password": PASSWORD})
     assert answer.ok, answer.text()
+
+
+def sign_up(place: Place, email: str) -> None:
+    """Make another user there, with the password of all."""
+
+    async def made() -> None:
+        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+            await Service(place.url, cast("Any", None), place.folder, client).sign_up(email, PASSWORD)
+
+    trio.run(made)
 
 
 @contextmanager
@@ -120,7 +130,7 @@ def open_place(folder: Path) -> Iterator[Place]:
 
 @contextmanager
 def open_furnished(folder: Path) -> Iterator[Place]:
-    """A service on an emulated platform, whose user has an account, a site and a link, all visited."""
+    """A service on an emulated platform, whose user has an account, a site and a link, both visited, and a key."""
     with emulator_process() as emulator, _service(folder, {"SVC_EDGE_API_BASE_URL": emulator[0]["api"]}) as url:
         sent = Tally()
         yield Place(url, folder, trio.run(_furnish, url, folder, emulator, sent), emulator[0]["control"], sent)
@@ -167,6 +177,8 @@ async def _furnish(
             body = {"account_id": account, "code": "hello", "url": "https://shop.example/landing", "rules": [rule]}
             link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
             await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
+            key = {"scopes": ["links", "reports"], "name": "nightly report", "allow_ips": ["192.0.2.0/24"]}
+            await service.call("POST", "/v1/keys", key, expect=201)
             await _be_visited(platform, customer.account_id, site["path"], sent)
             return {"accounts": account, "sites": site["id"], "links": link["id"]}
 

@@ -9,7 +9,7 @@ import pytest
 from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, new_context, pages, sign_in
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import ConsoleMessage, Page
 
 AXE = (ROOT / "svc/web/node_modules/axe-core/axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -22,11 +22,16 @@ class Visit:
         self.page = page
         self.found: list[str] = []
         self._at = ""
-        page.on("console", lambda message: self._note(message.text, message.type in ("error", "warning")))
+        page.on("console", self._read)
         page.on("pageerror", lambda error: self._note(str(error), True))
         page.on(
             "request", lambda request: self._note(f"asks {request.url}", not request.url.startswith((url, "blob:")))
         )
+
+    def _read(self, message: ConsoleMessage) -> None:
+        # Whether somebody is signed in the service alone knows; the browser itself writes down a "no".
+        asked = message.location["url"].endswith("/auth/refresh")
+        self._note(message.text, message.type in ("error", "warning") and not asked)
 
     def _note(self, what: str, wrong: bool) -> None:
         if wrong:

@@ -25,6 +25,12 @@ export function Events() {
   const words = t().events;
   const first = useResource("GET /v1/events", { limit: PAGE });
   const older = useSignal(/** @type {{events: Event[], next_cursor?: string}} */ ({ events: [] }));
+  const begin = useRef(0);
+  /** @param {{events: Event[], next_cursor?: string}} page @param {number} known how many were shown before it */
+  const add = (page, known) => {
+    begin.current = known;
+    older.value = { ...page, events: [...older.value.events, ...page.events] };
+  };
   // What was read anew begins again with its first page.
   const begun = first.data?.events[0]?.id;
   useEffect(() => void (older.value = { events: [] }), [begun]);
@@ -46,10 +52,8 @@ export function Events() {
           }
           return (
             <>
-              <List events={all} names={names} />
-              {next && (
-                <More after={next} known={all.length} take={(page) => (older.value = join(older.value, page))} />
-              )}
+              <List events={all} names={names} begin={begin.current} />
+              {next && <More after={next} take={(page) => add(page, all.length)} />}
             </>
           );
         }}
@@ -57,9 +61,6 @@ export function Events() {
     </Page>
   );
 }
-
-/** @param {{events: Event[]}} known @param {{events: Event[], next_cursor?: string}} page that follows */
-const join = ({ events }, page) => ({ ...page, events: [...events, ...page.events] });
 
 /** @returns {Names} of what is there now; what is deleted has its id */
 function useNames() {
@@ -75,9 +76,16 @@ function useNames() {
   ]);
 }
 
-/** @param {{events: Event[], names: Names}} props */
-function List({ events, names }) {
+/** @param {{events: Event[], names: Names, begin: number}} props `begin`: the first of those that were added last */
+function List({ events, names, begin }) {
   const words = t().events;
+  // Who has asked for more goes on at the first of them.
+  useEffect(() => {
+    const row = begin > 0 && document.querySelectorAll(".rows tbody th")[begin];
+    if (!(row instanceof HTMLElement)) return;
+    row.tabIndex = -1;
+    row.focus();
+  }, [begin]);
   return (
     <Rows
       label={words.title}
@@ -128,19 +136,9 @@ function Outcome({ of: { action, outcome } }) {
   );
 }
 
-/** @param {{after: string, known: number, take: (page: {events: Event[], next_cursor?: string}) => void}} props */
-function More({ after, known, take }) {
+/** @param {{after: string, take: (page: {events: Event[], next_cursor?: string}) => void}} props */
+function More({ after, take }) {
   const { busy, error, run } = useAction();
-  const begin = useRef(0);
-  // Who has asked for more goes on at the first of them.
-  useEffect(() => {
-    if (begin.current === 0) return;
-    const row = document.querySelectorAll(".rows tbody th")[begin.current];
-    if (row instanceof HTMLElement) {
-      row.tabIndex = -1;
-      row.focus();
-    }
-  }, [known]);
   return (
     <>
       {error && <Trouble error={error} />}
@@ -151,7 +149,6 @@ function More({ after, known, take }) {
           aria-disabled={busy}
           onClick={() =>
             run(async () => {
-              begin.current = known;
               take(await call("GET /v1/events", { after, limit: PAGE }));
             })
           }

@@ -6,13 +6,15 @@
  */
 
 /** @param {string} text @returns {string} one word of a shell, whatever is in it */
-const word = (text) =>
-  text.includes("$SVC_KEY") ? `"${text.replace(/["\\`]/g, "\\$&")}"` : `'${text.replaceAll("'", "'\\''")}'`;
+const word = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** @param {Request} request @returns {string} */
 function curl({ method, url, headers, body }) {
   const parts = [`curl ${method === "GET" ? "" : `-X ${method} `}${word(url)}`];
-  for (const [name, value] of Object.entries(headers)) parts.push(`-H ${word(`${name}: ${value}`)}`);
+  for (const [name, value] of Object.entries(headers)) {
+    // In double quotes the shell puts the key in.
+    parts.push(name === "Authorization" ? `-H "${name}: ${value}"` : `-H ${word(`${name}: ${value}`)}`);
+  }
   if (body) parts.push(`--data ${word(body)}`);
   return parts.join(" \\\n  ");
 }
@@ -30,11 +32,11 @@ function python(value) {
   return JSON.stringify(value);
 }
 
-/** @param {Record<string, string>} headers @param {string} key how the key is got there @param {string} plus */
-function entries(headers, key, plus) {
+/** @param {Record<string, string>} headers @param {string} key how the key is got there */
+function entries(headers, key) {
   return Object.entries(headers).map(([name, value]) => {
-    const [begin = "", end] = value.split("$SVC_KEY");
-    const shown = end === undefined ? JSON.stringify(value) : `${JSON.stringify(begin)} ${plus} ${key}`;
+    const [begin = ""] = value.split("$SVC_KEY");
+    const shown = name === "Authorization" ? `${JSON.stringify(begin)} + ${key}` : JSON.stringify(value);
     return `    ${JSON.stringify(name)}: ${shown},\n`;
   });
 }
@@ -42,7 +44,7 @@ function entries(headers, key, plus) {
 /** @param {Request} request @returns {string} */
 function httpx({ method, url, headers, body }) {
   const rest = Object.fromEntries(Object.entries(headers).filter(([name]) => name !== "Content-Type"));
-  const shown = entries(rest, 'os.environ["SVC_KEY"]', "+").join("");
+  const shown = entries(rest, 'os.environ["SVC_KEY"]').join("");
   const begin = shown.includes("os.environ") ? "import os\n\nimport httpx\n\n" : "import httpx\n\n";
   const sent = body ? `    json=${python(JSON.parse(body))},\n` : "";
   const given = shown ? `    headers={\n${shown.replace(/^/gm, "    ").trimEnd()}\n    },\n` : "";
@@ -52,7 +54,7 @@ function httpx({ method, url, headers, body }) {
 
 /** @param {Request} request @returns {string} */
 function javascript({ method, url, headers, body }) {
-  const shown = entries(headers, "process.env.SVC_KEY", "+").join("").replace(/^/gm, "  ").trimEnd();
+  const shown = entries(headers, "process.env.SVC_KEY").join("").replace(/^/gm, "  ").trimEnd();
   const sent = body ? `  body: JSON.stringify(${JSON.stringify(JSON.parse(body))}),\n` : "";
   const given = shown ? `  headers: {\n${shown}\n  },\n` : "";
   const options = `{\n  method: ${JSON.stringify(method)},\n${given}${sent}}`;

@@ -42,7 +42,7 @@ export const FACTS = /** @type {const} */ ([
 
 // A pattern beyond this is no help to a reader.
 const LONGEST_PATTERN = 40;
-const DEEPEST = 6;
+const DEEPEST = 12;
 
 /** @param {Schema} schema @param {Record<string, Schema>} schemas @returns {Schema} without a reference */
 function resolve(schema, schemas) {

@@ -1,0 +1,156 @@
+"""The first page in a real browser: a new user's four steps to the first view; and how that user leaves."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import trio
+
+from edge_worker.emulator.client import Emulator, proxied_zone
+from edge_worker.harness.service import Service
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from tests.web.places import PASSWORD, sign_in
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from playwright.sync_api import Locator, Page
+
+    from tests.web.places import Place
+
+ANN, HOST = "ann@example.com", "ann.example"
+HOUR_MS = 3_600_000
+
+
+def beside(place: Place, work: Callable[[Service, Emulator], Awaitable[Any]]) -> Any:
+    """Do something beside the browser: with the service, as Ann, and with the emulated platform."""
+
+    async def done() -> Any:
+        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+            service = Service(place.url, None, place.folder, client)  # type: ignore[arg-type]  # it is not ended here
+            session = await service.call("POST", "/auth/sign-in", {"email": ANN, "password": PASSWORD})
+            service.headers = {"Authorization": f"Bearer {session['access_token']}"}
+            return await work(service, Emulator({"api": "", "edge": "", "control": place.control}, client, 0))
+
+    return trio.run(done)
+
+
+async def confirm(service: Service, _: Emulator) -> None:
+    token = await service.mailed_token(ANN, "confirm")
+    await service.call("POST", "/auth/confirm", {"token": token})
+
+
+async def connect(service: Service, platform: Emulator) -> str:
+    customer = await platform.create_account([proxied_zone(HOST)])
+    body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+    account = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]
+    await service.account_in(account["id"], "ready")
+    return str(customer.account_id)
+
+
+async def be_seen(service: Service, platform: Emulator) -> None:
+    """A person opens a page of the site; the worker tells it at the hour's end."""
+    [site] = (await service.call("GET", "/v1/sites"))["sites"]
+    [account] = (await service.call("GET", "/v1/accounts"))["accounts"]
+    await service.synced(f"/v1/sites/{site['id']}")
+    now = time.time_ns() // 1_000_000
+    hour_at = (now // HOUR_MS - 2) * HOUR_MS
+    await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
+    headers = {"User-Agent": DESKTOP_CHROME.user_agent, "Content-Type": "text/plain"}
+    await platform.visit(HOST, site["path"], method="POST", headers=headers, body="/\n")
+    await platform.settled()
+    await platform.clock(0)
+    crons = [(account["edge_account_id"], hour_at + HOUR_MS + minute * 60_000) for minute in range(60)]
+    await platform.crons(crons, "svc-edge")
+
+
+def open_step(page: Page, name: str) -> Locator:
+    """The step that is next, once that is this one; the page is read again by its key."""
+    page.get_by_role("heading", level=1, name="Overview").wait_for()
+    page.keyboard.press("r")
+    step = page.locator("[aria-current=step]")
+    step.get_by_role("heading", name=name).wait_for()
+    return step
+
+
+def test_a_new_user_goes_from_the_first_step_to_the_first_view_and_leaves(stranger, furnished):
+    place, page = furnished, stranger.new_page()
+    answer = stranger.request.post(f"{place.url}/auth/sign-up", data={"email": ANN, "password": PASSWORD})
+    assert answer.ok
+    sign_in(stranger, place, ANN)
+    page.goto(place.url)
+    step = open_step(page, "Confirm your address")
+    assert step.get_by_text(ANN).count() == 1
+    assert [mark.inner_text().strip("○◐") for mark in page.locator(".steps .mark").all()] == [
+        "Next", "Later", "Later", "Later",
+    ]  # fmt: skip
+    beside(place, confirm)
+
+    step = open_step(page, "Connect an account")
+    assert step.get_by_role("link", name="Connect an account").get_attribute("href") == "/accounts/connect"
+    beside(place, connect)
+
+    step = open_step(page, "Add a site, or a short link")
+    step.get_by_label("Host of the site").fill("not a host")
+    step.get_by_role("button", name="Count this site").click()
+    step.get_by_role("alert").wait_for()
+    step.get_by_label("Host of the site").fill(HOST)
+    step.get_by_role("button", name="Count this site").click()
+    page.wait_for_url("**/sites/site_*")
+    page.get_by_role("link", name="Overview").click()
+
+    step = open_step(page, "See the first view counted")
+    assert step.get_by_role("link", name=f"Snippet for {HOST}").count() == 1
+    beside(place, be_seen)
+    page.keyboard.press("r")
+    row = page.get_by_role("table", name="Sites").get_by_role("row", name=HOST)
+    row.wait_for()
+    assert "Active" in row.inner_text()
+    assert row.get_by_role("img").get_attribute("aria-label") == "Views a day, oldest first: 0, 0, 0, 0, 0, 0, and 0"
+    assert page.get_by_role("heading", name="Needs attention").count() == 0
+
+    page.goto(f"{place.url}/profile")
+    page.get_by_role("button", name="Delete me…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Password").fill("not the password")
+    dialog.get_by_role("button", name="Delete me").click()
+    dialog.get_by_text("invalid_password").wait_for()
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Delete me").click()
+    page.get_by_role("heading", level=1, name="You are deleted").wait_for()
+    assert page.get_by_role("listitem").filter(has_text="svc-op_").count() == 1
+    gone = stranger.request.post(f"{place.url}/auth/sign-in", data={"email": ANN, "password": PASSWORD})
+    assert gone.status == 401
+    page.get_by_role("button", name="I have what I need").click()
+    page.get_by_role("heading", level=1, name="Sign in").wait_for()
+
+
+def test_what_needs_a_hand_stands_above_the_sites_and_the_busiest_links(stranger, furnished):
+    """What the service tells is changed on its way: none of it happens within a test."""
+    sign_in(stranger, furnished)
+    page = stranger.new_page()
+
+    def troubled(route: Any) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        error = {"code": "worker_silent", "message": "It is silent.", "details": {"remedy": "Install it again."}}
+        body["accounts"][0] |= {"state": "no_connection", "error": error}
+        route.fulfill(response=answer, json=body)
+
+    def clicked(route: Any) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        body["links"][0]["clicks_7d"] = 1_234
+        route.fulfill(response=answer, json=body)
+
+    stranger.route("**/v1/accounts", troubled)
+    stranger.route("**/v1/links?*", clicked)
+    page.goto(furnished.url)
+    need = page.locator(".needs li")
+    need.wait_for()
+    assert "Silent" in need.inner_text()
+    assert need.get_by_role("link").get_attribute("href") == furnished.at("/accounts/:id").removeprefix(furnished.url)
+    row = page.get_by_role("table", name="Busiest links").get_by_role("row", name="hello")
+    assert "1,234" in row.inner_text()

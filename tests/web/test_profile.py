@@ -1,0 +1,142 @@
+"""Keys, sessions, password, export and history in a real browser: what a user does there is what the service does."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.places import PASSWORD, new_context, sign_in, sign_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.web.places import Place
+
+BEA = "bea@example.com"
+CHOSEN = "four more words of mine"
+
+
+@pytest.fixture(scope="module")
+def bea(place: Place) -> Place:
+    """A service with another user, who has nothing yet."""
+    sign_up(place, BEA)
+    return place
+
+
+@pytest.fixture
+def tab(browser: Browser, bea: Place) -> Iterator[Page]:
+    context = new_context(browser, accept_downloads=True, permissions=["clipboard-read", "clipboard-write"])
+    sign_in(context, bea, BEA)
+    yield context.new_page()
+    context.close()
+
+
+def asked_with(key: str, place: Place) -> int:
+    answer = httpx.get(f"{place.url}/v1/links", headers={"Authorization": f"Bearer {key}"}, trust_env=False)
+    return answer.status_code
+
+
+def test_a_key_is_made_shown_once_used_renamed_and_revoked(tab, bea):
+    tab.goto(f"{bea.url}/keys")
+    tab.get_by_text("There is no key yet.").wait_for()
+    tab.keyboard.press("n")
+    tab.get_by_role("button", name="Make the key").click()
+    tab.get_by_text("must have at least one item").wait_for()
+    tab.get_by_label("Name").fill("nightly")
+    tab.locator("input[value=links]").check()
+    tab.get_by_label("Only from these addresses").check()
+    tab.get_by_label("Addresses and networks").fill("127.0.0.0/8\nnowhere")
+    tab.get_by_role("button", name="Make the key").click()
+    tab.get_by_role("alert").wait_for()
+    tab.get_by_label("Addresses and networks").fill("127.0.0.0/8\n2001:db8::/32")
+    tab.get_by_role("button", name="Make the key").click()
+
+    dialog = tab.get_by_role("dialog", name="Your new key “nightly”")
+    key = dialog.locator("#key-value").inner_text()
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("Escape")
+    dialog.get_by_role("button", name="Copy the command").click()
+    dialog.get_by_text("Copied").wait_for()
+    assert tab.evaluate("navigator.clipboard.readText()") == (f'curl -H "Authorization: Bearer {key}" {bea.url}/v1/me')
+    dialog.get_by_role("button", name="I have stored it").click()
+    row = tab.get_by_role("row", name="nightly")
+    assert "Links" in row.inner_text()
+    assert "Only from 127.0.0.0/8 and 2001:db8::/32" in row.inner_text()
+    assert key not in tab.content()
+    assert key[:12] in tab.content()
+    assert tab.get_by_text("1 of 1 on the plan").count() == 1
+    assert tab.get_by_role("button", name="New key").count() == 0
+    assert asked_with(key, bea) == 200
+
+    row.get_by_role("button", name="Rename “nightly”").click()
+    tab.get_by_role("dialog").get_by_label("Name").fill("weekly")
+    tab.keyboard.press("Enter")
+    tab.get_by_role("button", name="Revoke “weekly”").click()
+    tab.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    tab.get_by_text("There is no key yet.").wait_for()
+    assert asked_with(key, bea) == 401
+
+
+def test_a_new_password_ends_the_other_session_and_the_history_tells_it(tab, bea, browser):
+    other = new_context(browser, user_agent="curl/8.5.0")
+    sign_in(other, bea, BEA)
+    there = other.new_page()
+    there.goto(f"{bea.url}/profile")
+    sessions = tab.get_by_role("table", name="Where you are signed in")
+    tab.goto(f"{bea.url}/profile")
+    sessions.get_by_role("row", name="curl").wait_for()
+    tab.get_by_label("Password now").fill(PASSWORD)
+    tab.get_by_label("New password").fill(CHOSEN)
+    tab.get_by_role("button", name="Change the password").click()
+    tab.get_by_text("Every other session has ended").wait_for()
+    sessions.get_by_role("row", name="curl").wait_for(state="detached")
+    assert sessions.get_by_role("row").count() == 2  # the head, and this one
+    there.reload()
+    there.get_by_role("heading", level=1, name="Sign in").wait_for()
+    other.close()
+
+    switch = tab.get_by_role("switch")
+    switch.click()
+    expect(switch).not_to_be_checked()
+    tab.get_by_label("Password now").fill(CHOSEN)
+    tab.get_by_label("New password").fill(PASSWORD)
+    tab.get_by_role("button", name="Change the password").click()
+    expect(tab.get_by_label("Password now")).to_have_value("")  # once it is done
+
+    tab.goto(f"{bea.url}/events")
+    tab.get_by_role("row", name="Password changed").first.wait_for()
+    told = tab.get_by_role("table").get_by_role("rowheader").all_inner_texts()
+    assert told[:3] == ["Password changed", "Notifications switched", "Password changed"]
+    assert told[-2:] == ["Address confirmed", "Signed up"]
+
+
+def test_the_history_goes_on_where_its_first_page_ends(tab, bea):
+    tab.route("**/v1/events?limit=50", lambda route: route.continue_(url=f"{bea.url}/v1/events?limit=2"))
+    tab.goto(f"{bea.url}/events")
+    rows = tab.get_by_role("table").get_by_role("rowheader")
+    rows.nth(1).wait_for()
+    assert rows.count() == 2
+    tab.get_by_role("button", name="Show more").click()
+    rows.nth(2).wait_for()
+    expect(rows.nth(2)).to_be_focused()
+    assert rows.last.inner_text() == "Signed up"
+    assert tab.get_by_role("button", name="Show more").count() == 0
+
+
+def test_the_export_is_a_file_that_can_be_read(tab, bea):
+    tab.goto(f"{bea.url}/profile")
+    with tab.expect_download() as begun:
+        tab.get_by_role("button", name="Download everything").click()
+    file = Path(begun.value.path()).read_bytes()
+    assert begun.value.suggested_filename.startswith("svc-export-20")
+    names = zipfile.ZipFile(io.BytesIO(file)).namelist()
+    assert {"README.txt", "events.csv"} <= {name.rsplit("/", 1)[-1] for name in names}
+    tab.get_by_text("It is among your downloads.").wait_for()

@@ -1,0 +1,127 @@
+"""The reference of the API: the page shows all of the contract, and what is tried there is what the API answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import jsonschema
+import pytest
+
+from edge_worker.tools.node import node_command
+from svc.api.openapi import document
+from tests.web.places import EMAIL, PASSWORD, ROOT
+from tests.web.test_every_page import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# Of what the page shows of schemas, asked of its own modules.
+_KNOWN = """
+import { FACTS, SHAPE, exampleOf, rowsOf } from "./svc/web/src/ui/schema.js";
+import en from "./svc/web/src/words/en/reference.js";
+const contract = JSON.parse(await new Promise((read) => {
+  let text = "";
+  process.stdin.on("data", (part) => (text += part)).on("end", () => read(text));
+}));
+const { schemas } = contract.components;
+const each = Object.entries(schemas);
+console.log(JSON.stringify({
+  keywords: [...FACTS, ...SHAPE],
+  words: Object.keys(en.types.facts),
+  examples: Object.fromEntries(each.map(([name, schema]) => [name, exampleOf(schema, schemas)])),
+  rows: Object.fromEntries(each.map(([name, schema]) => [name, rowsOf(schema, schemas, en.types)])),
+}));
+"""
+
+
+@pytest.fixture(scope="module")
+def contract() -> dict[str, Any]:
+    return document("http://svc.test")
+
+
+@pytest.fixture(scope="module")
+def known(contract: dict[str, Any]) -> dict[str, Any]:
+    command = node_command("--input-type=module", "--eval", _KNOWN)
+    done = subprocess.run(command, cwd=ROOT, input=json.dumps(contract), stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def schemas_in(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A schema, and all that are below it."""
+    yield schema
+    below = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("prefixItems", ())]
+    below += [schema[name] for name in ("items", "additionalProperties") if isinstance(schema.get(name), dict)]
+    for each in below:
+        yield from schemas_in(each)
+
+
+def test_the_page_shows_every_keyword_that_the_contract_has(contract, known):
+    parameters = [
+        each["schema"]
+        for operations in contract["paths"].values()
+        for operation in operations.values()
+        for each in operation["parameters"]
+    ]
+    schemas = [*contract["components"]["schemas"].values(), *parameters]
+    used = {name for schema in schemas for each in schemas_in(schema) for name in each}
+    assert used - set(known["keywords"]) == set()
+    assert set(known["words"]) <= set(known["keywords"])
+
+
+def test_examples_have_the_form_of_their_schemas_and_every_field_has_a_row(contract, known):
+    """Patterns are the service's: an example of the page's own making need not fit them."""
+    schemas = json.loads(json.dumps(contract["components"]["schemas"]))
+    for schema in schemas.values():
+        for each in schemas_in(schema):
+            for strict in ("pattern", "multipleOf", "minLength"):
+                each.pop(strict, None)  # type: ignore[attr-defined]  # it is a copy
+    for name, example in known["examples"].items():
+        whole = {**schemas[name], "components": {"schemas": schemas}}
+        jsonschema.validate(example, whole)
+        assert set(schemas[name].get("properties", {})) <= {row["path"] for row in known["rows"][name]}, name
+
+
+def test_what_is_tried_with_the_session_is_what_the_api_answers(page, place):
+    visit = Visit(page, place.url)
+    visit.open("/reference", f"{place.url}/reference?op=get_v1_me")
+    assert visit.found == []
+    page.get_by_role("button", name="Send GET").click()
+    shown = page.locator(".try pre.tall")
+    shown.wait_for()
+    session = httpx.post(
+        f"{place.url}/auth/sign-in", json={"email": EMAIL, "password": PASSWORD}, trust_env=False
+    ).json()
+    headers = {"Authorization": f"Bearer {session['access_token']}"}
+    assert json.loads(shown.inner_text()) == httpx.get(f"{place.url}/v1/me", headers=headers, trust_env=False).json()
+    assert page.locator(".try [role=status]").first.inner_text().startswith("200 · ")
+    written = page.locator(".try pre").last
+    assert written.inner_text() == f"curl '{place.url}/v1/me' \\\n  -H \"Authorization: Bearer $SVC_KEY\""
+    page.get_by_label("The same call as").select_option("Python (httpx)")
+    compile(written.inner_text(), "shown", "exec")
+    page.get_by_label("The same call as").select_option("JavaScript")
+    assert "process.env.SVC_KEY" in written.inner_text()
+
+
+def test_a_write_warns_refusals_are_answers_and_everybody_may_read(stranger, place):
+    page = stranger.new_page()
+    page.goto(f"{place.url}/reference")
+    page.get_by_label("Find an operation").fill("post /v1/keys")
+    page.get_by_role("button", name="POST /v1/keys").click()
+    page.get_by_text("This is real").wait_for()
+    assert "q=post" in page.url
+    page.get_by_label("API key").fill("svc_nonsense")
+    page.get_by_role("button", name="Send POST").click()
+    shown = page.locator(".try pre.tall")
+    shown.wait_for()
+    assert json.loads(shown.inner_text())["error"]["code"] == "unauthorized"
+    written = page.locator(".try pre").last
+    for language in ("curl", "Python (httpx)", "JavaScript"):
+        page.get_by_label("The same call as").select_option(language)
+        assert "svc_nonsense" not in written.inner_text()
+        assert "nightly report" in written.inner_text()
+    page.reload()
+    page.get_by_role("heading", name="Try it").wait_for()  # the address has what was open
