@@ -67,8 +67,9 @@ class Place:
 
     def visit(self, host: str, path: str, **more: Any) -> dict[str, Any]:
         """Send one request through the emulated edge (`headers`, `cf` …): its status, headers and body."""
-        wanted = {"host": host, "path": path, "method": "GET", "headers": {}, "body": None, "cf": None, "ip": None}
-        answer = httpx.post(f"{self.control}/visit", json={**wanted, **more}, trust_env=False, timeout=30)
+        answer = httpx.post(
+            f"{self.control}/visit", json={"host": host, "path": path, **more}, trust_env=False, timeout=30
+        )
         visited: dict[str, Any] = answer.raise_for_status().json()
         return visited
 

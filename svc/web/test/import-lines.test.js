@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { decoded, inRequests, readLines } from "../src/import-lines.js";
+
+/** @param {string} text @returns {unknown[]} line, address, code or fault of each line */
+const short = (text) =>
+  readLines(text).map((line) => ("row" in line ? [line.line, line.row.url, line.row.code] : [line.line, line.fault]));
+
+test("an address a line, with its code or without", () => {
+  assert.deepEqual(short("https://a.example,one\r\n\r\nhttps://b.example\n,two\n"), [
+    [1, "https://a.example", "one"],
+    [3, "https://b.example", null],
+    [4, "noAddress"],
+  ]);
+  assert.deepEqual(short("https://a.example\tone"), [[1, "https://a.example", "one"]]);
+});
+
+test("exports of other products by the names of their columns", () => {
+  assert.deepEqual(short('"Short link";"Destination URL"\nhttps://sho.rt/abc?x;"https://a.example/?a=1;b"'), [
+    [2, "https://a.example/?a=1;b", "abc"],
+  ]);
+  assert.deepEqual(short('\ufeffsep=;\nkeyword;url;title\nabc;https://a.example;"a\n""b"""\nd;;'), [
+    [3, "https://a.example", "abc"],
+    [5, "noAddress"],
+  ]);
+  const [ruled, not] = readLines('code,url,rules\na,https://a.example,"[{""url"":""https://b.example""}]"\nb,c,{}');
+  assert.deepEqual(ruled && "row" in ruled && ruled.row.rules, [{ url: "https://b.example" }]);
+  assert.equal(not && "fault" in not && not.fault, "noRules");
+});
+
+test("JSON, as lines and as a list", () => {
+  assert.deepEqual(short('{"url":"https://a.example","code":"x"}\n{"code":"x"}\n{oops\n'), [
+    [1, "https://a.example", "x"],
+    [2, "noAddress"],
+    [3, "noJson"],
+  ]);
+  assert.deepEqual(short('[{"url":"https://a.example"}, 7]'), [
+    [1, "https://a.example", null],
+    [2, "noJson"],
+  ]);
+  assert.deepEqual(short("[oops"), [[1, "noJson"]]);
+  assert.deepEqual(short(""), []);
+});
+
+test("a request has a thousand rows at the most, and less than a megabyte", () => {
+  const rows = (/** @type {number} */ count, /** @type {string} */ url) =>
+    Array.from({ length: count }, () => ({ row: { url, code: null } }));
+  const sizes = (/** @type {{row: {url: string, code: null}}[]} */ lines) => inRequests(lines).map((one) => one.length);
+  assert.deepEqual(sizes(rows(2_001, "https://a.example")), [1_000, 1_000, 1]);
+  assert.deepEqual(sizes(rows(100, "x".repeat(20_000))), [44, 44, 12]);
+  assert.deepEqual(sizes([]), []);
+});
+
+test("a file is text in UTF-8, UTF-16 or Windows-1252", () => {
+  const text = (/** @type {number[]} */ bytes) => decoded(new Uint8Array(bytes).buffer);
+  assert.equal(text([0xc3, 0xbc]), "ü");
+  assert.equal(text([0xfc]), "ü");
+  assert.equal(text([0xff, 0xfe, 0xfc, 0x00]), "ü");
+  assert.equal(text([0xfe, 0xff, 0x00, 0xfc]), "ü");
+});
