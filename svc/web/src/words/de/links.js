@@ -51,7 +51,6 @@ const links = {
   clickFlight: "Ein Rechenzentrum liefert bis zu eine Minute lang noch, was vorher galt.",
   leads: "Wohin er führt",
   made: (ago) => `Angelegt ${ago}`,
-  notThere: "Das Netz hat ihn nicht.",
   confirm: {
     title: (link) => `${link} löschen?`,
     text: "Wer ihn anklickt, findet dann nichts mehr, und gedruckte QR-Codes sind tot. Sein Bericht und seine Summen bleiben.",
@@ -159,7 +158,6 @@ const links = {
       noRules: "Ihre Regeln sind keine JSON-Liste.",
       tooLong: "Sie ist zu lang.",
     },
-    lineOf: (line) => `Zeile ${line}`,
   },
 };
 

@@ -51,7 +51,6 @@ const links = {
   clickFlight: "A place of the edge may serve what was there before for up to a minute.",
   leads: "Where it leads",
   made: (/** @type {string} */ ago) => `Made ${ago}`,
-  notThere: "The edge does not have it.",
   confirm: {
     title: (/** @type {string} */ link) => `Delete ${link}?`,
     text: "Who clicks it then finds nothing, and printed QR codes of it are dead. Its report and its totals stay.",
@@ -151,7 +150,6 @@ const links = {
       noRules: "Its rules are no JSON list.",
       tooLong: "It is too long to be sent.",
     },
-    lineOf: (/** @type {number} */ line) => `Line ${line}`,
   },
 };
 
