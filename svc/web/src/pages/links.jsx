@@ -18,6 +18,7 @@ import { t } from "../words.js";
  * @typedef {import("../wire").Link} Link
  * @typedef {"newest" | "clicks" | "code" | "oldest"} Order
  * @typedef {{q: string, order: Order, account_id: string}} Wanted what the address says
+ * @typedef {{asked: string, links: Link[], next_cursor?: string | undefined}} Further what comes behind
  */
 
 const PAGE = 50;
@@ -83,7 +84,7 @@ export function Links() {
                   />
                 )}
               </div>
-              <Found key={`${q} ${order} ${account_id}`} q={q} order={order} account_id={account_id} />
+              <Found q={q} order={order} account_id={account_id} />
             </>
           )
         }
@@ -157,11 +158,19 @@ function Choice({ label, value, options, choose }) {
   );
 }
 
-/** @param {Wanted} props what was found; more of it comes behind, by the service's cursor */
+/**
+ * What was found; more of it comes behind, by the service's cursor. What was found before stays until then.
+ * @param {Wanted} wanted
+ */
 function Found({ q, order, account_id }) {
   const params = { q: q.slice(0, LONGEST_Q), order, account_id, limit: PAGE };
   const first = useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay });
-  const more = useSignal(/** @type {{links: Link[], next_cursor?: string | undefined} | null} */ (null));
+  const before = useRef(first.data);
+  before.current = first.data ?? before.current;
+  const read = { ...first, data: first.error ? first.data : before.current };
+  const asked = `${q} ${order} ${account_id}`;
+  const further = useSignal(/** @type {Further | null} */ (null));
+  const more = further.value?.asked === asked ? further.value : null;
   const busy = useSignal(false);
   const failed = useSignal(/** @type {ApiError | null} */ (null));
   const table = useRef(/** @type {HTMLDivElement | null} */ (null));
@@ -169,10 +178,13 @@ function Found({ q, order, account_id }) {
   useLinkKeys();
 
   const begin = () => {
-    more.value = null;
+    further.value = null;
     failed.value = null;
     first.again();
   };
+  useEffect(() => {
+    failed.value = null;
+  }, [asked]);
   /** @param {Link[]} shown @param {string} cursor */
   const readMore = async (shown, cursor) => {
     if (busy.value) return;
@@ -180,7 +192,7 @@ function Found({ q, order, account_id }) {
     failed.value = null;
     try {
       const { links, next_cursor } = await call("GET /v1/links", { ...params, cursor });
-      more.value = { links: [...(more.value?.links ?? []), ...links], next_cursor };
+      further.value = { asked, links: [...(more?.links ?? []), ...links], next_cursor };
       // The first of the new ones takes the focus, which the button has lost.
       requestAnimationFrame(() => {
         const link = table.current?.querySelectorAll("tbody tr")[shown.length]?.querySelector("a");
@@ -193,13 +205,13 @@ function Found({ q, order, account_id }) {
     }
   };
   return (
-    <Loaded read={first} rows={8}>
+    <Loaded read={read} rows={8}>
       {({ links, next_cursor }) => {
         const known = new Set(links.map(({ id }) => id));
-        const shown = [...links, ...(more.value?.links ?? []).filter(({ id }) => !known.has(id))];
-        const cursor = more.value ? more.value.next_cursor : next_cursor;
+        const shown = [...links, ...(more?.links ?? []).filter(({ id }) => !known.has(id))];
+        const cursor = first.loading ? undefined : more ? more.next_cursor : next_cursor;
         return (
-          <div ref={table}>
+          <div ref={table} aria-busy={first.loading}>
             {shown.length === 0 ? <Nothing q={q} /> : <Table links={shown} />}
             {failed.value && <Trouble error={failed.value} again={begin} />}
             {cursor && (
