@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from playwright.sync_api import expect
 
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from tests.web.places import EMAIL, PASSWORD, new_context, sign_in
@@ -230,15 +231,14 @@ def test_a_report_has_the_numbers_that_were_sent(furnished: Place, tab: Page) ->
 
     # The period, and what is compared, are in the address: it can be kept and sent on.
     tab.keyboard.press("t")
-    tab.locator(".plot g:not(.visitors)").nth(29).wait_for(state="attached")
+    expect(tab.locator(".plot g:not(.visitors)")).to_have_count(30)
     tab.keyboard.press("x")
     tab.reload()
     tab.locator(".plot").wait_for()
     assert tab.url.endswith("?bots=on&period=30d&compare=off")
     assert tab.get_by_role("button", name="Period before").get_attribute("aria-pressed") == "false"
     tab.keyboard.press("d")
-    tab.locator(".plot g:not(.visitors)").nth(23).wait_for(state="attached")
-    assert tab.locator(".plot g:not(.visitors)").count() == 24
+    expect(tab.locator(".plot g:not(.visitors)")).to_have_count(24)
 
 
 def test_a_report_says_what_it_does_not_have(furnished: Place, tab: Page) -> None:

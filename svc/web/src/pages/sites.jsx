@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
 import { number } from "../format.js";
+import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
 import { address, go, setSearch } from "../router.js";
@@ -38,10 +39,7 @@ export function Sites() {
   const state = one(asked.get("state"), /** @type {Which[]} */ (["active", "deleted"]));
   const accounts = useResource("GET /v1/accounts", {});
   const wanted = { q, order, state, limit: AT_ONCE };
-  const read = useResource("GET /v1/sites", wanted, { pace: whileAnyWorks });
-  // While somebody types, the list before stays.
-  const before = useRef(/** @type {SiteList | undefined} */ (undefined));
-  before.current = read.data ?? before.current;
+  const read = useKept(useResource("GET /v1/sites", wanted, { pace: whileAnyWorks }));
 
   useKeys([
     { keys: "n", says: words.add, does: () => go("/sites/new") },
@@ -59,10 +57,10 @@ export function Sites() {
       }
     >
       {!(plain && read.data?.sites.length === 0) && <Filters q={q} order={order} state={state} />}
-      <Loaded read={{ ...read, data: read.data ?? before.current, loading: false }}>
+      <Loaded read={read}>
         {(list) =>
           list.sites.length > 0 ? (
-            <List key={JSON.stringify(wanted)} first={list} wanted={wanted} names={names} />
+            <List key={JSON.stringify(wanted)} first={list} old={read.loading} wanted={wanted} names={names} />
           ) : (
             <Empty>
               <p>{q ? words.notFound(q) : state === "deleted" ? words.noneDeleted : words.empty}</p>
@@ -148,16 +146,17 @@ const Choice = ({ id, label, of, from }) => (
 /**
  * @param {{
  *   first: SiteList,
+ *   old: boolean,
  *   wanted: {q: string, order: Order, state: Which, limit: number},
  *   names: Map<string, string>,
- * }} props `names`: of the accounts by their ids
+ * }} props `old`: what is wanted is still being read; `names`: of the accounts by their ids
  */
-function List({ first, wanted, names }) {
+function List({ first, old, wanted, names }) {
   const words = t().sites;
   const more = useSignal(/** @type {{sites: Site[], cursor: string | undefined} | null} */ (null));
   const busy = useSignal(false);
   const failed = useSignal(/** @type {any} */ (null));
-  const cursor = more.value ? more.value.cursor : first.next_cursor;
+  const cursor = old ? undefined : more.value ? more.value.cursor : first.next_cursor;
   // A site that has moved on between two looks is shown once.
   const rows = [...new Map([...first.sites, ...(more.value?.sites ?? [])].map((site) => [site.id, site])).values()];
   const show = async () => {

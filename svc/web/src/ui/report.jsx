@@ -6,6 +6,7 @@ import { useRef } from "preact/hooks";
 import { ask } from "../api.js";
 import { ago, change, day, number, span } from "../format.js";
 import { ApiError } from "../http.js";
+import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource } from "../resource.js";
 import { address, setSearch } from "../router.js";
@@ -50,20 +51,21 @@ export function Report({ kind, id, name }) {
 
   const own = /** @type {any} */ (kind === "site" ? { site_id: id } : { link_id: id });
   const today = period === "today";
-  const live = useResource(REPORT[kind], { ...own, period, breakdowns: "1" }, { pace: livePace(today) });
+  const live = useKept(useResource(REPORT[kind], { ...own, period, breakdowns: "1" }, { pace: livePace(today) }));
   // A site's numbers are at hand, only its lists are read live; of a link both are.
-  const stored = useResource(
-    REPORT[kind],
-    kind === "site" ? { ...own, period } : null,
-    { pace: () => (today ? TODAY_AGAIN_MS : null) }, //
+  const stored = useKept(
+    useResource(REPORT[kind], kind === "site" ? { ...own, period } : null, {
+      pace: () => (today ? TODAY_AGAIN_MS : null),
+    }),
   );
   const read = kind === "site" ? stored : live;
   const report = read.data?.report;
   const days = compared && report ? { ...own, ...periodBefore(report) } : null;
   const before = useResource(TOTALS[kind], days && { ...days, by: "day" });
-  const hoursBefore = useResource(TOTALS[kind], days && today ? { ...days, by: "hour" } : null);
+  const hourly = report?.period === "today";
+  const hoursBefore = useResource(TOTALS[kind], days && hourly ? { ...days, by: "hour" } : null);
   const sums = before.data?.totals.length ? sum(before.data.totals) : null;
-  const course = (today ? hoursBefore : before).data?.totals ?? null;
+  const course = (hourly ? hoursBefore : before).data?.totals ?? null;
 
   const words = t().report;
   const again = () => [read, live, before].forEach((one) => one.again());
@@ -92,9 +94,9 @@ export function Report({ kind, id, name }) {
                   <p>{words.withoutToday}</p>
                 </Note>
               )}
-              {!(withoutToday && today) && (
+              {!(withoutToday && hourly) && (
                 <>
-                  <Totals kind={kind} report={report} before={sums} />
+                  <Totals kind={kind} report={report} before={sums} compared={compared} />
                   <Counted report={report} compared={sums !== null} />
                   {nothing(report.totals) && nothing(sums) ? (
                     <Empty>
@@ -103,7 +105,7 @@ export function Report({ kind, id, name }) {
                   ) : (
                     <Chart
                       kind={kind}
-                      hourly={today}
+                      hourly={hourly}
                       slots={slotsOf(report, compared ? course : null)}
                       compared={compared}
                       bots={bots}
@@ -159,8 +161,11 @@ function Periods({ of }) {
   );
 }
 
-/** @param {{kind: Kind, report: What, before: Counts | null}} props */
-function Totals({ kind, report, before }) {
+/**
+ * @param {{kind: Kind, report: What, before: Counts | null, compared: boolean}} props `compared`: `before` has its
+ *   place also while it is read
+ */
+function Totals({ kind, report, before, compared }) {
   const words = t().report;
   /** @param {keyof Counts} of @param {string} name @param {string} [note] */
   const total = (of, name, note) => (
@@ -170,9 +175,9 @@ function Totals({ kind, report, before }) {
         {note && <span class="small"> ({note})</span>}
       </dt>
       <dd class="figure">{number(report.totals[of])}</dd>
-      {before && (
-        <dd class="small">
-          {report.period === "today" ? (
+      {compared && (
+        <dd class="small before">
+          {!before ? null : report.period === "today" ? (
             words.yesterday(number(before[of]))
           ) : (
             <>
