@@ -1,7 +1,7 @@
 """What the web application is told of the service: `python -m svc.web.wire FOLDER`, as `make build` calls it.
 
 `wire.d.ts` has the API's types, by which the type checker holds the pages to the contract; `remedies.js` has the
-catalogue of errors. A keyword of the schemas that this does not know stops it, so that no type says less by mistake.
+catalogue of errors, and the edge platform's page for a bootstrap token. A keyword of the schemas that this does not know stops it, so that no type says less by mistake.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from svc.api.openapi import document
 from svc.errors import CATALOGUE
+from svc.token_page import TOKEN_PAGE
 
 Json = dict[str, Any]
 
@@ -48,10 +49,11 @@ def types(contract: Json) -> str:
 
 
 def remedies() -> str:
-    """The catalogue of errors as a module."""
+    """The catalogue of errors as a module, behind the page for a bootstrap token, to which some of them send."""
     entries = {code: {"message": each.message, "remedy": each.remedy} for code, each in CATALOGUE.items()}
     kind = "/** @type {Record<string, {message: string, remedy: string | null} | undefined>} */"
-    return f"{_MADE}\n{kind}\nexport const REMEDIES = {json.dumps(entries, ensure_ascii=False, indent=2)};\n"
+    page = f"export const TOKEN_PAGE = {json.dumps(TOKEN_PAGE)};"
+    return f"{_MADE}\n{page}\n{kind}\nexport const REMEDIES = {json.dumps(entries, ensure_ascii=False, indent=2)};\n"
 
 
 def type_of(schema: Json, where: str) -> str:

@@ -24,15 +24,16 @@ const Issues = createContext(/** @type {Record<string, string>} */ ({}));
  *   submit: string,
  *   children: Children,
  *   more?: Children,
+ *   meanwhile?: string,
  *   danger?: boolean,
  *   guard?: boolean,
  *   rest?: ApiError | null,
  *   trouble?: (error: ApiError) => Children | undefined,
  * }} props `send`: sends the fields by their names; what it throws is shown. `more`: beside the button.
- *   `guard`: false where nobody minds what was typed. `rest`: has when it may be sent again. `trouble`: what is shown
- *   in place of an error, where the page knows better
+ *   `meanwhile`: what the button says while it is sent. `guard`: false where nobody minds what was typed. `rest`: has
+ *   when it may be sent again. `trouble`: what is shown in place of an error, where the page knows better
  */
-export function Form({ send, submit, children, more, danger = false, guard = true, rest = null, trouble }) {
+export function Form({ send, submit, children, more, meanwhile, danger = false, guard = true, rest = null, trouble }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const key = useRef("");
   const busy = useSignal(false);
@@ -85,7 +86,7 @@ export function Form({ send, submit, children, more, danger = false, guard = tru
     ]),
   );
   const shown = error && Object.keys(fields).some((path) => form.current?.elements.namedItem(path));
-  const button = busy.value ? t().common.busy : left_s > 0 ? t().common.againIn(span(left_s)) : submit;
+  const button = busy.value ? (meanwhile ?? t().common.busy) : left_s > 0 ? t().common.againIn(span(left_s)) : submit;
   return (
     <Issues.Provider value={fields}>
       <form
