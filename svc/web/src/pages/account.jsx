@@ -1,8 +1,236 @@
-/** One account: its state, its operation, its troubles. */
+/** One account: what is under way, what is wrong with it, how near its limits it is, and what is installed. */
 
-import { Page } from "../ui/parts.jsx";
+import { useSignal } from "@preact/signals";
+
+import { ApiError, call } from "../api.js";
+import { useKeys } from "../keys.js";
+import { changed, useResource, whileWorking } from "../resource.js";
+import { Confirm, Dialog } from "../ui/dialog.jsx";
+import { Field, Form } from "../ui/form.jsx";
+import { Loaded, Page, State, Trouble } from "../ui/parts.jsx";
+import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
+import { Check, Ledger } from "./account-checks.jsx";
+import { Holds, Installed } from "./account-facts.jsx";
+import { Host } from "./account-host.jsx";
+import { Plan } from "./account-plan.jsx";
+import { Progress, Troubles } from "./account-state.jsx";
+import { MakeToken, Revoke, TokenField, toRevoke } from "./account-token.jsx";
 
-export function Account() {
-  return <Page title={t().accounts.title} />;
+/** @typedef {import("../wire").FullAccount} Account */
+/** @typedef {"rename" | "renew" | "disconnect"} Asking what a dialog asks */
+
+/** After a change of the plan its advice is computed anew, which is a matter of seconds. */
+const ADVICE_MS = 2_000;
+const ADVICE_WITHIN_MS = 30_000;
+
+/** @param {{id: string}} props */
+export function Account({ id }) {
+  const words = t().accounts;
+  const gone = useSignal(/** @type {import("../wire").Disconnected | null} */ (null));
+  const asking = useSignal(/** @type {Asking | null} */ (null));
+  const replanned = useSignal(false);
+  const write = useWrite();
+  const read = useResource(
+    "GET /v1/accounts/{account_id}",
+    { account_id: id },
+    {
+      pace: ({ account }, looks, since_ms) => {
+        const computed = !replanned.value || account.advice !== null || since_ms > ADVICE_WITHIN_MS;
+        const wait_ms = whileWorking(account, looks, since_ms) ?? whileWorking(account.link_host, looks, since_ms);
+        return wait_ms ?? (computed ? null : ADVICE_MS);
+      },
+    },
+  );
+  const account = read.data?.account;
+  useKeys([
+    { keys: "r", says: t().common.shortcuts.again, does: read.again },
+    { keys: "e", says: words.menu.rename, does: () => account && (asking.value = "rename") },
+  ]);
+
+  /** @param {import("../wire").Account} answered by a write; the rest is read again */
+  const show = (answered) => {
+    if (account) read.put({ account: { ...account, ...answered } });
+    changed("/v1/accounts");
+  };
+  const does = {
+    install: () =>
+      write.run("install", async (key) => {
+        show((await call("POST /v1/accounts/{account_id}/install", { account_id: id, body: {}, key })).account);
+      }),
+    renew: () => (asking.value = "renew"),
+    plan: (/** @type {Account["plan"]} */ plan) =>
+      write.run("plan", async (key) => {
+        replanned.value = true;
+        show((await call("PATCH /v1/accounts/{account_id}", { account_id: id, body: { plan }, key })).account);
+      }),
+  };
+
+  if (gone.value) return <Gone answer={gone.value} name={account?.name ?? ""} />;
+  return (
+    <Page title={account?.name ?? words.one} head={account && <State of={account.state} />}>
+      <Loaded read={read} rows={8}>
+        {({ account }) => (
+          <>
+            <p class="actions">
+              {account.token && (
+                <button type="button" class="quiet" aria-disabled={write.busy !== ""} onClick={does.install}>
+                  {write.busy === "install" ? t().common.busy : words.menu.install}
+                </button>
+              )}
+              {account.state !== "pending" && account.state !== "bootstrap_lost" && (
+                <button type="button" class="quiet" onClick={does.renew}>
+                  {words.menu.renew}
+                </button>
+              )}
+              <button type="button" class="quiet" data-key="e" onClick={() => (asking.value = "rename")}>
+                {words.menu.rename}
+              </button>
+              <button type="button" class="quiet" onClick={() => (asking.value = "disconnect")}>
+                {words.menu.disconnect}
+              </button>
+            </p>
+            {write.error && <Trouble error={write.error} />}
+            <Progress account={account} />
+            <Troubles account={account} does={does} busy={write.busy !== ""} />
+            {account.token && (
+              <>
+                <Plan account={account} choose={does.plan} busy={write.busy === "plan"} />
+                <Host account={account} changed={read.again} />
+                <Installed account={account} />
+                <Holds id={id} />
+                <Check id={id} checked={read.again} />
+                <Ledger id={id} />
+              </>
+            )}
+            {asking.value === "rename" && <Rename account={account} show={show} close={() => (asking.value = null)} />}
+            {asking.value === "renew" && <Renew account={account} show={show} close={() => (asking.value = null)} />}
+            {asking.value === "disconnect" && (
+              <Disconnect
+                account={account}
+                gone={(answer) => (gone.value = answer)}
+                close={() => (asking.value = null)}
+              />
+            )}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+/**
+ * @typedef {object} Shown
+ * @property {Account} account
+ * @property {(answered: import("../wire").Account) => void} show
+ * @property {() => void} close
+ */
+
+/** @param {Shown} props */
+function Rename({ account, show, close }) {
+  const words = t().accounts;
+  return (
+    <Dialog title={words.menu.rename} close={close}>
+      <Form
+        submit={words.rename.submit}
+        send={async ({ name = "" }, key) => {
+          const body = { name };
+          show((await call("PATCH /v1/accounts/{account_id}", { account_id: account.id, body, key })).account);
+          close();
+        }}
+        more={<Cancel close={close} />}
+      >
+        <Field name="name" label={words.rename.name} defaultValue={account.name} autocomplete="off" required />
+      </Form>
+    </Dialog>
+  );
+}
+
+/** @param {Shown} props */
+function Renew({ account, show, close }) {
+  const words = t().accounts;
+  const refused = useSignal(/** @type {ApiError | null} */ (null));
+  return (
+    <Dialog title={words.renew.title(account.name)} close={close}>
+      <p>{words.renew.explain}</p>
+      <MakeToken refused={refused.value} />
+      <Form
+        submit={refused.value?.code === "cloudflare_unavailable" ? words.wizard.goOn : words.renew.submit}
+        meanwhile={words.wizard.asking}
+        send={async ({ bootstrap_token = "" }, key) => {
+          const body = { bootstrap_token: bootstrap_token.trim() };
+          try {
+            show((await call("POST /v1/accounts/{account_id}/token", { account_id: account.id, body, key })).account);
+            close();
+          } catch (error) {
+            refused.value = error instanceof ApiError ? error : null;
+            throw error;
+          }
+        }}
+        trouble={(error) => (
+          <>
+            <Trouble error={error}>{error.code === "cloudflare_unavailable" && words.wizard.kept}</Trouble>
+            <Revoke names={toRevoke(error.details)} />
+          </>
+        )}
+        more={<Cancel close={close} />}
+      >
+        <TokenField />
+      </Form>
+    </Dialog>
+  );
+}
+
+/** @param {Omit<Shown, "show"> & {gone: (answer: import("../wire").Disconnected) => void}} props */
+function Disconnect({ account, gone, close }) {
+  const words = t().accounts.disconnect;
+  return (
+    <Confirm
+      title={words.title(account.name)}
+      submit={words.submit}
+      meanwhile={words.asking}
+      close={close}
+      send={async (key) => {
+        gone(await call("DELETE /v1/accounts/{account_id}", { account_id: account.id, body: {}, key }));
+        changed("/v1/accounts", "/v1/sites", "/v1/links", "/v1/me");
+      }}
+    >
+      <p>{words.explain}</p>
+      <p>{words.stays}</p>
+    </Confirm>
+  );
+}
+
+/** @param {{close: () => void}} props */
+const Cancel = ({ close }) => (
+  <button type="button" class="quiet" onClick={close}>
+    {t().common.cancel}
+  </button>
+);
+
+/** @param {{answer: import("../wire").Disconnected, name: string}} props what is left where an account was */
+function Gone({ answer: { left, revoke_token }, name }) {
+  const words = t().accounts;
+  return (
+    <Page title={`${words.disconnect.done}: ${name}`} focus>
+      {left.length === 0 ? (
+        <p>{words.disconnect.clean}</p>
+      ) : (
+        <>
+          <p>{words.disconnect.left}</p>
+          <ul>
+            {left.map((each) => (
+              <li key={each}>{each}</li>
+            ))}
+          </ul>
+        </>
+      )}
+      <Revoke names={revoke_token ? [revoke_token] : []} />
+      <p>
+        <a class="button" href="/accounts">
+          {words.disconnect.back}
+        </a>
+      </p>
+    </Page>
+  );
 }

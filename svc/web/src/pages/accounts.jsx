@@ -1,8 +1,83 @@
 /** The list of accounts. */
 
-import { Page } from "../ui/parts.jsx";
+import { ago } from "../format.js";
+import { useKeys } from "../keys.js";
+import { useResource, whileWorking } from "../resource.js";
+import { go } from "../router.js";
+import { Rows } from "../ui/list.jsx";
+import { Empty, Loaded, Mark, Page, State } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
+/** @typedef {import("../wire").Account} Account */
+
+/** How near to its limits an account is, as a shape. @type {Record<string, "good" | "watch" | "bad">} */
+const LEVELS = { ok: "good", watch: "watch", upgrade_soon: "watch", over: "bad" };
+
+/** @type {import("../resource.js").Pace} */
+const whileAnyWorks = ({ accounts }, looks, since_ms) => {
+  const waits = accounts.map((/** @type {Account} */ each) => whileWorking(each, looks, since_ms) ?? Infinity);
+  const wait_ms = Math.min(...waits);
+  return wait_ms === Infinity ? null : wait_ms;
+};
+
+/** @param {{of: import("../wire").Advice["level"]}} props */
+export const Level = ({ of }) => <Mark kind={LEVELS[of] ?? "none"}>{t().accounts.levels[of] ?? of}</Mark>;
+
 export function Accounts() {
-  return <Page title={t().accounts.title} />;
+  const words = t().accounts;
+  const read = useResource("GET /v1/accounts", {}, { pace: whileAnyWorks });
+  useKeys([
+    { keys: "n", says: words.connect, does: () => go("/accounts/connect") },
+    { keys: "r", says: t().common.shortcuts.again, does: read.again },
+  ]);
+  const connect = (
+    <a class="button" href="/accounts/connect">
+      {words.connect}
+    </a>
+  );
+  return (
+    <Page title={words.title} head={read.data?.accounts.length ? connect : undefined}>
+      <Loaded read={read}>
+        {({ accounts }) =>
+          accounts.length === 0 ? (
+            <Empty>
+              <p>{words.empty}</p>
+              <p>{connect}</p>
+            </Empty>
+          ) : (
+            <Rows
+              label={words.title}
+              rows={accounts}
+              id={({ id }) => id}
+              columns={[
+                {
+                  label: words.columns.account,
+                  cell: ({ id, name, edge_account_id }) => (
+                    <>
+                      <a href={`/accounts/${id}`}>{name}</a>{" "}
+                      <code class="small" title={edge_account_id}>
+                        {edge_account_id.slice(0, 8)}
+                      </code>
+                    </>
+                  ),
+                },
+                { label: words.columns.state, cell: ({ state }) => <State of={state} /> },
+                {
+                  label: words.columns.use,
+                  cell: ({ advice }) => (advice ? <Level of={advice.level} /> : <Quiet>{words.notKnown}</Quiet>),
+                },
+                {
+                  label: words.columns.report,
+                  cell: ({ push }) => (push ? ago(push.at) : <Quiet>{words.noReport}</Quiet>),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
 }
+
+/** @param {{children: string}} props */
+const Quiet = ({ children }) => <span class="hint">{children}</span>;

@@ -1,8 +1,136 @@
-/** How an account is connected. */
+/** How an account is connected: a bootstrap token, the account's id, and what was refused with its remedy. */
 
-import { Page } from "../ui/parts.jsx";
+import { useSignal } from "@preact/signals";
+
+import { ApiError, call } from "../api.js";
+import { changed, useResource } from "../resource.js";
+import { address, go } from "../router.js";
+import { user } from "../session.js";
+import { Field, Form } from "../ui/form.jsx";
+import { Page, Trouble } from "../ui/parts.jsx";
+import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
+import { MakeToken, Revoke, TokenField, toRevoke } from "./account-token.jsx";
+
+/** @typedef {import("../wire").Connect} Asked */
+
+const ID = /(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/i;
+
+/** An account's id stays; of the address of one of its pages only the id does. @param {Event} event */
+function keepId({ target }) {
+  const found = target instanceof HTMLInputElement && ID.exec(target.value)?.[0];
+  if (found && found !== target.value) target.value = found;
+}
 
 export function Connect() {
-  return <Page title={t().accounts.connect} />;
+  const words = t().accounts;
+  const refused = useSignal(/** @type {ApiError | null} */ (null));
+  const asked = useSignal("");
+  const given = ID.exec(address.value.searchParams.get("account") ?? "")?.[0] ?? "";
+  return (
+    <Page title={words.connect}>
+      <p>{words.wizard.intro}</p>
+      <Form
+        submit={refused.value?.code === "cloudflare_unavailable" ? words.wizard.goOn : words.wizard.submit}
+        meanwhile={words.wizard.asking}
+        send={async ({ edge_account_id = "", bootstrap_token = "", location }, key, form) => {
+          asked.value = edge_account_id.trim();
+          const body = /** @type {Asked} */ ({
+            edge_account_id: asked.value,
+            bootstrap_token: bootstrap_token.trim(),
+            ...(location ? { location } : {}),
+          });
+          try {
+            const { account } = await call("POST /v1/accounts", { body, key });
+            form.reset();
+            changed("/v1/accounts", "/v1/me");
+            go(`/accounts/${account.id}`, { replace: true });
+          } catch (error) {
+            refused.value = error instanceof ApiError ? error : null;
+            throw error;
+          }
+        }}
+        trouble={(error) => <Refused error={error} asked={asked.value} />}
+      >
+        <ol class="wizard">
+          <Part title={words.token.title}>
+            <MakeToken refused={refused.value} />
+          </Part>
+          <Part title={words.wizard.account}>
+            <Field
+              name="edge_account_id"
+              label={words.wizard.id}
+              hint={words.wizard.idHint}
+              defaultValue={given}
+              autocomplete="off"
+              onInput={keepId}
+              required
+            />
+            <Field name="location" label={words.wizard.location} hint={words.wizard.locationHint}>
+              {Object.entries(words.locations).map(([value, text]) => (
+                <option key={value} value={value}>
+                  {text}
+                </option>
+              ))}
+            </Field>
+          </Part>
+          <Part title={words.wizard.paste}>
+            <TokenField />
+          </Part>
+        </ol>
+      </Form>
+    </Page>
+  );
+}
+
+/** @param {{title: string, children: import("preact").ComponentChildren}} props */
+const Part = ({ title, children }) => (
+  <li>
+    <h2>{title}</h2>
+    <div>{children}</div>
+  </li>
+);
+
+/** @param {{error: ApiError, asked: string}} props `asked`: the account that was to be connected */
+function Refused({ error, asked }) {
+  const words = t().accounts.wizard;
+  return (
+    <>
+      <Trouble error={error}>
+        {error.code === "cloudflare_unavailable" && words.kept}
+        {error.code === "already_connected" && <ToAccount asked={asked} />}
+        {error.code === "limit_reached" && <a href="/profile">{words.toProfile}</a>}
+        {error.code === "email_unconfirmed" && <Resend />}
+      </Trouble>
+      <Revoke names={toRevoke(error.details)} />
+    </>
+  );
+}
+
+/** @param {{asked: string}} props */
+function ToAccount({ asked }) {
+  const { data } = useResource("GET /v1/accounts", {});
+  const found = data?.accounts.find(({ edge_account_id }) => edge_account_id === asked.toLowerCase());
+  return <a href={found ? `/accounts/${found.id}` : "/accounts"}>{t().accounts.wizard.toAccount}</a>;
+}
+
+function Resend() {
+  const words = t().door.signUp;
+  const { busy, error, done, run } = useWrite();
+  const resend = () =>
+    run("resend", () => call("POST /auth/confirm/resend", { body: { email: user.value?.email ?? "" } }));
+  return (
+    <>
+      <button
+        type="button"
+        class="quiet"
+        aria-disabled={busy !== "" || done !== ""}
+        onClick={() => done === "" && resend()}
+      >
+        {words.sendAgain}
+      </button>
+      <span role="status">{done !== "" && words.sentAgain}</span>
+      {error && error.message}
+    </>
+  );
 }

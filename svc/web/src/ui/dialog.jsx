@@ -49,12 +49,16 @@ export function Dialog({ title, close, children }) {
  *   send: (key: string, values: Record<string, string>) => Promise<unknown>,
  *   close: () => void,
  *   children: Children,
- * }} props `title` names the thing; `children` say what stays, and may have fields; `send` closes it by what it does
+ *   meanwhile?: string,
+ *   trouble?: (error: import("../http.js").ApiError) => Children | undefined,
+ * }} props `title` names the thing; `children` say what stays, and may have fields; `send` closes it by what it does;
+ *   `meanwhile` and `trouble` are the form's
  */
-export function Confirm({ title, submit, send, close, children }) {
+export function Confirm({ title, submit, send, close, children, ...form }) {
   return (
     <Dialog title={title} close={close}>
       <Form
+        {...form}
         danger
         submit={submit}
         send={(values, key) => send(key, values)}

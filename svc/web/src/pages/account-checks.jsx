@@ -1,0 +1,211 @@
+/** Whether all is as it should be: a look at the edge platform, and the statement of a day's counts. */
+
+import { useSignal } from "@preact/signals";
+
+import { call } from "../api.js";
+import { list, longDay, number } from "../format.js";
+import { useResource } from "../resource.js";
+import { address, setSearch } from "../router.js";
+import { Rows } from "../ui/list.jsx";
+import { Loaded, Mark, Note, Trouble } from "../ui/parts.jsx";
+import { useWrite } from "../ui/write.js";
+import { t } from "../words.js";
+import { HELD, reasons } from "./account-facts.jsx";
+
+/** @typedef {import("../wire").LedgerTarget} Target */
+
+/** @param {{id: string, checked: () => void}} props `checked`: the account's own state may be another then */
+export function Check({ id, checked }) {
+  const words = t().accounts.check;
+  const findings = useSignal(/** @type {import("../wire").Finding[] | null} */ (null));
+  const { busy, error, run } = useWrite();
+  const check = () =>
+    run("check", async (key) => {
+      findings.value = null;
+      findings.value = (await call("POST /v1/accounts/{account_id}/check", { account_id: id, body: {}, key })).findings;
+      checked();
+    });
+  return (
+    <section aria-labelledby="check">
+      <h2 id="check">{words.title}</h2>
+      <p>{words.intro}</p>
+      <p class="actions">
+        <button type="button" class="quiet" aria-disabled={busy !== ""} onClick={check}>
+          {busy ? words.asking : words.submit}
+        </button>
+        <span role="status">{findings.value?.length === 0 && <Mark kind="good">{words.well}</Mark>}</span>
+      </p>
+      {error && <Trouble error={error} again={check} />}
+      {findings.value && findings.value.length > 0 && (
+        <ul class="findings">
+          {findings.value.map(({ thing, expected, found, remedy, mended }) => (
+            <li key={thing + expected}>
+              <p>
+                <strong>{thing}</strong>{" "}
+                <Mark kind={mended ? "good" : "watch"}>{mended ? words.mended : words.open}</Mark>
+              </p>
+              <dl>
+                <div>
+                  <dt>{words.expected}</dt>
+                  <dd>{expected}</dd>
+                </div>
+                <div>
+                  <dt>{words.found}</dt>
+                  <dd>{found}</dd>
+                </div>
+              </dl>
+              {remedy && <p>{remedy}</p>}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+/** @param {{id: string}} props the statement of a day, which is read once it is asked for: it is read live */
+export function Ledger({ id }) {
+  const words = t().accounts.ledger;
+  const day = address.value.searchParams.get("day") ?? "";
+  const today = new Date().toISOString().slice(0, 10);
+  return (
+    <section aria-labelledby="ledger">
+      <h2 id="ledger">{words.title}</h2>
+      <p>{words.intro}</p>
+      {day === "" ? (
+        <p>
+          <button type="button" class="quiet" onClick={() => setSearch({ day: today })}>
+            {words.show}
+          </button>
+        </p>
+      ) : (
+        <>
+          <p class="field ledger-day">
+            <label for="ledger-day">{words.day}</label>
+            <input
+              id="ledger-day"
+              type="date"
+              max={today}
+              value={day}
+              onChange={(event) => event.currentTarget.value && setSearch({ day: event.currentTarget.value })}
+            />
+          </p>
+          <Statement key={day} id={id} day={day} />
+        </>
+      )}
+    </section>
+  );
+}
+
+/** @param {{id: string, day: string}} props */
+function Statement({ id, day }) {
+  const words = t().accounts.ledger;
+  const read = useResource("GET /v1/accounts/{account_id}/ledger", { account_id: id, day });
+  const names = useNames(id);
+  const shown = useSignal(HELD);
+  return (
+    <Loaded read={read}>
+      {({ ledger }) => {
+        const { targets, agrees, closed, unavailable, platform_requests: platform } = ledger;
+        const lost = reasons(ledger.dropped ?? {});
+        // Those that do not agree come first.
+        const sorted = targets.toSorted((a, b) => Number(a.agrees !== false) - Number(b.agrees !== false));
+        return (
+          <>
+            <p role="status">
+              <strong>{longDay(ledger.day)}</strong>{" "}
+              {unavailable ? (
+                <Mark kind="none">{words.unavailable[unavailable]}</Mark>
+              ) : targets.length === 0 ? (
+                <Mark kind="none">{words.nothing}</Mark>
+              ) : (
+                <Mark kind={agrees ? "good" : "bad"}>{agrees ? words.all : words.differs}</Mark>
+              )}{" "}
+              {closed === false && words.open}
+            </p>
+            {targets.length > 0 && <Targets rows={sorted.slice(0, shown.value)} names={names} />}
+            {targets.length > shown.value && (
+              <p>
+                <button type="button" class="quiet" onClick={() => (shown.value += HELD)}>
+                  {t().common.more(Math.min(HELD, targets.length - shown.value))}
+                </button>
+              </p>
+            )}
+            {lost.length > 0 && <p>{words.lost(lost)}</p>}
+            <Note>
+              {platform ? words.platform(platform.estimate, platform.at_least, platform.at_most) : words.notPlatform}
+            </Note>
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+/** @param {string} id @returns {Map<string, string>} what the account's sites and links are called, by their ids */
+function useNames(id) {
+  const sites = useResource("GET /v1/sites", { account_id: id, limit: HELD }).data?.sites ?? [];
+  const links = useResource("GET /v1/links", { account_id: id, limit: HELD }).data?.links ?? [];
+  return new Map([
+    ...sites.map((site) => /** @type {const} */ ([site.id, site.host])),
+    ...links.map((link) => /** @type {const} */ ([link.id, `/${link.code}`])),
+  ]);
+}
+
+/** @param {{rows: Target[], names: Map<string, string>}} props */
+function Targets({ rows, names }) {
+  const words = t().accounts.ledger;
+  /** @param {"accepted" | "waiting" | "counted" | "pushed" | "stored"} name */
+  const counts = (name) => ({
+    label: words[name],
+    number: true,
+    cell: (/** @type {Target} */ row) => <Counts of={row[name]} />,
+  });
+  return (
+    <Rows
+      label={words.title}
+      rows={rows}
+      id={({ id }) => id}
+      columns={[
+        {
+          label: words.target,
+          cell: ({ id }) => <a href={`/${id.startsWith("lnk") ? "links" : "sites"}/${id}`}>{names.get(id) ?? id}</a>,
+        },
+        counts("accepted"),
+        { label: words.dropped, number: true, cell: ({ dropped }) => (dropped ? lines(reasons(dropped)) : "–") },
+        counts("waiting"),
+        counts("counted"),
+        counts("pushed"),
+        counts("stored"),
+        { label: words.agrees, cell: (row) => <Agrees of={row} /> },
+      ]}
+    />
+  );
+}
+
+/** @param {string[]} parts */
+const lines = (parts) => (parts.length === 0 ? number(0) : list(parts));
+
+/** @param {{of: import("../wire").EventCounts | null}} props */
+function Counts({ of }) {
+  if (!of) return <>–</>;
+  return (
+    <span>
+      {number(of.views)}
+      <span class="also">{t().accounts.ledger.bots(of.bots)}</span>
+    </span>
+  );
+}
+
+/** @param {{of: Target}} props */
+function Agrees({ of: { agrees, fault, off_by } }) {
+  const words = t().accounts.ledger;
+  if (agrees === null) return <>–</>;
+  if (agrees) return <Mark kind="good">{words.yes}</Mark>;
+  return (
+    <span>
+      <Mark kind="bad">{fault ? words.faults[fault] : "–"}</Mark>
+      {off_by && <span class="also">{words.offBy(number(off_by.views), number(off_by.bots))}</span>}
+    </span>
+  );
+}

@@ -1,0 +1,86 @@
+/** What is installed in an account, and how much it holds. */
+
+import { ago, list, longDay, moment, number } from "../format.js";
+import { useResource } from "../resource.js";
+import { Mark, explain } from "../ui/parts.jsx";
+import { t } from "../words.js";
+
+/** @typedef {import("../wire").FullAccount} Account */
+/** @typedef {import("preact").ComponentChildren} Children */
+
+/** So many of each are counted here; of more it is only said that there are more. */
+export const HELD = 100;
+
+/** @param {{name: string, children: Children}} props */
+const Fact = ({ name, children }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+);
+
+/**
+ * @param {Record<string, number>} counts by reason
+ * @returns {string[]} as `12: the database failed`; a reason that is not known by its own name
+ */
+export function reasons(counts) {
+  const words = /** @type {Record<string, string | undefined>} */ (t().accounts.reasons);
+  const there = Object.entries(counts).filter(([, count]) => count > 0);
+  return there.map(([reason, count]) => `${number(count)} (${words[reason] ?? reason})`);
+}
+
+/** @param {{account: Account}} props */
+export function Installed({ account: { edge_account_id, edge, token, push, location } }) {
+  const words = t().accounts.installed;
+  const dropped = push ? reasons(push.dropped) : [];
+  return (
+    <section aria-labelledby="installed">
+      <h2 id="installed">{words.title}</h2>
+      <dl class="facts">
+        <Fact name={words.id}>
+          <code>{edge_account_id}</code>
+        </Fact>
+        {edge && (
+          <Fact name={words.worker}>
+            <code title={edge.bundle}>{edge.bundle.slice(0, 12)}</code>{" "}
+            <Mark kind={edge.up_to_date ? "good" : "busy"}>{edge.up_to_date ? words.upToDate : words.outdated}</Mark>
+          </Fact>
+        )}
+        {edge?.installed_at && <Fact name={words.since}>{moment(edge.installed_at)}</Fact>}
+        <Fact name={words.database}>
+          {t().accounts.locations[location ?? ""]}
+          {typeof edge?.schema === "number" && ` · ${words.tables(edge.schema)}`}
+        </Fact>
+        {token && (
+          <Fact name={words.token}>
+            <code>{token.name}</code>
+            {token.expires_at && ` · ${words.tokenEnds(longDay(token.expires_at))}`}
+          </Fact>
+        )}
+        <Fact name={words.report}>
+          {push ? `${ago(push.at)} · ${words.queue(push.queue)}` : t().accounts.noReport}
+          {push?.error && ` · ${explain({ message: push.error }).message}`}
+        </Fact>
+        {dropped.length > 0 && <Fact name={words.dropped}>{list(dropped)}</Fact>}
+      </dl>
+    </section>
+  );
+}
+
+/** @param {{id: string}} props the sites and links of an account */
+export function Holds({ id }) {
+  const words = t().accounts.installed;
+  const sites = useResource("GET /v1/sites", { account_id: id, limit: HELD }).data;
+  const links = useResource("GET /v1/links", { account_id: id, limit: HELD }).data;
+  /** @param {unknown[]} rows @param {string | undefined} next */
+  const count = (rows, next) => (next ? words.over(rows.length) : number(rows.length));
+  return (
+    <section aria-labelledby="holds">
+      <h2 id="holds">{words.holds}</h2>
+      <p class="actions">
+        <a href="/sites">{words.sites(sites ? count(sites.sites, sites.next_cursor) : "…")}</a>
+        <a href="/links">{words.links(links ? count(links.links, links.next_cursor) : "…")}</a>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,191 @@
+/** The link host of an account: set, changed, and what its DNS lacks. */
+
+import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+
+import { ApiError, call } from "../api.js";
+import { changed, useResource } from "../resource.js";
+import { Confirm } from "../ui/dialog.jsx";
+import { Check, Field, Form } from "../ui/form.jsx";
+import { State, Trouble } from "../ui/parts.jsx";
+import { t } from "../words.js";
+
+/** @typedef {import("../wire").FullAccount} Account */
+/** @typedef {"replace_website" | "has_certificate"} Leave what a user may allow after it was refused */
+
+/** @param {{account: Account, changed: () => void}} props */
+export function Host({ account, changed: again }) {
+  const words = t().accounts.host;
+  const changing = useSignal(false);
+  const host = account.link_host;
+  return (
+    <section aria-labelledby="host">
+      <h2 id="host">{words.title}</h2>
+      {host ? (
+        <>
+          <dl class="facts">
+            <div>
+              <dt>{words.label}</dt>
+              <dd class="actions">
+                <strong>{host.host}</strong>
+                <button type="button" class="quiet" onClick={() => (changing.value = true)}>
+                  {words.change}
+                </button>
+              </dd>
+            </div>
+            <div>
+              <dt>{words.state}</dt>
+              <dd>
+                <State of={host.state} />
+              </dd>
+            </div>
+            <div>
+              <dt>{words.configuration}</dt>
+              <dd>
+                <State of={host.config === "pending" ? "config_pending" : host.config} />
+              </dd>
+            </div>
+          </dl>
+          {host.error && <Refused error={host.error} host={host.host} />}
+        </>
+      ) : (
+        <>
+          <p>{words.intro}</p>
+          {account.state === "ready" ? (
+            <div class="column">
+              <SetHost id={account.id} done={again} />
+            </div>
+          ) : (
+            <p class="hint">{words.later}</p>
+          )}
+        </>
+      )}
+      {changing.value && host && (
+        <ChangeHost id={account.id} host={host.host} done={again} close={() => (changing.value = false)} />
+      )}
+    </section>
+  );
+}
+
+/**
+ * How a host is sent; what a user may allow after a refusal is asked for from then on.
+ * @param {string} id of the account
+ * @param {() => void} done
+ */
+function useHost(id, done) {
+  const tried = useSignal("");
+  const leave = useSignal(/** @type {Leave | null} */ (null));
+  return {
+    fields: <HostFields id={id} leave={leave.value} />,
+    trouble: (/** @type {ApiError} */ error) => <Refused error={error} host={tried.value} />,
+    send: async (/** @type {Record<string, string>} */ values, /** @type {string} */ key) => {
+      tried.value = (values.host ?? "").trim();
+      const allowed = Object.fromEntries(["replace_website", "has_certificate"].map((name) => [name, name in values]));
+      try {
+        const body = { host: tried.value, ...allowed };
+        await call("PUT /v1/accounts/{account_id}/link-host", { account_id: id, body, key });
+      } catch (error) {
+        leave.value = error instanceof ApiError ? whatMayBeAllowed(error) : null;
+        throw error;
+      }
+      changed("/v1/links");
+      done();
+    },
+  };
+}
+
+/** @param {ApiError} error @returns {Leave | null} */
+function whatMayBeAllowed({ code, details }) {
+  if (code === "link_host_is_website" && details.why === "record") return "replace_website";
+  return code === "link_host_without_certificate" ? "has_certificate" : null;
+}
+
+/** @param {{id: string, done: () => void}} props */
+function SetHost({ id, done }) {
+  const { fields, trouble, send } = useHost(id, done);
+  return (
+    <Form submit={t().accounts.host.set} send={send} trouble={trouble}>
+      {fields}
+    </Form>
+  );
+}
+
+/** @param {{id: string, host: string, done: () => void, close: () => void}} props */
+function ChangeHost({ id, host, done, close }) {
+  const words = t().accounts.host;
+  const { fields, trouble, send } = useHost(id, () => {
+    close();
+    done();
+  });
+  return (
+    <Confirm
+      title={words.changeTitle(host)}
+      submit={words.change}
+      send={(key, values) => send(values, key)}
+      trouble={trouble}
+      close={close}
+    >
+      <p>{words.changeWarning}</p>
+      {fields}
+    </Confirm>
+  );
+}
+
+/** @param {{id: string, leave: Leave | null}} props */
+function HostFields({ id, leave }) {
+  const words = t().accounts.host;
+  const own = useId();
+  const { data } = useResource("GET /v1/accounts/{account_id}/zones", { account_id: id });
+  return (
+    <>
+      <Field
+        name="host"
+        label={words.label}
+        hint={words.hint}
+        placeholder="go.example.com"
+        list={`${own}-zones`}
+        autocomplete="off"
+        inputmode="url"
+        required
+      />
+      <datalist id={`${own}-zones`}>
+        {data?.zones.map(({ name }) => (
+          <option key={name} value={`go.${name}`} />
+        ))}
+      </datalist>
+      {leave && <Check name={leave} label={leave === "replace_website" ? words.replace : words.certificate} />}
+    </>
+  );
+}
+
+/** @param {{error: ApiError | import("../wire").ErrorObject, host: string}} props */
+function Refused({ error, host }) {
+  const words = t().accounts.host;
+  const columns = words.recordColumns;
+  return (
+    <>
+      <Trouble error={error} />
+      {error.code === "zone_not_found" && (
+        <>
+          <p>{words.record}</p>
+          <dl class="facts">
+            <Fact name={columns.type} value="AAAA" />
+            <Fact name={columns.name} value={host} />
+            <Fact name={columns.content} value="100::" />
+            <Fact name={columns.proxy} value={words.proxied} />
+          </dl>
+        </>
+      )}
+    </>
+  );
+}
+
+/** @param {{name: string, value: string}} props */
+const Fact = ({ name, value }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>
+      <code>{value}</code>
+    </dd>
+  </div>
+);

@@ -1,0 +1,96 @@
+/** How near an account is to the limits of its plan at the edge platform. */
+
+import { useId } from "preact/hooks";
+
+import { ago, bytes, number } from "../format.js";
+import { Gauge } from "../ui/gauge.jsx";
+import { t } from "../words.js";
+import { Level } from "./accounts.jsx";
+
+/**
+ * @typedef {import("../wire").FullAccount} Account
+ * @typedef {keyof ReturnType<typeof t>["accounts"]["plan"]["metrics"]} Metric
+ */
+
+/** What is measured on each plan, in the order in which it is shown. @type {Record<Account["plan"], Metric[]>} */
+const METRICS = { free: ["requests", "writes", "reads", "size"], paid: ["size"] };
+
+/** @param {{account: Account, choose: (plan: Account["plan"]) => void, busy: boolean}} props */
+export function Plan({ account: { advice, plan }, choose, busy }) {
+  const words = t().accounts.plan;
+  return (
+    <section aria-labelledby="plan">
+      <h2 id="plan">{words.title}</h2>
+      <p>{words.intro}</p>
+      {advice === null ? (
+        <p class="hint">{words.none}</p>
+      ) : (
+        <>
+          <ul class="gauges">
+            {METRICS[plan].map((metric) => (
+              <li key={metric}>
+                <Measured metric={metric} told={advice.metrics[metric]} />
+              </li>
+            ))}
+          </ul>
+          {advice.suggest && <p>{words[advice.suggest]}</p>}
+          <p class="small">{words.asked(ago(advice.at))}</p>
+        </>
+      )}
+      <Choose plan={plan} choose={choose} busy={busy} />
+    </section>
+  );
+}
+
+/** @param {{metric: Metric, told: import("../wire").MetricAdvice | undefined}} props */
+function Measured({ metric, told }) {
+  const words = t().accounts.plan;
+  const name = words.metrics[metric];
+  if (!told) {
+    return (
+      <>
+        <span class="name">{name}</span>
+        <span class="untold">{words.unavailable}</span>
+      </>
+    );
+  }
+  const { busiest, limit, level, forecast } = told;
+  const shown = metric === "size" ? bytes : number;
+  const value = words.of(shown(busiest.value), shown(limit));
+  const when = metric === "size" ? "" : busiest.day ? words.busiest(busiest.day) : words.idle;
+  return (
+    <>
+      <span class="name">{name}</span>
+      <Gauge label={name} text={value} part={busiest.value / limit} />
+      <span class="value">{value}</span>
+      <Level of={level} />
+      <span class="more">
+        {when} {forecast && words.forecast(forecast)}
+      </span>
+    </>
+  );
+}
+
+/** @param {{plan: Account["plan"], choose: (plan: Account["plan"]) => void, busy: boolean}} props */
+function Choose({ plan, choose, busy }) {
+  const words = t().accounts.plan;
+  const id = useId();
+  return (
+    <p class="field column">
+      <label for={id}>{words.choose}</label>
+      <select
+        id={id}
+        value={plan}
+        aria-busy={busy}
+        aria-describedby={`${id}-hint`}
+        onChange={(event) => choose(/** @type {Account["plan"]} */ (event.currentTarget.value))}
+      >
+        <option value="free">{words.free}</option>
+        <option value="paid">{words.paid}</option>
+      </select>
+      <span class="hint" id={`${id}-hint`}>
+        {words.chooseHint}
+      </span>
+    </p>
+  );
+}
