@@ -78,7 +78,7 @@ const troubles = {
   ],
   bootstrap_permission_error: [
     "Dem Bootstrap-Token fehlt ein Recht.",
-    "Machen Sie eines mit „Account Settings: Read“ und „Account API Tokens: Edit“ und den Rechten, die hier genannt sind.",
+    "Machen Sie eines mit „Account Settings: Read“ und „Account API Tokens: Edit“ und mit den Rechten, die markiert sind.",
   ],
   zone_not_found: [
     "Der Name liegt in keiner aktiven Zone des Kontos oder hat keinen DNS-Eintrag über den Proxy.",

@@ -14,6 +14,44 @@ const troubles = {
   rate_limited: ["Too many tries.", null],
   invalid_request: ["Something in what was entered is not right.", null],
   link_host_required: ["The account needs a link host first.", "Choose one on the account's page."],
+  account_not_ready: ["The account is not in a state that allows this.", "Its page says what it lacks."],
+  invalid_bootstrap: [
+    "Cloudflare does not accept the bootstrap token for this account.",
+    "Check the account id, and make a new bootstrap token of this account.",
+  ],
+  bootstrap_permission_error: [
+    "The bootstrap token lacks a right.",
+    "Make one with Account Settings: Read and Account API Tokens: Edit, and with those that are marked.",
+  ],
+  orphan_not_deleted: [
+    "A token of an earlier try could not be deleted.",
+    "Delete the tokens that are named here in Cloudflare's dashboard, then try again.",
+  ],
+  renew_lost: [
+    "The outcome of the renewal is unknown.",
+    "Delete the token that is named here in Cloudflare's dashboard, then renew again.",
+  ],
+  bootstrap_lost: [
+    "The connect was cut short.",
+    "Delete the tokens that are named here in Cloudflare's dashboard, if they are there, and connect again.",
+  ],
+  resource_drift: [
+    "What was installed was changed or deleted outside.",
+    "Install it again; a changed worker has to be deleted in Cloudflare's dashboard first.",
+  ],
+  self_check_timeout: ["The worker did not report itself after its installation.", "Install it again."],
+  worker_silent: [
+    "The worker has not reported itself for hours.",
+    "Install it again. If it stays silent, tell the operator.",
+  ],
+  link_host_is_website: [
+    "The host shows a website, which a link host would take down.",
+    "Choose a host that nothing else uses, as go.example.com with the record AAAA 100::, proxied.",
+  ],
+  link_host_without_certificate: [
+    "The host lies more than one label below its zone, where the free certificate does not cover it.",
+    "Choose a host right below the zone, or order a certificate for this one at Cloudflare.",
+  ],
   internal: ["The service failed.", "Tell the operator, with this id."],
 };
 
