@@ -1,7 +1,8 @@
 """What the web application is told of the service: `python -m svc.web.wire FOLDER`, as `make build` calls it.
 
 `wire.d.ts` has the API's types, by which the type checker holds the pages to the contract; `remedies.js` has the
-catalogue of errors, and the edge platform's page for a bootstrap token. A keyword of the schemas that this does not know stops it, so that no type says less by mistake.
+catalogue of errors, and the edge platform's page for a bootstrap token. A keyword of the schemas that this does not
+know stops it, so that no type says less by mistake.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.web.places import new_context, open_browser, open_furnished, open_place, sign_in
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
     from tests.web.places import Place
+
+# Long enough for a machine that does much else: what is waited for comes, or never will.
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")

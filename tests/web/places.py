@@ -42,6 +42,8 @@ _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromi
 _UNLIMITED = {
     **{f"SVC_LIMITS_{name}_PER_MINUTE": "1000000" for name in ("SIGN_INS", "REFRESHES", "REQUESTS", "REPORT_READS")},
     "SVC_TIMING_REPORT_CACHE_S": "0.001",
+    # A token that is refused is asked for again for so long, as it may have been made a moment ago; not here.
+    "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
 }
 _HOUR_MS = 3_600_000
 # Violations of the page's policy are kept by the page itself.

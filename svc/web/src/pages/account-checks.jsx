@@ -7,7 +7,7 @@ import { list, longDay, number } from "../format.js";
 import { useResource } from "../resource.js";
 import { address, setSearch } from "../router.js";
 import { Rows } from "../ui/list.jsx";
-import { Loaded, Mark, Note, Trouble } from "../ui/parts.jsx";
+import { Loaded, Mark, Trouble } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
 import { HELD, reasons } from "./account-facts.jsx";
@@ -112,7 +112,7 @@ function Statement({ id, day }) {
         const sorted = targets.toSorted((a, b) => Number(a.agrees !== false) - Number(b.agrees !== false));
         return (
           <>
-            <p role="status">
+            <p role="status" class="told">
               <strong>{longDay(ledger.day)}</strong>{" "}
               {unavailable ? (
                 <Mark kind="none">{words.unavailable[unavailable]}</Mark>
@@ -132,9 +132,9 @@ function Statement({ id, day }) {
               </p>
             )}
             {lost.length > 0 && <p>{words.lost(lost)}</p>}
-            <Note>
+            <p class="small">
               {platform ? words.platform(platform.estimate, platform.at_least, platform.at_most) : words.notPlatform}
-            </Note>
+            </p>
           </>
         );
       }}

@@ -86,7 +86,7 @@ export function TokenField() {
           if (event.target instanceof HTMLInputElement) wrong.value = wrongKind(event.target.value.trim());
         }}
       />
-      <p role="status" class="watched">
+      <p role="status" class="told">
         {wrong.value && <Mark kind="watch">{words.kinds[wrong.value]}</Mark>}
       </p>
     </>

@@ -37,8 +37,9 @@ export function Account({ id }) {
     {
       pace: ({ account }, looks, since_ms) => {
         const computed = !replanned.value || account.advice !== null || since_ms > ADVICE_WITHIN_MS;
-        const wait_ms = whileWorking(account, looks, since_ms) ?? whileWorking(account.link_host, looks, since_ms);
-        return wait_ms ?? (computed ? null : ADVICE_MS);
+        const waits = [account, account.link_host].map((each) => whileWorking(each, looks, since_ms) ?? Infinity);
+        const wait_ms = Math.min(...waits, computed ? Infinity : ADVICE_MS);
+        return wait_ms === Infinity ? null : wait_ms;
       },
     },
   );

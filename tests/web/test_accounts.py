@@ -1,0 +1,269 @@
+"""Accounts in the browser: connected, watched, mended, looked into and disconnected, on the emulated platform."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import trio
+from playwright.sync_api import expect
+
+from edge_worker.emulator.client import Emulator, proxied_zone
+from edge_worker.harness.service import eventually
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from svc.clock import DAY_MS, system_clock
+from svc.token_page import TOKEN_PAGE
+from svc.worker.bundle import SCRIPT_NAME
+from tests.web.places import EMAIL, PASSWORD, new_context, sign_in
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from playwright.sync_api import Browser, Locator, Page, Response
+
+    from edge_worker.emulator.client import Customer
+    from tests.web.places import Place
+
+_zones = (f"news{number}.example" for number in itertools.count())
+
+
+class World:
+    """The service, asked past its pages, and the platform that it asks."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        with httpx.Client(trust_env=False) as client:
+            answer = client.post(f"{place.url}/auth/sign-in", json={"email": EMAIL, "password": PASSWORD})
+        self._headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
+
+    def platform(self, does: Callable[[Emulator], Awaitable[Any]]) -> Any:
+        """What the platform's control answers."""
+
+        async def ask() -> Any:
+            ready = {"api": "", "edge": "", "control": self.place.control}
+            async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+                return await does(Emulator(ready, client, 0))
+
+        return trio.run(ask)
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """What the service answers."""
+        answer = httpx.request(
+            method, self.place.url + path, json=body, headers=self._headers, timeout=30, trust_env=False
+        )
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def account(self, customer: Customer) -> dict[str, Any] | None:
+        """The customer's account as the service lists it; None: it is not connected."""
+        listed = self.call("GET", "/v1/accounts")["accounts"]
+        return next((each for each in listed if each["edge_account_id"] == customer.account_id), None)
+
+    def connected(self, customer: Customer) -> str:
+        """Connect an account past the pages. Returns its id."""
+        body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+        return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
+
+
+@pytest.fixture
+def world(furnished: Place) -> Iterator[World]:
+    world = World(furnished)
+    yield world
+    world.platform(lambda emulator: emulator.clear_faults())
+
+
+@pytest.fixture
+def zone() -> str:
+    return next(_zones)
+
+
+@pytest.fixture
+def customer(world: World, zone: str) -> Customer:
+    customer: Customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
+    return customer
+
+
+@pytest.fixture
+def page(browser: Browser, furnished: Place) -> Iterator[Page]:
+    context = new_context(browser)
+    sign_in(context, furnished)
+    yield context.new_page()
+    context.close()
+
+
+def state(page: Page, word: str) -> None:
+    """Wait until the head of the page shows this state."""
+    expect(page.locator(".page-head .mark")).to_have_text(re.compile(word))
+
+
+def alert(page: Page) -> Locator:
+    return page.get_by_role("alert")
+
+
+def test_an_account_is_connected_watched_and_mended(page, world, customer):
+    """A token of a user, a worthless and a weak one, a platform that fails; an install that has no timer left."""
+    weak = world.platform(
+        lambda emulator: emulator.create_token(customer.account_id, rights=["Account Settings Read"])
+    )[1]
+    sent: list[tuple[str, int]] = []
+
+    def note(response: Response) -> None:
+        if response.request.method == "POST" and response.url.endswith("/v1/accounts"):
+            sent.append((response.request.headers["idempotency-key"], response.status))
+
+    page.on("response", note)
+    page.goto(f"{world.place.url}/accounts")
+    page.get_by_role("link", name="Connect an account").wait_for()
+    page.keyboard.press("n")
+    form = page.get_by_role("link", name="Open Cloudflare's form")
+    expect(form).to_have_attribute("href", TOKEN_PAGE)
+    expect(form).to_have_attribute("rel", "noopener noreferrer")
+
+    account, token = page.get_by_label("Account id"), page.get_by_label("Bootstrap token")
+    account.fill(f"https://dash.cloudflare.com/{customer.account_id}/workers-and-pages")
+    expect(account).to_have_value(customer.account_id)
+    token.fill("cfut_0123")
+    page.get_by_text("This is a token of a user").wait_for()
+    connect = page.get_by_role("button", name="Connect", exact=True)
+    token.fill("cfat_" + "0" * 48)
+    connect.click()
+    alert(page).get_by_text("does not accept the bootstrap token").wait_for()
+    token.fill(weak)
+    connect.click()
+    alert(page).get_by_text("lacks a right").wait_for()
+    expect(page.locator(".token-rights li", has_text="was missing")).to_contain_text("Account API Tokens: Edit")
+
+    # The platform fails at the making of the token: everything stays, and the same request goes on.
+    tokens = f"/accounts/{customer.account_id}/tokens"
+    world.platform(lambda emulator: emulator.fault("refuse", tokens, method="POST", status=503, times=None))
+    token.fill(customer.bootstrap_token)
+    connect.click()
+    alert(page).get_by_text("What you entered is still here").wait_for()
+    expect(token).to_have_value(customer.bootstrap_token)
+    world.platform(lambda emulator: emulator.clear_faults())
+    # Its database cannot be made until we say so, and then it has no timer left.
+    databases = f"/accounts/{customer.account_id}/d1/database"
+    world.platform(lambda emulator: emulator.fault("refuse", databases, method="POST", status=503, times=None))
+    world.platform(lambda emulator: emulator.set_limits(customer.account_id, crons=0))
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("heading", level=1, name="Customer").wait_for()
+    assert [status for _, status in sent] == [422, 422, 503, 202]
+    assert sent[2][0] == sent[3][0] != sent[1][0]
+    assert page.evaluate("document.documentElement.outerHTML").find(customer.bootstrap_token) < 0
+
+    step = page.locator("[aria-current=step]")
+    expect(step).to_contain_text("Database")
+    page.reload()
+    expect(step).to_contain_text("Database")
+    state(page, "Installing")
+    world.platform(lambda emulator: emulator.clear_faults())
+    state(page, "Not installed")
+    expect(alert(page)).to_contain_text("cron_limit")
+    world.platform(lambda emulator: emulator.set_limits(customer.account_id, crons=5))
+    alert(page).get_by_role("button", name="Install again").click()
+    state(page, "Ready")
+    expect(alert(page)).to_have_count(0)
+    found = world.account(customer)
+    assert found is not None
+    assert found["state"] == "ready"
+
+    # It is connected already, which the wizard tells with the way to it.
+    page.goto(f"{world.place.url}/accounts/connect?account={customer.account_id}")
+    expect(account).to_have_value(customer.account_id)
+    token.fill(weak)
+    connect.click()
+    alert(page).get_by_role("link", name="To the account").click()
+    state(page, "Ready")
+    world.call("DELETE", f"/v1/accounts/{found['id']}", {})
+
+
+def test_an_account_is_renamed_renewed_checked_and_disconnected(page, world, customer, zone):
+    """And has a link host that lacks its record first, a statement of counts, and a plan with its use."""
+    account_id = world.connected(customer)
+    page.goto(f"{world.place.url}/accounts/{account_id}")
+    state(page, "Ready")
+    page.keyboard.press("e")
+    page.get_by_role("textbox", name="Name").fill("<b>Daily</b> news")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1, name="<b>Daily</b> news", exact=True).wait_for()
+
+    before = world.call("GET", f"/v1/accounts/{account_id}")["account"]["token"]["name"]
+    page.get_by_text(before).wait_for()
+    token = world.platform(
+        lambda emulator: emulator.create_token(
+            customer.account_id, rights=["Account Settings Read", "Account API Tokens Write"]
+        )
+    )[1]
+    page.get_by_role("button", name="Renew token").click()
+    page.get_by_label("Bootstrap token").fill(token)
+    page.get_by_role("button", name="Renew", exact=True).click()
+    page.get_by_role("dialog").wait_for(state="detached")
+    after = world.call("GET", f"/v1/accounts/{account_id}")["account"]["token"]["name"]
+    assert after != before
+    page.get_by_text(after).wait_for()
+
+    host = page.get_by_role("combobox", name="Host")
+    host.fill("go.elsewhere.example")
+    page.get_by_role("button", name="Set the link host").click()
+    page.get_by_text("AAAA", exact=True).wait_for()
+    host.fill(f"go.{zone}")
+    page.get_by_role("button", name="Set the link host").click()
+    section = page.get_by_role("region", name="Link host")
+    expect(section).to_contain_text("Active")
+    expect(section).to_contain_text("Live")
+
+    yesterday = system_clock() // DAY_MS - 1
+    world.platform(lambda emulator: emulator.set_usage(customer.account_id, yesterday, rows_written=84_000))
+    page.get_by_label("Cloudflare plan").select_option("Paid")
+    expect(page.get_by_role("meter")).to_have_count(1)
+    page.get_by_label("Cloudflare plan").select_option("Free")
+    meter = page.get_by_role("meter", name="Rows written a day")
+    expect(meter).to_have_attribute("aria-valuetext", "84,000 of 100,000")
+    expect(page.get_by_role("region", name="Use of the plan")).to_contain_text("Upgrade soon")
+
+    _clicks(world, account_id, customer, zone)
+    page.get_by_role("button", name="Show the statement").click()
+    row = page.get_by_role("row").filter(has_text="/hello")
+    ledger = world.call("GET", f"/v1/accounts/{account_id}/ledger")["ledger"]
+    assert [target["accepted"] for target in ledger["targets"]] == [{"views": 2, "bots": 1}]
+    expect(row.get_by_role("cell").first).to_have_text(re.compile("^2.*1 bots"))
+    expect(row).to_contain_text("yes")
+    page.get_by_text("Every number agrees.").wait_for()
+
+    page.get_by_role("button", name="Check now").click()
+    page.get_by_text("All is as it should be.").wait_for()
+    world.platform(lambda emulator: emulator.set_zone(customer.account_id, zone, dns=[]))
+    page.get_by_role("button", name="Check now").click()
+    finding = page.get_by_role("region", name="Check").get_by_role("listitem")
+    expect(finding.first).to_contain_text("needs a hand")
+
+    page.get_by_role("button", name="Disconnect").click()
+    page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
+    page.get_by_role("heading", level=1, name="Disconnected: <b>Daily</b> news").wait_for()
+    page.get_by_text(after).wait_for()
+    assert world.account(customer) is None
+    page.get_by_role("link", name="To the accounts").click()
+    page.get_by_role("heading", level=1, name="Accounts", exact=True).wait_for()
+    expect(page.get_by_role("link", name="<b>Daily</b> news")).to_have_count(0)
+
+
+def _clicks(world: World, account_id: str, customer: Customer, zone: str) -> None:
+    """A link, and clicks on it: two of people, one of a bot."""
+    body = {"account_id": account_id, "code": "hello", "url": f"https://{zone}/landing"}
+    link = world.call("POST", "/v1/links", body)["link"]["id"]
+
+    async def live() -> bool | None:
+        return world.call("GET", f"/v1/links/{link}")["link"]["config"] == "synced" or None
+
+    async def click(emulator: Emulator) -> None:
+        await eventually(live)
+        await emulator.cron(customer.account_id, SCRIPT_NAME)
+        for ip in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
+            agent = "curl/8.14.1" if ip.endswith("3") else DESKTOP_CHROME.user_agent
+            await emulator.visit(f"go.{zone}", "/hello", headers={"user-agent": agent}, ip=ip)
+        await emulator.settled()
+
+    world.platform(click)
