@@ -6,7 +6,8 @@
  *   2. pages/NAME.jsx exports a function that returns `<Page title=…>…</Page>` (ui/parts.jsx);
  *   3. a line of PAGES below leads from the path to it (by `later` and pages/rest.jsx, unless it is a report): it
  *      gets the parts of the path as its properties;
- *   4. its texts are in words/en/GROUP.js and words/de/GROUP.js, read as `t().GROUP` inside the component;
+ *   4. its texts are in words/en/GROUP.js and words/de/GROUP.js, read as `t().GROUP` inside the component; those
+ *      that no page of the first load needs are named in words/en-rest.js in place of words/en.js;
  *   5. its styles, where the shared ones do not do, in styles/GROUP.css, which styles/app.css imports.
  *
  * What it reads:    const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace });   resource.js

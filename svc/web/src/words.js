@@ -5,9 +5,15 @@ import { effect, signal } from "@preact/signals";
 import { textLanguage } from "./settings.js";
 import en from "./words/en.js";
 
-/** @typedef {typeof en} Words */
+/** @typedef {typeof import("./words/en-rest.js").default} Rest */
+/** @typedef {typeof en & Rest} Words */
 
-const words = signal(en);
+/** The texts of the pages that come later are added with them. */
+const english = /** @type {Words} */ ({ ...en });
+const words = signal(english);
+
+/** @param {Rest} texts the English ones of the pages that have just come */
+export const add = (texts) => void Object.assign(english, texts);
 
 /** @returns {Words} read it where a component is drawn: then it is drawn again when the language changes */
 export const t = () => words.value;
@@ -15,7 +21,7 @@ export const t = () => words.value;
 /** Fetches the texts of the reader's language; when that fails, English stays. @returns {Promise<void>} */
 export async function loadWords() {
   const tag = textLanguage();
-  let found = en;
+  let found = english;
   try {
     if (tag === "de") found = (await import("./words/de.js")).default;
   } catch {
@@ -23,7 +29,7 @@ export async function loadWords() {
   }
   if (tag !== textLanguage()) return;
   words.value = found;
-  document.documentElement.lang = found === en ? "en" : tag;
+  document.documentElement.lang = found === english ? "en" : tag;
 }
 
 effect(() => {

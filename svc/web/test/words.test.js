@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import de from "../src/words/de.js";
-import en from "../src/words/en.js";
+import { inBrowser } from "./browser.js";
+
+inBrowser();
+const { default: de } = await import("../src/words/de.js");
+const { default: first } = await import("../src/words/en.js");
+const { default: rest } = await import("../src/words/en-rest.js");
+const en = { ...first, ...rest };
 
 /** @param {object} words @param {string} [above] @returns {string[]} the names of all texts, as `door.signIn.title` */
 function names(words, above = "") {

@@ -16,7 +16,7 @@ import { HELD, reasons } from "./account-facts.jsx";
 
 /** @param {{id: string, checked: () => void}} props `checked`: the account's own state may be another then */
 export function Check({ id, checked }) {
-  const words = t().accounts.check;
+  const words = t().account.check;
   const findings = useSignal(/** @type {import("../wire").Finding[] | null} */ (null));
   const { busy, error, run } = useWrite();
   const check = () =>
@@ -65,7 +65,7 @@ export function Check({ id, checked }) {
 
 /** @param {{id: string}} props the statement of a day, which is read once it is asked for: it is read live */
 export function Ledger({ id }) {
-  const words = t().accounts.ledger;
+  const words = t().account.ledger;
   const day = address.value.searchParams.get("day") ?? "";
   const today = new Date().toISOString().slice(0, 10);
   return (
@@ -99,7 +99,7 @@ export function Ledger({ id }) {
 
 /** @param {{id: string, day: string}} props */
 function Statement({ id, day }) {
-  const words = t().accounts.ledger;
+  const words = t().account.ledger;
   const read = useResource("GET /v1/accounts/{account_id}/ledger", { account_id: id, day });
   const names = useNames(id);
   const shown = useSignal(HELD);
@@ -154,7 +154,7 @@ function useNames(id) {
 
 /** @param {{rows: Target[], names: Map<string, string>}} props */
 function Targets({ rows, names }) {
-  const words = t().accounts.ledger;
+  const words = t().account.ledger;
   /** @param {"accepted" | "waiting" | "counted" | "pushed" | "stored"} name */
   const counts = (name) => ({
     label: words[name],
@@ -192,14 +192,14 @@ function Counts({ of }) {
   return (
     <span>
       {number(of.views)}
-      <span class="also">{t().accounts.ledger.bots(of.bots)}</span>
+      <span class="also">{t().account.ledger.bots(of.bots)}</span>
     </span>
   );
 }
 
 /** @param {{of: Target}} props */
 function Agrees({ of: { agrees, fault, off_by } }) {
-  const words = t().accounts.ledger;
+  const words = t().account.ledger;
   if (agrees === null) return <>–</>;
   if (agrees) return <Mark kind="good">{words.yes}</Mark>;
   return (

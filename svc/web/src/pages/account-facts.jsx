@@ -24,14 +24,14 @@ const Fact = ({ name, children }) => (
  * @returns {string[]} as `12: the database failed`; a reason that is not known by its own name
  */
 export function reasons(counts) {
-  const words = /** @type {Record<string, string | undefined>} */ (t().accounts.reasons);
+  const words = /** @type {Record<string, string | undefined>} */ (t().account.reasons);
   const there = Object.entries(counts).filter(([, count]) => count > 0);
   return there.map(([reason, count]) => `${number(count)} (${words[reason] ?? reason})`);
 }
 
 /** @param {{account: Account}} props */
 export function Installed({ account: { edge_account_id, edge, token, push, location } }) {
-  const words = t().accounts.installed;
+  const words = t().account.installed;
   const dropped = push ? reasons(push.dropped) : [];
   return (
     <section aria-labelledby="installed">
@@ -48,7 +48,7 @@ export function Installed({ account: { edge_account_id, edge, token, push, locat
         )}
         {edge?.installed_at && <Fact name={words.since}>{moment(edge.installed_at)}</Fact>}
         <Fact name={words.database}>
-          {t().accounts.locations[location ?? ""]}
+          {t().account.locations[location ?? ""]}
           {typeof edge?.schema === "number" && ` · ${words.tables(edge.schema)}`}
         </Fact>
         {token && (
@@ -58,7 +58,7 @@ export function Installed({ account: { edge_account_id, edge, token, push, locat
           </Fact>
         )}
         <Fact name={words.report}>
-          {push ? `${ago(push.at)} · ${words.queue(push.queue)}` : t().accounts.noReport}
+          {push ? `${ago(push.at)} · ${words.queue(push.queue)}` : t().account.noReport}
           {push?.error && ` · ${explain({ message: push.error }).message}`}
         </Fact>
         {dropped.length > 0 && <Fact name={words.dropped}>{list(dropped)}</Fact>}
@@ -69,7 +69,7 @@ export function Installed({ account: { edge_account_id, edge, token, push, locat
 
 /** @param {{id: string}} props the sites and links of an account */
 export function Holds({ id }) {
-  const words = t().accounts.installed;
+  const words = t().account.installed;
   const sites = useResource("GET /v1/sites", { account_id: id, limit: HELD }).data;
   const links = useResource("GET /v1/links", { account_id: id, limit: HELD }).data;
   /** @param {unknown[]} rows @param {string | undefined} next */

@@ -15,7 +15,7 @@ import { t } from "../words.js";
 
 /** @param {{account: Account, changed: () => void}} props */
 export function Host({ account, changed: again }) {
-  const words = t().accounts.host;
+  const words = t().account.host;
   const changing = useSignal(false);
   const host = account.link_host;
   return (
@@ -104,7 +104,7 @@ function whatMayBeAllowed({ code, details }) {
 function SetHost({ id, done }) {
   const { fields, trouble, send } = useHost(id, done);
   return (
-    <Form submit={t().accounts.host.set} send={send} trouble={trouble}>
+    <Form submit={t().account.host.set} send={send} trouble={trouble}>
       {fields}
     </Form>
   );
@@ -112,7 +112,7 @@ function SetHost({ id, done }) {
 
 /** @param {{id: string, host: string, done: () => void, close: () => void}} props */
 function ChangeHost({ id, host, done, close }) {
-  const words = t().accounts.host;
+  const words = t().account.host;
   const { fields, trouble, send } = useHost(id, () => {
     close();
     done();
@@ -133,7 +133,7 @@ function ChangeHost({ id, host, done, close }) {
 
 /** @param {{id: string, leave: Leave | null}} props */
 function HostFields({ id, leave }) {
-  const words = t().accounts.host;
+  const words = t().account.host;
   const own = useId();
   const { data } = useResource("GET /v1/accounts/{account_id}/zones", { account_id: id });
   return (
@@ -160,7 +160,7 @@ function HostFields({ id, leave }) {
 
 /** @param {{error: ApiError | import("../wire").ErrorObject, host: string}} props */
 function Refused({ error, host }) {
-  const words = t().accounts.host;
+  const words = t().account.host;
   const columns = words.recordColumns;
   return (
     <>

@@ -9,7 +9,7 @@ import { Level } from "./accounts.jsx";
 
 /**
  * @typedef {import("../wire").FullAccount} Account
- * @typedef {keyof ReturnType<typeof t>["accounts"]["plan"]["metrics"]} Metric
+ * @typedef {keyof ReturnType<typeof t>["account"]["plan"]["metrics"]} Metric
  */
 
 /** What is measured on each plan, in the order in which it is shown. @type {Record<Account["plan"], Metric[]>} */
@@ -17,7 +17,7 @@ const METRICS = { free: ["requests", "writes", "reads", "size"], paid: ["size"] 
 
 /** @param {{account: Account, choose: (plan: Account["plan"]) => void, busy: boolean}} props */
 export function Plan({ account: { advice, plan }, choose, busy }) {
-  const words = t().accounts.plan;
+  const words = t().account.plan;
   return (
     <section aria-labelledby="plan">
       <h2 id="plan">{words.title}</h2>
@@ -44,7 +44,7 @@ export function Plan({ account: { advice, plan }, choose, busy }) {
 
 /** @param {{metric: Metric, told: import("../wire").MetricAdvice | undefined}} props */
 function Measured({ metric, told }) {
-  const words = t().accounts.plan;
+  const words = t().account.plan;
   const name = words.metrics[metric];
   if (!told) {
     return (
@@ -73,7 +73,7 @@ function Measured({ metric, told }) {
 
 /** @param {{plan: Account["plan"], choose: (plan: Account["plan"]) => void, busy: boolean}} props */
 function Choose({ plan, choose, busy }) {
-  const words = t().accounts.plan;
+  const words = t().account.plan;
   const id = useId();
   return (
     <p class="field column">

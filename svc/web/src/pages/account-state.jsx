@@ -51,7 +51,7 @@ const MENDS = {
 
 /** @param {{account: Account}} props the operation that runs, step by step */
 export function Progress({ account: { state, operation } }) {
-  const words = t().accounts.progress;
+  const words = t().account.progress;
   if (operation?.state !== "running") return null;
   const { kind, step, updated_at } = operation;
   const now = WITHIN[step] ?? step;
@@ -83,7 +83,7 @@ export function Progress({ account: { state, operation } }) {
 /** @param {{account: Account, does: Does, busy: boolean}} props */
 export function Troubles({ account, does, busy }) {
   const { error, operation } = account;
-  const words = t().accounts;
+  const words = t().account;
   const mend = { id: account.edge_account_id, does, busy };
   // An operation's own failure, where it is not the account's trouble: an update that failed changes nothing.
   const failed = operation?.state === "failed" && operation.error?.code !== error?.code ? operation : null;
@@ -134,7 +134,7 @@ const sentences = ({ message, remedy }) => (remedy ? `${message} ${remedy}` : me
 
 /** @param {{code: string, id: string, does: Does, busy: boolean}} props what carries out the remedy, if a page can */
 function Mend({ code, id, does, busy }) {
-  const words = t().accounts.menu;
+  const words = t().account.menu;
   const mends = MENDS[code];
   if (!mends) return null;
   if (mends === "connect") {

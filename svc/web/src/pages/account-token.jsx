@@ -35,14 +35,14 @@ function Outside({ href, quiet = false, children }) {
   return (
     <a class={quiet ? undefined : "button"} href={href} target="_blank" rel="noopener noreferrer">
       {children}
-      <span class="unseen"> ({t().accounts.newTab})</span>
+      <span class="unseen"> ({t().account.newTab})</span>
     </a>
   );
 }
 
 /** @param {{refused: import("../http.js").ApiError | null}} props `refused`: why the last token was of no use */
 export function MakeToken({ refused }) {
-  const words = t().accounts.token;
+  const words = t().account.token;
   const missing = missingRights(refused);
   const named = String(refused?.details.token_page ?? "");
   return (
@@ -71,7 +71,7 @@ export function MakeToken({ refused }) {
 
 /** The field for it. A token of a wrong kind is told while it is typed; nothing of it is kept. */
 export function TokenField() {
-  const words = t().accounts.token;
+  const words = t().account.token;
   const wrong = useSignal(/** @type {"user" | "global" | ""} */ (""));
   return (
     <>
@@ -95,7 +95,7 @@ export function TokenField() {
 
 /** @param {{names: string[]}} props names of tokens that may be alive, which only a person can delete */
 export function Revoke({ names }) {
-  const words = t().accounts.revoke;
+  const words = t().account.revoke;
   if (names.length === 0) return null;
   return (
     <div class="revoke">

@@ -26,7 +26,7 @@ const ADVICE_WITHIN_MS = 30_000;
 
 /** @param {{id: string}} props */
 export function Account({ id }) {
-  const words = t().accounts;
+  const words = t().account;
   const gone = useSignal(/** @type {import("../wire").Disconnected | null} */ (null));
   const asking = useSignal(/** @type {Asking | null} */ (null));
   const replanned = useSignal(false);
@@ -129,7 +129,7 @@ export function Account({ id }) {
 
 /** @param {Shown} props */
 function Rename({ account, show, close }) {
-  const words = t().accounts;
+  const words = t().account;
   return (
     <Dialog title={words.menu.rename} close={close}>
       <Form
@@ -149,7 +149,7 @@ function Rename({ account, show, close }) {
 
 /** @param {Shown} props */
 function Renew({ account, show, close }) {
-  const words = t().accounts;
+  const words = t().account;
   const refused = useSignal(/** @type {ApiError | null} */ (null));
   return (
     <Dialog title={words.renew.title(account.name)} close={close}>
@@ -184,7 +184,7 @@ function Renew({ account, show, close }) {
 
 /** @param {Omit<Shown, "show"> & {gone: (answer: import("../wire").Disconnected) => void}} props */
 function Disconnect({ account, gone, close }) {
-  const words = t().accounts.disconnect;
+  const words = t().account.disconnect;
   return (
     <Confirm
       title={words.title(account.name)}
@@ -211,7 +211,7 @@ const Cancel = ({ close }) => (
 
 /** @param {{answer: import("../wire").Disconnected, name: string}} props what is left where an account was */
 function Gone({ answer: { left, revoke_token }, name }) {
-  const words = t().accounts;
+  const words = t().account;
   return (
     <Page title={`${words.disconnect.done}: ${name}`} focus>
       {left.length === 0 ? (

@@ -21,22 +21,22 @@ const whileAnyWorks = ({ accounts }, looks, since_ms) => {
 };
 
 /** @param {{of: import("../wire").Advice["level"]}} props */
-export const Level = ({ of }) => <Mark kind={LEVELS[of] ?? "none"}>{t().accounts.levels[of] ?? of}</Mark>;
+export const Level = ({ of }) => <Mark kind={LEVELS[of] ?? "none"}>{t().account.levels[of] ?? of}</Mark>;
 
 export function Accounts() {
-  const words = t().accounts;
+  const words = t().account;
   const read = useResource("GET /v1/accounts", {}, { pace: whileAnyWorks });
   useKeys([
-    { keys: "n", says: words.connect, does: () => go("/accounts/connect") },
+    { keys: "n", says: t().accounts.connect, does: () => go("/accounts/connect") },
     { keys: "r", says: t().common.shortcuts.again, does: read.again },
   ]);
   const connect = (
     <a class="button" href="/accounts/connect">
-      {words.connect}
+      {t().accounts.connect}
     </a>
   );
   return (
-    <Page title={words.title} head={read.data?.accounts.length ? connect : undefined}>
+    <Page title={t().accounts.title} head={read.data?.accounts.length ? connect : undefined}>
       <Loaded read={read}>
         {({ accounts }) =>
           accounts.length === 0 ? (
@@ -46,7 +46,7 @@ export function Accounts() {
             </Empty>
           ) : (
             <Rows
-              label={words.title}
+              label={t().accounts.title}
               rows={accounts}
               id={({ id }) => id}
               columns={[

@@ -23,12 +23,12 @@ function keepId({ target }) {
 }
 
 export function Connect() {
-  const words = t().accounts;
+  const words = t().account;
   const refused = useSignal(/** @type {ApiError | null} */ (null));
   const asked = useSignal("");
   const given = ID.exec(address.value.searchParams.get("account") ?? "")?.[0] ?? "";
   return (
-    <Page title={words.connect}>
+    <Page title={t().accounts.connect}>
       <p>{words.wizard.intro}</p>
       <Form
         submit={refused.value?.code === "cloudflare_unavailable" ? words.wizard.goOn : words.wizard.submit}
@@ -93,7 +93,7 @@ const Part = ({ title, children }) => (
 
 /** @param {{error: ApiError, asked: string}} props `asked`: the account that was to be connected */
 function Refused({ error, asked }) {
-  const words = t().accounts.wizard;
+  const words = t().account.wizard;
   return (
     <>
       <Trouble error={error}>
@@ -111,7 +111,7 @@ function Refused({ error, asked }) {
 function ToAccount({ asked }) {
   const { data } = useResource("GET /v1/accounts", {});
   const found = data?.accounts.find(({ edge_account_id }) => edge_account_id === asked.toLowerCase());
-  return <a href={found ? `/accounts/${found.id}` : "/accounts"}>{t().accounts.wizard.toAccount}</a>;
+  return <a href={found ? `/accounts/${found.id}` : "/accounts"}>{t().account.wizard.toAccount}</a>;
 }
 
 function Resend() {

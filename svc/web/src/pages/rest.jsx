@@ -1,5 +1,10 @@
 /** Every page that the first report does not need: one file for the browser, fetched after the first page is shown. */
 
+import { add } from "../words.js";
+import english from "../words/en-rest.js";
+
+add(english);
+
 export { Account } from "./account.jsx";
 export { Accounts } from "./accounts.jsx";
 export { Connect } from "./connect.jsx";

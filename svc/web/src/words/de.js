@@ -1,5 +1,6 @@
 /** Every text in German; a missing one is a type error. */
 
+import account from "./de/account.js";
 import accounts from "./de/accounts.js";
 import common from "./de/common.js";
 import door from "./de/door.js";
@@ -13,8 +14,9 @@ import report from "./de/report.js";
 import sites from "./de/sites.js";
 import troubles from "./de/troubles.js";
 
-/** @type {typeof import("./en.js").default} */
+/** @type {import("../words.js").Words} */
 const de = {
+  account,
   accounts,
   common,
   door,
