@@ -229,7 +229,7 @@ def test_an_account_is_renamed_renewed_checked_and_disconnected(page, world, cus
     row = page.get_by_role("row").filter(has_text="/hello")
     ledger = world.call("GET", f"/v1/accounts/{account_id}/ledger")["ledger"]
     assert [target["accepted"] for target in ledger["targets"]] == [{"views": 2, "bots": 1}]
-    expect(row.get_by_role("cell").first).to_have_text(re.compile("^2.*1 bots"))
+    expect(row.get_by_role("cell").first).to_have_text(re.compile("^2.*bots: 1"))
     expect(row).to_contain_text("yes")
     page.get_by_text("Every number agrees.").wait_for()
 

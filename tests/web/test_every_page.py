@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, new_context, pages, sign_in
+from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, new_context, pages, sign_in, states
 
 if TYPE_CHECKING:
     from playwright.sync_api import ConsoleMessage, Page
@@ -86,6 +86,8 @@ def test_every_page_is_whole_for_everybody(browser, furnished, public):
     for page in pages():
         if page["public"] is public:
             visit.open(page["path"], furnished.at(page["path"]))
+    for path in () if public else states():
+        visit.open(path, furnished.at(path))
     context.close()
     assert visit.found == []
 

@@ -64,9 +64,7 @@ function Measured({ metric, told }) {
       <Gauge label={name} text={value} part={busiest.value / limit} />
       <span class="value">{value}</span>
       <Level of={level} />
-      <span class="more">
-        {when} {forecast && words.forecast(forecast)}
-      </span>
+      <span class="more">{[when, forecast && words.forecast(forecast)].filter(Boolean).join(" · ")}</span>
     </>
   );
 }

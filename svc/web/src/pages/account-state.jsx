@@ -114,14 +114,10 @@ export function Troubles({ account, does, busy }) {
       )}
       {error?.warnings?.map((warning) => (
         <Note key={warning} kind="watch">
-          <p>
+          <p class="actions">
             <Mark kind="watch">{words.warnings[warning] ?? warning}</Mark>
+            <Mend code={warning} quiet {...mend} />
           </p>
-          {MENDS[warning] && (
-            <p class="actions">
-              <Mend code={warning} {...mend} />
-            </p>
-          )}
         </Note>
       ))}
       <Revoke names={toRevoke(error?.details)} />
@@ -132,8 +128,11 @@ export function Troubles({ account, does, busy }) {
 /** @param {{message: string, remedy: string | null}} words */
 const sentences = ({ message, remedy }) => (remedy ? `${message} ${remedy}` : message);
 
-/** @param {{code: string, id: string, does: Does, busy: boolean}} props what carries out the remedy, if a page can */
-function Mend({ code, id, does, busy }) {
+/**
+ * @param {{code: string, id: string, does: Does, busy: boolean, quiet?: boolean}} props what carries out the remedy, if a
+ *   page can
+ */
+function Mend({ code, id, does, busy, quiet = false }) {
   const words = t().account.menu;
   const mends = MENDS[code];
   if (!mends) return null;
@@ -145,7 +144,7 @@ function Mend({ code, id, does, busy }) {
     );
   }
   return (
-    <button type="button" aria-disabled={busy} onClick={does[mends]}>
+    <button type="button" class={quiet ? "quiet" : undefined} aria-disabled={busy} onClick={does[mends]}>
       {words[mends]}
     </button>
   );
