@@ -49,15 +49,15 @@ def test_who_has_no_script_is_told_so(browser, place):
 
 
 def test_the_application_stays_small():
-    """By the build's own figures, gzipped: until a report is shown, and all of it."""
+    """By the build's own figures, gzipped: until a report is shown, and all of it, in both languages."""
     manifest = json.loads((ROOT / "svc/web/dist/manifest.json").read_text())
     shell = len((ROOT / "svc/web/dist/index.html").read_bytes())
     sizes = {path: file.get("gz", file["bytes"]) for path, file in manifest["files"].items()}
     first = {path: sizes[path] for path in manifest["first"]}
     assert sum(size for path, size in first.items() if path.endswith(".js")) <= 40 * KB
-    assert sum(size for path, size in first.items() if path.endswith(".css")) <= 6 * KB
+    assert sum(size for path, size in first.items() if path.endswith(".css")) <= 7 * KB
     assert sum(first.values()) + shell <= 50 * KB
-    assert sum(sizes.values()) + shell <= 70 * KB
+    assert sum(sizes.values()) + shell <= 100 * KB
 
 
 def test_what_comes_first_is_what_the_build_says(page, place):

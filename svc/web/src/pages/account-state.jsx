@@ -129,8 +129,8 @@ export function Troubles({ account, does, busy }) {
 const sentences = ({ message, remedy }) => (remedy ? `${message} ${remedy}` : message);
 
 /**
- * @param {{code: string, id: string, does: Does, busy: boolean, quiet?: boolean}} props what carries out the remedy, if a
- *   page can
+ * What carries out the remedy, if a page can.
+ * @param {{code: string, id: string, does: Does, busy: boolean, quiet?: boolean}} props
  */
 function Mend({ code, id, does, busy, quiet = false }) {
   const words = t().account.menu;
