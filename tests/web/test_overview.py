@@ -83,7 +83,7 @@ def test_a_new_user_goes_from_the_first_step_to_the_first_view_and_leaves(strang
     page.goto(place.url)
     step = open_step(page, "Confirm your address")
     assert step.get_by_text(ANN).count() == 1
-    assert [mark.inner_text().strip("○◐") for mark in page.locator(".steps .mark").all()] == [
+    assert [mark.inner_text().strip("○◐") for mark in page.locator(".first-steps .mark").all()] == [
         "Next", "Later", "Later", "Later",
     ]  # fmt: skip
     beside(place, confirm)

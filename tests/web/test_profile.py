@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.web.places import PASSWORD, new_context, sign_in, sign_up
+from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +61,8 @@ def test_a_key_is_made_shown_once_used_renamed_and_revoked(tab, bea):
     tab.get_by_role("button", name="Make the key").click()
 
     dialog = tab.get_by_role("dialog", name="Your new key “nightly”")
+    visit = Visit(tab, bea.url)
+    visit._axe("with the key's value")
     key = dialog.locator("#key-value").inner_text()
     tab.keyboard.press("Escape")
     tab.keyboard.press("Escape")
@@ -80,9 +83,11 @@ def test_a_key_is_made_shown_once_used_renamed_and_revoked(tab, bea):
     tab.get_by_role("dialog").get_by_label("Name").fill("weekly")
     tab.keyboard.press("Enter")
     tab.get_by_role("button", name="Revoke “weekly”").click()
+    visit._axe("asked whether to revoke")
     tab.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     tab.get_by_text("There is no key yet.").wait_for()
     assert asked_with(key, bea) == 401
+    assert visit.found == []
 
 
 def test_a_new_password_ends_the_other_session_and_the_history_tells_it(tab, bea, browser):

@@ -90,15 +90,15 @@ def test_what_is_tried_with_the_session_is_what_the_api_answers(page, place):
     visit.open("/reference", f"{place.url}/reference?op=get_v1_me")
     assert visit.found == []
     page.get_by_role("button", name="Send GET").click()
-    shown = page.locator(".try pre.tall")
+    shown = page.locator(".try-it pre.tall")
     shown.wait_for()
     session = httpx.post(
         f"{place.url}/auth/sign-in", json={"email": EMAIL, "password": PASSWORD}, trust_env=False
     ).json()
     headers = {"Authorization": f"Bearer {session['access_token']}"}
     assert json.loads(shown.inner_text()) == httpx.get(f"{place.url}/v1/me", headers=headers, trust_env=False).json()
-    assert page.locator(".try [role=status]").first.inner_text().startswith("200 · ")
-    written = page.locator(".try pre").last
+    assert page.locator(".try-it [role=status]").first.inner_text().startswith("200 · ")
+    written = page.locator(".try-it pre").last
     assert written.inner_text() == f"curl '{place.url}/v1/me' \\\n  -H \"Authorization: Bearer $SVC_KEY\""
     page.get_by_label("The same call as").select_option("Python (httpx)")
     compile(written.inner_text(), "shown", "exec")
@@ -115,10 +115,10 @@ def test_a_write_warns_refusals_are_answers_and_everybody_may_read(stranger, pla
     assert "q=post" in page.url
     page.get_by_label("API key").fill("svc_nonsense")
     page.get_by_role("button", name="Send POST").click()
-    shown = page.locator(".try pre.tall")
+    shown = page.locator(".try-it pre.tall")
     shown.wait_for()
     assert json.loads(shown.inner_text())["error"]["code"] == "unauthorized"
-    written = page.locator(".try pre").last
+    written = page.locator(".try-it pre").last
     for language in ("curl", "Python (httpx)", "JavaScript"):
         page.get_by_label("The same call as").select_option(language)
         assert "svc_nonsense" not in written.inner_text()

@@ -172,7 +172,7 @@ function Links({ links }) {
             id={({ id }) => id}
             columns={[
               { label: words.link, cell: ({ id, code }) => <a href={`/links/${id}`}>{code}</a> },
-              { label: words.target, cell: ({ url }) => <span class="target">{url}</span> },
+              { label: words.target, cell: ({ url }) => <span class="leads-to">{url}</span> },
               { label: words.clicks7d, number: true, cell: ({ clicks_7d = 0 }) => number(clicks_7d) },
             ]}
           />

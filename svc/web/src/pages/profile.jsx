@@ -83,7 +83,7 @@ function Limits({ of: { limits, use } }) {
   return (
     <section aria-labelledby="limits">
       <h2 id="limits">{words.limits}</h2>
-      <table class="rows figures" aria-label={words.limits}>
+      <table class="rows limits" aria-label={words.limits}>
         <thead>
           <tr>
             <th scope="col">{words.what}</th>

@@ -14,14 +14,14 @@ export function IssuedKey({ of: { key, name }, close }) {
   return (
     <Dialog title={name ? words.titleOf(name) : words.title}>
       <p>{words.once}</p>
-      <pre class="value">
+      <pre class="verbatim">
         <code id="key-value">{key}</code>
       </pre>
       <p>
         <Copy text={key} of="key-value" label={words.copy} />
       </p>
       <p>{words.tryIt}</p>
-      <pre class="value">
+      <pre class="verbatim">
         <code id="key-tried">{tried}</code>
       </pre>
       <p>

@@ -95,7 +95,7 @@ const Plain = ({ title, children }) => (
 const Example = ({ of: example }) => (
   <details>
     <summary>{t().reference.example}</summary>
-    <pre class="value" tabIndex={0}>
+    <pre class="verbatim" tabIndex={0}>
       <code>{JSON.stringify(example, null, 2)}</code>
     </pre>
   </details>

@@ -28,7 +28,7 @@ export function Steps({ user, accounts, sites, links }) {
   return (
     <section aria-label={words.label}>
       <p>{words.intro}</p>
-      <ol class="steps">
+      <ol class="first-steps">
         {steps.map(({ title, done, control }, i) => (
           <li key={title} class={i === open ? "open" : undefined} aria-current={i === open ? "step" : undefined}>
             <h2>

@@ -57,7 +57,7 @@ export function TryIt({ method, path, about, access, example }) {
     });
   };
   return (
-    <section class="try" aria-label={words.tryIt}>
+    <section class="try-it" aria-label={words.tryIt}>
       <h4>{words.tryIt}</h4>
       <form ref={form} onSubmit={submitted}>
         {write && <Note kind="watch">{words.real}</Note>}
@@ -153,7 +153,7 @@ function BodyField({ text }) {
       <textarea
         id={id}
         name="body"
-        class="code"
+        class="typed"
         rows={Math.min(16, text.split("\n").length + 1)}
         spellcheck={false}
         defaultValue={text}
@@ -222,14 +222,14 @@ function Answer({ of: { status, took_ms, headers, size_bytes, text } }) {
       </p>
       <details>
         <summary>{words.headers}</summary>
-        <pre class="value" tabIndex={0}>
+        <pre class="verbatim" tabIndex={0}>
           <code>{headers.map(([name, value]) => `${name}: ${value}`).join("\n")}</code>
         </pre>
       </details>
       {text === null ? (
         <p>{words.noText}</p>
       ) : (
-        <pre class="value tall" tabIndex={0} aria-label={words.answer(String(status))}>
+        <pre class="verbatim tall" tabIndex={0} aria-label={words.answer(String(status))}>
           <code>{indented(text)}</code>
         </pre>
       )}
@@ -267,7 +267,7 @@ function Written({ of: request }) {
           ))}
         </select>
       </p>
-      <pre class="value" tabIndex={0}>
+      <pre class="verbatim" tabIndex={0}>
         <code id={id}>{text}</code>
       </pre>
       <p>
