@@ -45,7 +45,7 @@ def test_who_signs_out_in_one_tab_is_out_in_all(context, place):
     for tab in tabs:
         heading(tab, "Keys")
     tabs[0].goto(f"{place.url}/profile")
-    tabs[0].get_by_role("main").get_by_role("button", name="Sign out").click()
+    tabs[0].get_by_role("main").get_by_role("button", name="Sign out", exact=True).click()
     for tab in tabs:
         heading(tab, "Sign in")
     assert [cookie["name"] for cookie in context.cookies() if "refresh" in cookie["name"]] == []
