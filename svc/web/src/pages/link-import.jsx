@@ -81,7 +81,7 @@ function Import({ account_id }) {
 function Write({ text, look }) {
   const words = t().links.bulk;
   return (
-    <Form submit={words.look} guard={false} send={async ({ lines = "" }) => look(lines)}>
+    <Form submit={words.look} send={async ({ lines = "" }) => look(lines)}>
       <p>{words.explain}</p>
       <Field name="lines" label={words.text} area rows={10} placeholder={words.example} defaultValue={text} />
       <Field

@@ -101,7 +101,8 @@ function Search({ q }) {
   const timer = useRef(0);
   useKeys([{ keys: "/", says: t().common.shortcuts.search, does: () => field.current?.select() }]);
   useEffect(() => {
-    if (q !== typed.peek().trim()) typed.value = q;
+    // Not under the fingers of who types on.
+    if (q !== typed.peek().trim() && document.activeElement !== field.current) typed.value = q;
   }, [q]);
   useEffect(() => () => clearTimeout(timer.current), []);
   /** @param {string} text */
