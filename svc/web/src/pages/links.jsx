@@ -5,6 +5,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 
 import { ApiError, call } from "../api.js";
 import { number } from "../format.js";
+import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
 import { address, go, setSearch } from "../router.js";
@@ -165,10 +166,7 @@ function Choice({ label, value, options, choose }) {
  */
 function Found({ q, order, account_id }) {
   const params = { q: q.slice(0, LONGEST_Q), order, account_id, limit: PAGE };
-  const first = useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay });
-  const before = useRef(first.data);
-  before.current = first.data ?? before.current;
-  const read = { ...first, data: first.error ? first.data : before.current };
+  const first = useKept(useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay }));
   const asked = `${q} ${order} ${account_id}`;
   const further = useSignal(/** @type {Further | null} */ (null));
   const more = further.value?.asked === asked ? further.value : null;
@@ -206,7 +204,7 @@ function Found({ q, order, account_id }) {
     }
   };
   return (
-    <Loaded read={read} rows={8}>
+    <Loaded read={first} rows={8}>
       {({ links, next_cursor }) => {
         const known = new Set(links.map(({ id }) => id));
         const shown = [...links, ...(more?.links ?? []).filter(({ id }) => !known.has(id))];
