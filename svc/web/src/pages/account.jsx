@@ -61,7 +61,7 @@ export function Account({ id }) {
       }),
     renew: () => (asking.value = "renew"),
     plan: (/** @type {Account["plan"]} */ plan) =>
-      write.run("plan", async (key) => {
+      write.run(`plan ${plan}`, async (key) => {
         replanned.value = true;
         show((await call("PATCH /v1/accounts/{account_id}", { account_id: id, body: { plan }, key })).account);
       }),
@@ -96,7 +96,7 @@ export function Account({ id }) {
             <Troubles account={account} does={does} busy={write.busy !== ""} />
             {account.token && (
               <>
-                <Plan account={account} choose={does.plan} busy={write.busy === "plan"} />
+                <Plan account={account} choose={does.plan} busy={write.busy.startsWith("plan")} />
                 <Host account={account} changed={read.again} />
                 <Installed account={account} />
                 <Holds id={id} />
