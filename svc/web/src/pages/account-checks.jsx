@@ -44,7 +44,7 @@ export function Check({ id, checked }) {
                 <strong>{thing}</strong>{" "}
                 <Mark kind={mended ? "good" : "watch"}>{mended ? words.mended : words.open}</Mark>
               </p>
-              <dl>
+              <dl class="keys">
                 <div>
                   <dt>{words.expected}</dt>
                   <dd>{expected}</dd>
@@ -192,7 +192,7 @@ function Counts({ of }) {
   return (
     <span>
       {number(of.views)}
-      <span class="also">{t().account.ledger.bots(of.bots)}</span>
+      <span class="also hint">{t().account.ledger.bots(of.bots)}</span>
     </span>
   );
 }
@@ -205,7 +205,7 @@ function Agrees({ of: { agrees, fault, off_by } }) {
   return (
     <span>
       <Mark kind="bad">{fault ? words.faults[fault] : "–"}</Mark>
-      {off_by && <span class="also">{words.offBy(number(off_by.views), number(off_by.bots))}</span>}
+      {off_by && <span class="also hint">{words.offBy(number(off_by.views), number(off_by.bots))}</span>}
     </span>
   );
 }

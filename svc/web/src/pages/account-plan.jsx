@@ -50,7 +50,7 @@ function Measured({ metric, told }) {
     return (
       <>
         <span class="name">{name}</span>
-        <span class="untold">{words.unavailable}</span>
+        <span class="more hint">{words.unavailable}</span>
       </>
     );
   }
@@ -62,9 +62,9 @@ function Measured({ metric, told }) {
     <>
       <span class="name">{name}</span>
       <Gauge label={name} text={value} part={busiest.value / limit} />
-      <span class="value">{value}</span>
+      <span class="number">{value}</span>
       <Level of={level} />
-      <span class="more">{[when, forecast && words.forecast(forecast)].filter(Boolean).join(" · ")}</span>
+      <span class="more hint">{[when, forecast && words.forecast(forecast)].filter(Boolean).join(" · ")}</span>
     </>
   );
 }

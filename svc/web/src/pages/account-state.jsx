@@ -129,7 +129,7 @@ export function Troubles({ account, does, busy }) {
 const sentences = ({ message, remedy }) => (remedy ? `${message} ${remedy}` : message);
 
 /**
- * What carries out the remedy, if a page can.
+ * What carries out a remedy, where a page can.
  * @param {{code: string, id: string, does: Does, busy: boolean, quiet?: boolean}} props
  */
 function Mend({ code, id, does, busy, quiet = false }) {
