@@ -80,7 +80,7 @@ export function Ledger({ id }) {
         </p>
       ) : (
         <>
-          <p class="field ledger-day">
+          <p class="field column">
             <label for="ledger-day">{words.day}</label>
             <input
               id="ledger-day"
