@@ -108,7 +108,9 @@ def test_a_new_user_goes_from_the_first_step_to_the_first_view_and_leaves(strang
     row = page.get_by_role("table", name="Sites").get_by_role("row", name=HOST)
     row.wait_for()
     assert "Active" in row.inner_text()
-    assert row.get_by_role("img").get_attribute("aria-label") == "Views a day, oldest first: 0, 0, 0, 0, 0, 0, and 0"
+    # The last of the closed days has the view in the first hours after midnight.
+    drawn = row.get_by_role("img").get_attribute("aria-label")
+    assert drawn.removesuffix("1").removesuffix("0") == "Views a day, oldest first: 0, 0, 0, 0, 0, 0, and "
     assert page.get_by_role("heading", name="Needs attention").count() == 0
 
     page.goto(f"{place.url}/profile")
