@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 MAIL_TOKEN, VAULT_KEY = "mail token", "vault key"
 KEY_FILE = ".key"  # how the name of one ends
+# What the emulated platform keeps of itself: the tokens are its own, and a worker's key is given to it.
+_PLATFORMS_OWN = "world.json"
 _KEY_BYTES = 32
 # Of services that are processes: those that the journeys sign up with.
 USUAL_PASSWORDS = ("a long password", "another long one", "another password")
@@ -149,7 +151,7 @@ class Search:
         if any(path.name == "log" for path in files):  # of a service that was a process
             self.passwords.update(USUAL_PASSWORDS)
         for path in files:
-            if path.suffix != KEY_FILE:
+            if path.suffix != KEY_FILE and path.name != _PLATFORMS_OWN:
                 but = MAIL_TOKEN if path.suffix == ".eml" else ""
                 self.text(str(path.relative_to(folder)), path.read_bytes(), but=but, keys=keys)
 
