@@ -86,6 +86,6 @@ async def note_silence(context: Context, account: Account, timers: Timers) -> fl
     silent_at = account.heard_at + int(context.config.timing.silent_after_s * 1000)
     now = context.clock()
     if now >= silent_at:
-        await context.store.run(states.move(account.id, ("ready",), "no_connection", _SILENT.note(), now))
+        await context.store.run(accounts.note_silence(account.id, account.heard_at, _SILENT.note(), now))
         return math.inf
     return trio.current_time() + (silent_at - now) / 1000

@@ -262,6 +262,13 @@ def record_pushes(pushes: Sequence[tuple[str, WorkerPush]]) -> Tx[set[str]]:
     return {row["id"] for row in rows}
 
 
+def note_silence(account_id: str, heard_at: int | None, error: ErrorNote, now: int) -> Tx[None]:
+    """No connection, unless the worker has reported since it was heard of at `heard_at` (epoch ms)."""
+    account = yield from locked(account_id)
+    if account is not None and account.heard_at == heard_at:
+        yield from states.move(account_id, ("ready",), "no_connection", error, now)
+
+
 # ------------------------------------------------------------------------------------------------------------- rows
 
 

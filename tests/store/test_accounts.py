@@ -79,6 +79,19 @@ async def test_two_warnings_at_once_are_both_kept(store, pause):
 
 
 @pytest.mark.rule("A15")
+async def test_a_worker_that_reports_while_its_silence_is_noted_is_connected(store):
+    account_id = await store.run(an_account())
+    await store.run(in_state(account_id, "ready"))
+    error = ErrorNote("worker_silent", "It is silent.")
+    await store.run(accounts.record_pushes([(account_id, PUSH)]))
+    await store.run(accounts.note_silence(account_id, PUSH.at - 1, error, PUSH.at))  # read before the push
+    assert (await account_of(store, account_id)).state == "ready"
+    await store.run(accounts.note_silence(account_id, PUSH.at, error, PUSH.at))
+    found = await account_of(store, account_id)
+    assert (found.state, found.error) == ("no_connection", error)
+
+
+@pytest.mark.rule("A15")
 async def test_a_push_ends_a_silence(store):
     account_id = await store.run(an_account())
     await store.run(in_state(account_id, "no_connection"))
