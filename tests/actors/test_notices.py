@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import email.policy
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -206,11 +207,22 @@ async def test_who_wants_none_gets_none_also_not_for_what_happened_meanwhile(tol
 
 @pytest.mark.rule("X13")
 async def test_switched_off_what_waits_is_not_sent_nor_its_end(told):
-    await now_in(told, "revoked", "revoked")
-    await notify(told, wanted=False)
-    await notify(told, wanted=True)
+    with mail_away(told):
+        await now_in(told, "revoked", "revoked")
+        await notify(told, wanted=False)
+        await notify(told, wanted=True)
     await now_in(told, "ready")
     assert await sent(told) == []
+
+
+@contextmanager
+def mail_away(service):
+    """E-mails wait: there is no folder that they could be written into."""
+    folder = service.world.mail_folder
+    folder.write_text("in the way")
+    yield
+    folder.unlink()
+    service.clock.advance_s(AFTER_S)
 
 
 @pytest.mark.rule("X13")
