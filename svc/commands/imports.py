@@ -1,0 +1,181 @@
+"""Bringing in what another product has."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.commands.arguments import edge_account_id
+from svc.faults import first_of
+
+if TYPE_CHECKING:
+    import argparse
+
+    from svc.commands.arguments import Commands
+    from svc.config import Config
+
+
+def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
+    """Add the commands of this file; `shared`: what every command takes."""
+    imports = commands.add_parser("import", help="bring in what another product has").add_subparsers(
+        required=True, metavar="WHAT"
+    )
+    of_links = imports.add_parser(
+        "links",
+        parents=[shared],
+        help="short links from a CSV export (docs/import.md)",
+        description="Only says what would be made, unless --apply is given. May be repeated: what is there is skipped.",
+    )
+    of_links.add_argument("file", metavar="FILE", type=Path)
+    of_links.add_argument(
+        "--account", metavar="ID", help="the account that gets them; needed where its user has several"
+    )
+    of_links.add_argument("--user", metavar="EMAIL", help="the account's user")
+    of_links.add_argument(
+        "--of",
+        metavar="EDGE_ACCOUNT_ID",
+        type=edge_account_id,
+        help="of an export of this service, take the links of this edge account; without it, the account's own",
+    )
+    of_links.add_argument("--https", action="store_true", help="take http:// addresses as https://")
+    of_links.add_argument("--dry-run", action="store_true", help="only say what would be made; this is the default")
+    of_links.add_argument("--apply", action="store_true", help="make the links")
+    of_links.set_defaults(command=_import_links)
+
+    of_totals = imports.add_parser(
+        "totals",
+        parents=[shared],
+        help="daily totals from an export of GoatCounter, Plausible, Umami or this service (docs/import.md)",
+        description="Days before a site or link was added here. Only says what would be added, unless --apply is given."
+        " May be repeated: what is there is skipped.",
+    )
+    of_totals.add_argument("file", metavar="FILE", type=Path, help="as it was exported: CSV, JSON, ZIP, or gzip of it")
+    target = of_totals.add_mutually_exclusive_group()
+    target.add_argument("--site", metavar="HOST", help="the site that the totals belong to, where the file names none")
+    target.add_argument("--link", metavar="CODE", help="the link that the totals belong to, where the file names none")
+    of_totals.add_argument("--user", metavar="EMAIL", help="whose sites and links")
+    of_totals.add_argument("--account", metavar="ID", help="only this account's; needed where several have the host")
+    of_totals.add_argument("--website", metavar="ID", help="the one that is meant, of an export of Umami with several")
+    of_totals.add_argument("--replace", action="store_true", help="overwrite numbers that an earlier import brought")
+    of_totals.add_argument("--dry-run", action="store_true", help="only say what would be added; this is the default")
+    of_totals.add_argument("--apply", action="store_true", help="add the days")
+    of_totals.set_defaults(command=_import_totals)
+
+
+def _import_links(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.clock import system_clock
+    from svc.link_import.run import NoAccount, find_account, import_links
+    from svc.link_import.table import NotATable, read_table
+    from svc.store import open_store
+
+    if arguments.apply and arguments.dry_run:
+        sys.exit("svc: --apply and --dry-run exclude each other")
+
+    async def run() -> int:
+        table = read_table(arguments.file.read_bytes())
+        print(f"{len(table.rows)} rows; codes from `{table.code_column}`, addresses from `{table.url_column}`")
+        async with open_store(config.store) as store:
+            account = await find_account(store, arguments.account, arguments.user)
+            limit = config.limits.links
+            report = await import_links(
+                store,
+                account,
+                table.rows,
+                limit=limit,
+                now=system_clock(),
+                apply=arguments.apply,
+                https=arguments.https,
+                of=arguments.of,
+            )
+        for line, code, reason in report.refused:
+            print(f"line {line}: {_printable(code)}: {reason}")
+        if report.left_out:
+            print(f"{report.left_out} rows were left out: deleted links, or of another edge account (--of takes those)")
+        if report.stopped:
+            print(f"stopped at {report.stopped} {report.unreached} rows from there on were not tried.")
+        made = "were made" if arguments.apply else "would be made"
+        print(f"{report.made} links {made}, {report.there} are there already, {len(report.refused)} cannot be taken")
+        if not arguments.apply:
+            print("This was a dry run: nothing was made. --apply makes them.")
+        elif report.made:
+            print("A running service writes them to the edge within a minute; another does when it starts.")
+        return 1 if report.refused or report.stopped else 0
+
+    try:
+        return trio.run(run)
+    except* (NotATable, NoAccount, OSError) as group:
+        sys.exit(f"svc: {arguments.file}: {first_of(group)}")
+
+
+def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.clock import day_of, system_clock
+    from svc.store import open_store
+    from svc.totals_import.formats import read_totals
+    from svc.totals_import.run import NoTarget, import_totals, lines_of
+    from svc.totals_import.source import NotReadable, opened
+    from svc.totals_import.tally import Name, tally
+
+    if arguments.apply and arguments.dry_run:
+        sys.exit("svc: --apply and --dry-run exclude each other")
+
+    async def run() -> int:
+        with opened(arguments.file) as source, tally(day_of(system_clock())) as read:
+            reading = read_totals(source, read, arguments.website)
+            print(f"{reading.product}; read are its columns {', '.join(reading.columns)}")
+            for note in reading.notes:
+                print(f"note: {note}")
+            named = None if arguments.link is None else Name("link", arguments.link)
+            if arguments.site is not None:
+                named = Name("site", _host(arguments.site))
+            async with open_store(config.store) as store:
+                report = await import_totals(
+                    store,
+                    read,
+                    account_id=arguments.account,
+                    email=arguments.user,
+                    named=named,
+                    apply=arguments.apply,
+                    now=system_clock(),
+                    replace=arguments.replace,
+                )
+        for line, reason in read.refused.first:
+            print(f"line {line}: {_printable(reason, 300)}" if line else _printable(reason, 300))
+        for done in report.done:
+            for told in lines_of(done, apply=arguments.apply, replace=arguments.replace):
+                print(told)
+        for name, days in report.missing:
+            print(f"{name.name} ({name.kind}): not in these accounts; its {days} days were left out")
+        if report.stopped:
+            print(f"stopped at {report.stopped} What comes from there on was not tried; the import may be repeated.")
+        added = sum(len(done.compared.added) for done in report.done)
+        changed = sum(len(done.compared.other) for done in report.done)
+        would = "were" if arguments.apply else "would be"
+        print(f"{added} days {would} added; {read.refused.count} lines cannot be taken")
+        if not arguments.apply:
+            print("This was a dry run: nothing was added. --apply adds them.")
+        whole = not (read.refused.count or report.missing or report.stopped)
+        return 0 if whole and (not changed or arguments.replace) else 1
+
+    try:
+        return trio.run(run)
+    except* (NotReadable, NoTarget, OSError) as group:
+        sys.exit(f"svc: {arguments.file}: {_printable(str(first_of(group)), 1_000)}")
+
+
+def _host(text: str) -> str:
+    """A host as it is stored."""
+    from svc.api.ascii_forms import ascii_host
+
+    try:
+        return ascii_host(text.strip()).lower().removesuffix(".")
+    except ValueError:
+        sys.exit(f"svc: --site {_printable(text)}: no host name")
+
+
+def _printable(text: str, most: int = 60) -> str:
+    """What a file holds, for a terminal."""
+    shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text[:most])
+    return shown or "(no code)"

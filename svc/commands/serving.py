@@ -1,0 +1,44 @@
+"""Running the service, and looking whether it can run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import trio
+
+if TYPE_CHECKING:
+    import argparse
+
+    from svc.commands.arguments import Commands
+    from svc.config import Config
+
+
+def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
+    """Add the commands of this file; `shared`: what every command takes."""
+    serve = commands.add_parser("serve", parents=[shared], help="run the service")
+    serve.set_defaults(command=_serve)
+    check = commands.add_parser("check", parents=[shared], help="check configuration, key file, bundle, store")
+    check.set_defaults(command=_check)
+
+
+def _serve(config: Config, _arguments: argparse.Namespace) -> int:
+    from svc.logs import set_up_logging
+    from svc.main import run
+
+    def announce(url: str) -> None:
+        print(json.dumps({"ready": True, "url": url}), flush=True)
+
+    set_up_logging()
+    trio.run(run, config, announce)
+    return 0
+
+
+def _check(config: Config, _arguments: argparse.Namespace) -> int:
+    """Each part in turn, so that all that is wrong is seen at once."""
+    from svc.check import check
+
+    findings = trio.run(check, config)
+    for finding in findings:
+        print(f"{'ok  ' if finding.ok else 'FAIL'} {finding.part}: {finding.text}")
+    return 0 if all(finding.ok for finding in findings) else 1
