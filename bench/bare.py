@@ -19,7 +19,7 @@ async def bare() -> dict[str, bool]:
 
 
 async def main() -> None:
-    """Serve with the library's own server, as it comes, but for the requests of one connection: it ends one at 1,000."""
+    """Serve with the library's own server as it comes, except that a connection is not ended after 1,000 requests."""
     config = Config()
     config.keep_alive_max_requests = 10**9
     config.bind = ["127.0.0.1:0"]
