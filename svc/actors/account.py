@@ -290,6 +290,11 @@ class AccountActor:
         self._woken = True
         self._start(self)
 
+    @property
+    def woken(self) -> bool:
+        """Whether something of this account changed since its duties began to look."""
+        return self._woken
+
     async def run(self) -> float:
         """One life: until nothing waits and nothing is due. Returns when it is due next (monotonic seconds)."""
         self._at_work = True

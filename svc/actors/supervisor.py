@@ -218,7 +218,7 @@ class Supervisor:
             wait_s = self._wait_s(failures.without_store, _LONGEST_STORE_WAIT_S)
             return trio.current_time() + wait_s * (0.5 + 0.5 * spread(edge_account_id))
         self._failures.pop(edge_account_id, None)
-        return next_due
+        return trio.current_time() if actor.woken else next_due
 
     async def _crashed(self, edge_account_id: str) -> float:
         """Count a crash, and let the account show it when it is not the first; how long to wait, in seconds."""

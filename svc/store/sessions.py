@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from svc.store.tx import Row, Tx, sql
@@ -25,7 +25,8 @@ _ITS_TOKENS = "family_digest = $1 or access_digest = $2 or previous_access_diges
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The digests of a session's newest tokens, the salt that made them, and their times (epoch ms)."""
+    """The digests of a session's newest tokens, the salt that made them, and their times (epoch ms); in the order in
+    which they are stored."""
 
     access_digest: str
     access_expires_at: int
@@ -54,7 +55,6 @@ class Session:
 
 def add_session(session: Session) -> Tx[None]:
     """Begin a session; of more than `MOST_SESSIONS` those that were not used for longest end."""
-    issued = session.issued
     yield sql(
         "insert into sessions (id, user_id, family_digest, browser, device_digest, created_at, access_digest,"
         " access_expires_at, refresh_digest, refresh_expires_at, salt, issued_at)"
@@ -65,12 +65,7 @@ def add_session(session: Session) -> Tx[None]:
         session.browser,
         session.device,
         session.created_at,
-        issued.access_digest,
-        issued.access_expires_at,
-        issued.refresh_digest,
-        issued.refresh_expires_at,
-        issued.salt,
-        issued.at,
+        *astuple(session.issued),
     )
     yield sql(
         f"delete from sessions where user_id = $1 and id <> $2 and id not in (select id from sessions"  # noqa: S608  # a constant
@@ -118,12 +113,7 @@ def rotate_session(session_id: str, refresh_digest: str, issued: Issued, old_acc
         " where id = $1 and refresh_digest = $2 returning id",
         session_id,
         refresh_digest,
-        issued.access_digest,
-        issued.access_expires_at,
-        issued.refresh_digest,
-        issued.refresh_expires_at,
-        issued.salt,
-        issued.at,
+        *astuple(issued),
         old_access_until,
     )
     return bool(rows)

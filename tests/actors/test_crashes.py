@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pytest
 import trio
@@ -20,11 +21,17 @@ from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.databases import postgres_config, sqlite_config
 from tests.store.makers import an_account
+from tests.store.passing import Passing
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from svc.actors.supervisor import Supervisor
     from svc.clock import Clock
+    from svc.model import Account
     from svc.store.tx import Store, Tx
+
+T = TypeVar("T")
 
 EDGE_ACCOUNT = "a" * 32
 NOTE = ErrorNote("internal", "The service fails on this account; the operator's log has why.")
@@ -99,6 +106,39 @@ async def test_a_crash_of_an_earlier_process_is_forgotten_when_the_account_runs_
             return True if await store.read(the_error()) is None else None
 
         await eventually(look)
+
+
+async def test_who_is_woken_while_the_crash_is_forgotten_looks_again(store, clock):
+    await store.run(with_state("ready"))
+    await store.run(accounts.note_crash(EDGE_ACCOUNT, NOTE))
+    looks: list[str] = []
+
+    async def look(_context: Any, account: Account, _timers: Any) -> float:
+        looks.append(account.edge_account_id)
+        return math.inf
+
+    waking = Waking(store)
+    async with open_supervisor(context_on(waking, clock), (look,)) as supervisor:
+        waking.wake = supervisor.account(EDGE_ACCOUNT).wake
+        await eventually(has_two(looks))
+
+
+class Waking(Passing):
+    """Wakes an account when its crash is to be forgotten."""
+
+    wake: Callable[[], None]
+
+    async def run(self, tx: Tx[T]) -> T:
+        if "forget_crash" in repr(tx):
+            self.wake()
+        return await super().run(tx)
+
+
+def has_two(looks: list[str]) -> Callable[[], Awaitable[bool | None]]:
+    async def seen() -> bool | None:
+        return True if len(looks) == 2 else None
+
+    return seen
 
 
 async def test_a_crash_that_cannot_be_noted_ends_nothing(tmp_path, clock, expected_errors):

@@ -1,0 +1,31 @@
+"""A real store, for tests in which something happens beside one of its transactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from svc.store.tx import Store, Tx
+
+T = TypeVar("T")
+
+
+class Passing:
+    """Passes everything on to a real store; a test overrides `run`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.condition = store.condition
+        self.changes = store.changes
+
+    async def run(self, tx: Tx[T]) -> T:
+        return await self._store.run(tx)
+
+    async def read(self, tx: Tx[T]) -> T:
+        return await self._store.read(tx)
+
+    async def peek(self, tx: Tx[T]) -> T:
+        return await self._store.peek(tx)
+
+    async def size_bytes(self) -> int:
+        return await self._store.size_bytes()
