@@ -13,7 +13,7 @@ import httpx
 
 from svc.ids import new_id
 from svc.model import Scope
-from tests.http.who_may import ALIKE, CODES, ROWS
+from tests.http.who_may import ALIKE, ALSO, CODES, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,6 +137,9 @@ class Callers:
         refusal = refusal_of(kind, endpoint)
         if refusal in _AT_ONCE:
             return None if code == refusal else f"{kind} gets {code or 'an answer'}, not {refusal}"
+        query, scope = ALSO.get(endpoint, ("", ""))
+        if query and query in asked and kind in get_args(Scope) and kind != scope:
+            return None if code in {"scope_required", *_EARLIER} else f"{kind} gets {code or 'an answer'} of {query}"
         if code in _AT_ONCE and endpoint not in ALIKE:
             return f"{kind} may, and gets {code}"
         of_others = kind == "limited" or refusal == CODES["email"] or any(one in asked for one in self._mine)

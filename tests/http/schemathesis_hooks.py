@@ -143,8 +143,9 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
 
 @schemathesis.hook
 def after_call(context: Any, case: Any, response: Any) -> None:
-    """What was made is there for later cases, what was ended is made anew."""
-    if 200 <= response.status_code < 300 and response.request.method == case.operation.method.upper():
+    """What was made is there for later cases, what was ended is made anew; a replayed answer tells of neither."""
+    done = 200 <= response.status_code < 300 and "idempotent-replayed" not in response.headers
+    if done and response.request.method == case.operation.method.upper():
         CALLERS.answered(case.headers[AS], case.operation.label, case.path_parameters or {}, case.body, response)
 
 

@@ -55,3 +55,11 @@ def test_the_table_has_a_word_for_every_kind_at_every_endpoint():
         refused = {kind: refusal_of(kind, f"{endpoint.method} {endpoint.path}") for kind in KINDS}
         assert refused["nobody"] == ("unauthorized" if endpoint.access in ("user", "session", "worker") else None)
         assert "worker" in refused if endpoint.access == "worker" else refused["session"] is None
+
+
+def test_the_order_by_clicks_needs_the_scope_of_reports(callers):
+    asked = "/v1/links limit=1&order=clicks "
+    assert callers.fault("links", "GET /v1/links", "scope_required", asked) is None
+    assert callers.fault("links", "GET /v1/links", None, asked) is not None
+    assert callers.fault("session", "GET /v1/links", None, asked) is None
+    assert callers.fault("session", "GET /v1/links", "scope_required", asked) is not None

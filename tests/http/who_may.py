@@ -58,6 +58,8 @@ GET    /v1/links/{link_id}/totals          reports        | 200     200 scope   
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200
 """
+# What a query needs beside what its endpoint needs: the order by clicks tells of reports.
+ALSO: dict[str, tuple[str, Scope]] = {"GET /v1/links": ("order=clicks", "reports")}
 # Answered alike whatever credential comes along: it has none, or one of its own, which is never one of /v1.
 OPEN = """
 POST   /auth/sign-up                 202
