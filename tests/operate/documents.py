@@ -1,0 +1,214 @@
+"""The blocks of docs/operate/*.md, and a place in which they are run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs/operate"
+_FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_ENDS = ("|", "||", "&&", ";", "&", "(", ")", "\n")
+# A block that has not ended by now never will.
+_BLOCK_S = 120.0
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: of which document, from which line on, its language, its text."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        """Its first line, by which tables know it."""
+        return self.text.partition("\n")[0]
+
+    def __str__(self) -> str:
+        return f"docs/operate/{self.document}:{self.line}"
+
+
+Step = Callable[["Place", Block], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class NotHere:
+    """A block that its document's test does not run, and why; `test`: the one that does, as pytest names it."""
+
+    why: str
+    test: str | None = None
+
+
+def elsewhere(test: str) -> NotHere:
+    """Another test runs it: `tests/folder/test_file.py::test_name`."""
+    return NotHere(f"run by {test}", test)
+
+
+def by_hand(why: str) -> NotHere:
+    """No test can run it."""
+    return NotHere(why)
+
+
+async def done(place: Place, block: Block) -> None:
+    """Run it; it succeeds."""
+    await place.run(block)
+
+
+def documents() -> list[str]:
+    """The names of all documents for operators."""
+    return sorted(path.name for path in FOLDER.glob("*.md"))
+
+
+def blocks(document: str, language: str = "sh") -> list[Block]:
+    """The blocks of a document that are in this language."""
+    text = (FOLDER / document).read_text()
+    return [
+        Block(document, text.count("\n", 0, found.start()) + 2, found[1], found[2])
+        for found in _FENCED.finditer(text)
+        if found[1] == language
+    ]
+
+
+def commands(block: Block) -> list[list[str]]:
+    """The simple commands of a block, word by word; without redirections, here-documents and what asks for rights."""
+    text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?(.*?\n).*?^\s*\1$", r"\2", block.text, flags=re.MULTILINE | re.DOTALL)
+    found: list[list[str]] = []
+    for line in text.replace("\\\n", " ").splitlines():
+        reader = shlex.shlex(line, posix=True, punctuation_chars=True)
+        reader.whitespace_split = True
+        words: list[str] = []
+        for word in [*reader, "\n"]:
+            if word in _ENDS:
+                found.append(_bare(words))
+                words = []
+            else:
+                words.append(word)
+    return [words for words in found if words]
+
+
+def _bare(words: list[str]) -> list[str]:
+    kept: list[str] = []
+    skips = False
+    for at, word in enumerate(words):
+        if skips or (word.isdigit() and words[at + 1 : at + 2] and words[at + 1][0] in "<>"):
+            skips = False
+        elif word[:1] in "<>":
+            skips = True
+        else:
+            kept.append(word)
+    while kept and (re.match(r"\w+=", kept[0]) or kept[0] in ("sudo", "env", "exec", "time")):
+        del kept[: 3 if kept[:2] == ["sudo", "-u"] else 1]
+    return kept
+
+
+@dataclass
+class Place:
+    """A folder that stands for a machine, in which the blocks of one document are run."""
+
+    folder: Path
+    settings: dict[str, str] = field(default_factory=dict)  # of the environment
+    replaced: dict[str, str] = field(default_factory=dict)  # in blocks before they are run: an address, a name
+    url: str = ""  # of the service that runs
+    _running: trio.Process | None = None
+
+    def __post_init__(self) -> None:
+        for path in ("/etc/svc", "/var/lib/svc"):
+            (self.folder / path[1:]).mkdir(parents=True, exist_ok=True)
+            self.replaced[path] = str(self.folder / path[1:])
+        binaries = self.folder / "bin"
+        binaries.mkdir(exist_ok=True)
+        # The test may do what it may do, and nothing is to be done as somebody else.
+        (binaries / "sudo").write_text('#!/bin/sh\n[ "$1" = -u ] && shift 2\nexec "$@"\n')
+        (binaries / "sudo").chmod(0o755)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What every block finds in its environment: our `svc` on the path, and no setting but those of this place."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+        path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return {**kept, "PATH": path, "HOME": str(self.folder), **self.settings}
+
+    def text(self, block: Block) -> str:
+        """The block as it is run here."""
+        text = block.text
+        for what, by in self.replaced.items():
+            text = text.replace(what, by)
+        return text
+
+    async def run(self, block: Block, typed: str = "", *, fails: bool = False) -> str:
+        """Run a block to its end, in the place's folder; what it said, on both outputs.
+
+        `typed`: what its reader answers. `fails`: it must fail, instead of succeed. Raises AssertionError.
+        """
+        with trio.fail_after(_BLOCK_S):
+            ended = await trio.run_process(
+                ["sh", "-eu", "-c", self.text(block)],
+                cwd=self.folder,
+                env=self.environ,
+                stdin=typed.encode(),
+                capture_stdout=True,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+        said = ended.stdout.decode()
+        assert (ended.returncode != 0) == fails, f"{block} ended with {ended.returncode}:\n{said}"
+        return said
+
+    async def start(self, block: Block) -> None:
+        """Run a block that serves until `stop`; `url` tells where."""
+        assert self._running is None, "one service at a time"
+        with (self.folder / "log").open("ab") as log:
+            self._running = await trio.lowlevel.open_process(
+                ["sh", "-eu", "-c", f"exec {self.text(block)}"],
+                cwd=self.folder,
+                env=self.environ,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
+        line = b""
+        assert self._running.stdout is not None
+        with trio.fail_after(_BLOCK_S):
+            while not line.endswith(b"\n"):
+                more = await self._running.stdout.receive_some(1_024)
+                assert more, f"{block} serves nothing:\n{(self.folder / 'log').read_text()}"
+                line += more
+        self.url = json.loads(line)["url"]
+
+    async def stop(self) -> None:
+        """End what serves, as an operator would, if anything does. Raises AssertionError: it failed."""
+        if self._running is None:
+            return
+        running, self._running = self._running, None
+        running.send_signal(signal.SIGTERM)
+        assert running.stdout is not None
+        await running.stdout.aclose()
+        assert await running.wait() == 0, (self.folder / "log").read_text()
+
+
+@asynccontextmanager
+async def open_place(folder: Path) -> AsyncIterator[Place]:
+    """A place in an empty folder; what serves at the end is stopped."""
+    place = Place(folder)
+    try:
+        yield place
+    finally:
+        with trio.CancelScope(shield=True):
+            await place.stop()

@@ -1,0 +1,80 @@
+"""Every block of every document for operators is in a table, can be read, and does what its document says."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from svc.cli import _parser
+from svc.config import Config
+from tests.operate.documents import ROOT, Block, NotHere, Step, blocks, commands, documents, open_place
+
+DOCUMENTS = documents()
+
+
+def steps_of(document: str) -> dict[str, Step | NotHere]:
+    """The table of a document; none is needed where nothing is to be typed."""
+    name = Path(document).stem.replace("-", "_").lower()
+    if not blocks(document) and not (Path(__file__).parent / f"{name}.py").exists():
+        return {}
+    steps: dict[str, Step | NotHere] = importlib.import_module(f"tests.operate.{name}").STEPS
+    return steps
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_block_is_in_the_table_of_its_document_in_order(document):
+    assert [block.name for block in blocks(document)] == list(steps_of(document))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_block_can_be_read_and_names_commands_that_there_are(document, capsys):
+    for block in blocks(document):
+        read = subprocess.run(["sh", "-n"], input=block.text, capture_output=True, text=True, check=False)
+        assert read.returncode == 0, f"{block}: {read.stderr}"
+        for command, *arguments in commands(block):
+            if Path(command).name == "svc":
+                try:
+                    _parser().parse_args(arguments)
+                except SystemExit as ended:
+                    if ended.code:
+                        pytest.fail(f"{block}: svc {' '.join(arguments)}: {capsys.readouterr().err}")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_configuration_that_is_shown_is_a_good_one(document):
+    for block in blocks(document, "toml"):
+        Config.model_validate(tomllib.loads(block.text))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_what_another_test_runs_is_run_by_it(document):
+    for name, step in steps_of(document).items():
+        if isinstance(step, NotHere) and step.test is not None:
+            path, _, test = step.test.partition("::")
+            assert re.search(rf"^(async )?def {re.escape(test)}\(", (ROOT / path).read_text(), re.MULTILINE), name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+async def test_the_blocks_do_what_the_document_says(document, tmp_path):
+    async with open_place(tmp_path) as place:
+        for block in blocks(document):
+            step = steps_of(document)[block.name]
+            if not isinstance(step, NotHere):
+                await step(place, block)
+
+
+def test_a_block_is_read_word_by_word():
+    """The reader that the other tests lean on."""
+    text = "A=1 sudo -u svc svc backup - 2>x | age > y && svc health\ncat <<E >z\nsvc 'no\nE\nsvc a \\\n b\n"
+    assert commands(Block("x.md", 1, "sh", text)) == [
+        ["svc", "backup", "-"],
+        ["age"],
+        ["svc", "health"],
+        ["cat"],
+        ["svc", "a", "b"],
+    ]
