@@ -6,44 +6,52 @@ import argparse
 import io
 import os
 import sys
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from svc.commands import imports, platform, serving, users
-from svc.config import ConfigError, load
-from svc.errors import StoreUnavailable
-from svc.faults import first_of
+from svc.commands import health
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 done, 1 refused or failed, 2 wrong usage."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show must not end a command in the middle
         sys.stdout.reconfigure(errors="replace")
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    # Asked all day long, it takes a sixth of the CPU without the rest of the program.
+    parser = _parser(health) if words[:1] == ["health"] else parser_of_all()
+    arguments = parser.parse_args(words, argparse.Namespace(environ=os.environ))
+    arguments.config = _config_path(arguments.config)
+    if arguments.needs_config:
+        _run(arguments)
+    sys.exit(arguments.command(None, arguments))
+
+
+def _run(arguments: argparse.Namespace) -> NoReturn:
+    """Run a command with its configuration, and exit; what it must be told about is a line, not a traceback."""
+    from svc.config import ConfigError, load
+    from svc.errors import StoreUnavailable
+    from svc.faults import first_of
+
+    def told(error: BaseException) -> str:
+        if isinstance(error, KeyboardInterrupt):
+            return "interrupted"
+        return error.message if isinstance(error, StoreUnavailable) else str(error)
+
+    kinds = (ConfigError, StoreUnavailable, KeyboardInterrupt)
     try:
-        config = load(_config_path(arguments.config), os.environ)
+        config = load(arguments.config, arguments.environ)
         sys.exit(arguments.command(config, arguments))
-    except _TOLD as error:
-        sys.exit(f"svc: {_told(error)}")
+    except kinds as error:
+        sys.exit(f"svc: {told(error)}")
     except BaseExceptionGroup as group:  # what is raised while the store is watched
-        told, others = group.split(_TOLD)
-        if told is None or others is not None:
+        known, others = group.split(kinds)
+        if known is None or others is not None:
             raise
-        sys.exit(f"svc: {_told(first_of(told))}")
-
-
-# What ends a command with a line instead of a traceback.
-_TOLD = (ConfigError, StoreUnavailable, KeyboardInterrupt)
-
-
-def _told(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
-    return error.message if isinstance(error, StoreUnavailable) else str(error)
+        sys.exit(f"svc: {told(first_of(known))}")
 
 
 def _config_path(given: str | None) -> Path | None:
@@ -53,14 +61,30 @@ def _config_path(given: str | None) -> Path | None:
     return Path("config.toml") if Path("config.toml").exists() else None
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser_of_all() -> argparse.ArgumentParser:
+    """What reads the arguments of every command."""
+    from svc.commands import imports, platform, serving, users
+
+    return _parser(serving, health, platform, imports, users)
+
+
+def _parser(*groups: ModuleType) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="svc", description="Page counters and short links on edge accounts.")
-    parser.add_argument("--version", action="version", version=f"svc {version('svc')}")
-    parser.set_defaults(config=None)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the program's version and exit")
+    parser.set_defaults(config=None, needs_config=True)
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--config", metavar="PATH", help="the configuration; default: config.toml, if it is there")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    for group in (serving, platform, imports, users):
+    for group in groups:
         group.add_to(commands, shared)
     return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+
+        from importlib.metadata import version
+
+        print(f"svc {version('svc')}")  # noqa: T201  # what was asked for
+        parser.exit()

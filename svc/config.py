@@ -25,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from svc import bind
 from svc.clock import DAY_MS
 from svc.emails import parse_sender
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 # More is a slip of the hand; later times would be beyond any date, larger numbers beyond a 64-bit integer.
 _MOST_DAYS = 3_650
 _LARGEST = 10**12
-_LAST_PORT = 65_535
 # Names that public DNS does not know (RFC 6761, RFC 8375, and what private networks use).
 _PRIVATE_NAME = re.compile(
     r"^[^.]+$|\.(localhost|local|internal|intranet|private|lan|home|corp|home\.arpa|invalid|test)$"
@@ -66,9 +66,7 @@ def _network(value: str) -> str:
 
 
 def _bind(value: str) -> str:
-    match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})", value)
-    if match is None or int(match[2]) > _LAST_PORT:
-        raise ValueError("must be an address and a port, e.g. 127.0.0.1:8080 or [::]:8080")
+    bind.parse(value)
     return value
 
 
@@ -85,7 +83,7 @@ class _Section(BaseModel):
 class HttpConfig(_Section):
     """Where and how the service answers."""
 
-    bind: Bind = "127.0.0.1:8080"
+    bind: Bind = bind.DEFAULT
     base_url: HttpUrl = ""
     trusted_proxies: tuple[Network, ...] = ()
     connections: Number = 1_000

@@ -86,6 +86,49 @@ def test_the_version(tmp_path):
     assert (answer.returncode, answer.stdout) == (0, "svc 0.8.0\n")
 
 
+def test_the_health_of_a_service_is_asked_where_it_listens_and_costs_little(tmp_path):
+    """A supervisor asks it twice a minute for as long as the service runs: nothing large is loaded for it."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # nobody accepts, nobody answers
+        bind = f"127.0.0.1:{silent.getsockname()[1]}"
+        (tmp_path / "config.toml").write_text(f'[http]\nbind = "{bind}"\n')
+    (tmp_path / "other.toml").write_text("http = 1\n[store\n")
+    for arguments, settings, why in (
+        ((), {}, f"http://{bind}: [Errno 111]"),
+        ((), {"SVC_HTTP_BIND": "0.0.0.0:1"}, "http://127.0.0.1:1: [Errno 111]"),
+        ((), {"SVC_HTTP_BIND": "[::]:0"}, "name the address with --url"),
+        (("--config", "other.toml"), {}, "Expected ']'"),
+        (("--config", "none.toml"), {}, "No such file"),
+        (("--url", "svc.example"), {}, "must be an http or https address"),
+    ):
+        answer = svc(tmp_path, "health", *arguments, **settings)
+        assert (answer.returncode, answer.stdout) == (1, "")
+        assert why in answer.stderr
+        assert len(answer.stderr.splitlines()) == 1
+    answer = svc(tmp_path, "health", PYTHONPROFILEIMPORTTIME="1")
+    loaded = {line.rpartition("|")[2].strip() for line in answer.stderr.splitlines()}
+    assert "http.client" in loaded
+    assert not {"pydantic", "trio", "svc.config", "importlib.metadata"} & loaded
+
+
+@pytest.mark.parametrize(("status", "ends"), [("200 OK", 0), ("404 Not Found", 1), ("nonsense", 1)])
+def test_a_service_is_well_that_answers_its_health(tmp_path, status, ends):
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as threads:
+
+        def answer_once() -> bytes:
+            client, _ = listening.accept()
+            with client:
+                asked = client.recv(1_000)
+                client.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
+            return asked
+
+        asked = threads.submit(answer_once)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/below/"
+        answer = svc(tmp_path, "health", "--url", url)
+        assert asked.result().startswith(b"GET /below/healthz HTTP/1.1\r\n")
+    assert answer.returncode == ends
+    assert (answer.stdout, bool(answer.stderr)) == ((f"{url} answers\n", False) if not ends else ("", True))
+
+
 def test_a_check_finds_all_well_and_makes_no_key(tmp_path):
     answer = svc(tmp_path, "check")
     assert answer.returncode == 0, answer.stdout + answer.stderr

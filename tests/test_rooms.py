@@ -15,6 +15,7 @@ FLOOR = {
     "svc.model",
     "svc.advice",
     "svc.api_key",
+    "svc.bind",
     "svc.errors",
     "svc.faults",
     "svc.ids",

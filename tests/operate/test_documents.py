@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli import _parser
+from svc.cli import parser_of_all
 from svc.config import Config
 from tests.operate.documents import ROOT, Block, NotHere, Step, blocks, commands, documents, open_place
 
@@ -39,7 +39,7 @@ def test_every_block_can_be_read_and_names_commands_that_there_are(document, cap
         for command, *arguments in commands(block):
             if Path(command).name == "svc":
                 try:
-                    _parser().parse_args(arguments)
+                    parser_of_all().parse_args(arguments)
                 except SystemExit as ended:
                     if ended.code:
                         pytest.fail(f"{block}: svc {' '.join(arguments)}: {capsys.readouterr().err}")
