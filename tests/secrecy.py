@@ -16,8 +16,9 @@ What is meant to hold them may: the files of e-mails hold tokens of links, and a
 its place and its kind, never by itself.
 
 This is done for each test and not once for the run: schemas and old folders are gone by then, and the leak names its
-test. A regular expression that begins with letters takes half a nanosecond a byte, so a usual store of 400 KB costs
-2 ms, and the whole run some seconds; one with alternatives at its beginning would take ten times as long.
+test. Only a service that many tests share is searched once, when it has ended (`leaks_of`). A regular expression that
+begins with letters takes half a nanosecond a byte, so a usual store of 400 KB costs 2 ms, and the whole run some
+seconds; one with alternatives at its beginning would take ten times as long.
 """
 
 from __future__ import annotations
@@ -170,6 +171,14 @@ class Search:
             for needle, how in [(key, ""), *_encoded(key)]:
                 if needle in data:
                     yield f"{VAULT_KEY}{how}"
+
+
+def leaks_of(folder: Path, metrics: bytes) -> set[str]:
+    """What is found of a service that many tests have shared, when it has ended: places and kinds."""
+    search = Search()
+    search.folder(folder)
+    search.text("the metrics", metrics)
+    return search.leaks
 
 
 def _encoded(secret: bytes) -> list[tuple[bytes, str]]:

@@ -17,7 +17,7 @@ from svc.ids import digest, new_secret
 from svc.store.tx import sql
 from svc.vault import open_vault
 from tests.scraped import Scraped
-from tests.secrecy import SEARCH, Search
+from tests.secrecy import SEARCH, USUAL_PASSWORDS, Search, leaks_of
 from tests.store.makers import an_account
 
 if TYPE_CHECKING:
@@ -83,6 +83,27 @@ def test_a_link_may_be_in_its_e_mail_and_nowhere_else(tmp_path, expected_leaks):
     (tmp_path / "log").write_text(f"?token={new_secret('svm_')}")
     expected_leaks.allow("^one.eml: access token$")
     expected_leaks.allow("^log: mail token$")
+
+
+def test_a_service_that_tests_have_shared_is_searched_with_all_that_it_wrote(tmp_path, expected_leaks):
+    """Its log, its store, its exports, its metrics: also for the passwords that tests sign up with."""
+    folder = tmp_path / "svc"
+    (folder / "mail").mkdir(parents=True)
+    open_vault(VaultConfig(key_file=folder / "vault.key"), {})
+    for name in ("log", "svc.db", "svc.db-wal", "mail/one.eml"):
+        (folder / name).write_bytes(b"nothing")
+    assert leaks_of(folder, b"svc_test 1") == set()
+    (folder / "log").write_text(f"signed in with {USUAL_PASSWORDS[0]}")
+    (folder / "svc.db").write_bytes(b"\x00" + new_api_key().encode())
+    (folder / "svc.db-wal").write_bytes(b"\x00" + base64.b64decode((folder / "vault.key").read_bytes()))
+    (folder / "mail/one.eml").write_text(new_secret("svcw_"))
+    found = {"log: password", "svc.db: API key", "svc.db-wal: vault key", "mail/one.eml: worker key"}
+    assert leaks_of(folder, f'svc_test{{token="{new_value()}"}} 1'.encode()) == {
+        *found,
+        "the metrics: platform's token",
+    }
+    for leak in found:
+        expected_leaks.allow(f"^svc/{leak}$")
 
 
 @pytest.mark.rule("X14", "A2")

@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import new_context, open_browser, open_furnished, open_place, sign_in
+from tests.secrecy import leaks_of
+from tests.web.places import (
+    CALLED,
+    metrics_of,
+    new_context,
+    open_browser,
+    open_furnished,
+    open_place,
+    outside_the_contract,
+    sign_in,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
@@ -29,15 +40,30 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A service with a user who has nothing yet."""
-    with open_place(tmp_path_factory.mktemp("web") / "svc") as opened:
-        yield opened
+    yield from _searched(open_place(tmp_path_factory.mktemp("web") / "svc"))
 
 
 @pytest.fixture(scope="session")
 def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A service whose user has an account, a site and a link."""
-    with open_furnished(tmp_path_factory.mktemp("furnished") / "svc") as opened:
-        yield opened
+    yield from _searched(open_furnished(tmp_path_factory.mktemp("furnished") / "svc"))
+
+
+def _searched(opening: AbstractContextManager[Place]) -> Iterator[Place]:
+    """What tests share is searched for secrets when it has ended: that of a single test is searched after each."""
+    with opening as place:
+        yield place
+        metrics = metrics_of(place)
+    leaks = leaks_of(place.folder, metrics)
+    assert not leaks, f"secrets in the clear: {sorted(leaks)}"
+
+
+@pytest.fixture(autouse=True)
+def stray_calls() -> Iterator[Callable[[], set[str]]]:
+    """The pages are a thin client: what they call in any test is in the contract. Tells what is not."""
+    CALLED.clear()
+    yield outside_the_contract
+    assert outside_the_contract() == set()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 import httpx
 import trio
@@ -21,12 +23,13 @@ from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import Service, environment
 from edge_worker.harness.visitors import Tally, clicks, views
 from edge_worker.tools.node import node_command
+from tests.contract import contract, path_of
 from tests.emulated import emulator_process, fresh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, BrowserContext
+    from playwright.sync_api import Browser, BrowserContext, Request
 
     from edge_worker.emulator.client import Emulator
     from tests.emulated import Running
@@ -44,8 +47,12 @@ _UNLIMITED = {
     "SVC_TIMING_REPORT_CACHE_S": "0.001",
     # A token that is refused is asked for again for so long, as it may have been made a moment ago; not here.
     "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
+    "SVC_METRICS_BIND": "127.0.0.1:0",
 }
 _HOUR_MS = 3_600_000
+# What pages have asked a service for in the test that runs now, beside their own files: method and path.
+CALLED: set[tuple[str, str]] = set()
+_CALLS = {"fetch", "xhr", "eventsource", "websocket", "ping"}
 # Violations of the page's policy are kept by the page itself.
 _WATCH = "window.broken = []; addEventListener('securitypolicyviolation', (e) => broken.push(e.effectiveDirective))"
 
@@ -74,6 +81,12 @@ class Place:
         )
         visited: dict[str, Any] = answer.raise_for_status().json()
         return visited
+
+
+def metrics_of(place: Place) -> bytes:
+    """What the service tells of itself, where its log says that it does."""
+    [url] = re.findall(r'"url": "(http://[^"]+/metrics)"', (place.folder / "log").read_text())
+    return httpx.get(url, trust_env=False, timeout=30).raise_for_status().content
 
 
 def pages() -> list[dict[str, Any]]:
@@ -109,7 +122,20 @@ def new_context(browser: Browser, **more: Any) -> BrowserContext:
     context = browser.new_context(**wanted)
     context.add_init_script(_WATCH)
     context.set_default_timeout(20_000)
+    context.on("request", _note)
     return context
+
+
+def _note(request: Request) -> None:
+    address = urlsplit(request.url)
+    if request.resource_type in _CALLS and address.hostname == "127.0.0.1":  # else it is a page of a customer
+        CALLED.add((request.method, address.path))
+
+
+def outside_the_contract() -> set[str]:
+    """What pages have called that the OpenAPI document does not have."""
+    known = contract()["paths"]
+    return {f"{method} {path}" for method, path in CALLED if method.lower() not in known.get(path_of(path) or "", ())}
 
 
 def sign_in(context: BrowserContext, place: Place, email: str = EMAIL) -> None:

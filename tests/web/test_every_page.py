@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import TimeoutError as NeverCame
 
-from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, new_context, pages, sign_in, states
+from tests.web.places import CALLED, HEIGHT, ROOT, THEMES, WIDTHS, new_context, pages, sign_in, states
 
 if TYPE_CHECKING:
     from playwright.sync_api import ConsoleMessage, Page
@@ -47,7 +48,7 @@ class Visit:
         headings = self.page.locator("h1").all_inner_texts()
         title = self.page.title()
         self._note(f"headings {headings}, title {title}", len(headings) != 1 or not title.startswith(headings[0]))
-        self._note("the heading has no focus", not self.page.evaluate("document.activeElement.matches('h1')"))
+        self._note("the heading has no focus", not self._heading_has_focus())
         self._axe("light")
         self.page.emulate_media(color_scheme="dark")
         self._axe("dark", {"type": "rule", "values": ["color-contrast"]})
@@ -59,6 +60,14 @@ class Visit:
                 self._axe("dark and narrow")
         broken = self.page.evaluate("broken")
         self._note(f"breaks the policy: {broken}", bool(broken))
+
+    def _heading_has_focus(self) -> bool:
+        """Or gets it: it does so once it is drawn."""
+        try:
+            self.page.wait_for_function("document.activeElement.matches('h1')")
+        except NeverCame:
+            return False
+        return True
 
     def loaded(self) -> None:
         """Wait until the page shows what it has asked for."""
@@ -76,9 +85,11 @@ class Visit:
             self._note(f"axe, {shown}: {violation['id']} {places}", True)
 
 
+@pytest.mark.rule("D3")
 @pytest.mark.parametrize("public", [True, False])
-def test_every_page_is_whole_for_everybody(browser, furnished, public):
-    """No error, nobody else's address, nothing for axe, no sideways scrolling; a title, and a heading in focus."""
+def test_every_page_is_whole_for_everybody(browser, furnished, public, stray_calls):
+    """No error, nobody else's address, no call that is not in the contract, nothing for axe, no sideways scrolling; a
+    title, and a heading in focus."""
     context = new_context(browser)
     if not public:
         sign_in(context, furnished)
@@ -90,6 +101,18 @@ def test_every_page_is_whole_for_everybody(browser, furnished, public):
         visit.open(path, furnished.at(path))
     context.close()
     assert visit.found == []
+    assert stray_calls() == set()
+
+
+@pytest.mark.rule("D3")
+def test_a_call_that_is_not_in_the_contract_is_seen(page, place, stray_calls):
+    page.goto(f"{place.url}/keys")
+    page.get_by_role("heading", level=1, name="Keys", exact=True).wait_for()
+    assert {("POST", "/auth/refresh"), ("GET", "/v1/keys")} <= CALLED
+    assert stray_calls() == set()
+    page.evaluate("Promise.all([fetch('/pages/keys'), fetch('/v1/keys', {method: 'PUT'})])")
+    assert stray_calls() == {"GET /pages/keys", "PUT /v1/keys"}
+    CALLED.clear()
 
 
 def test_a_page_that_is_not_there_says_so(browser, furnished):

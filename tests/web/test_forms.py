@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.web.places import Place
 
-CHOSEN = "another long password"
+CHOSEN = "another long one"
 
 
 def end_all_sessions(place: Place, password: str = PASSWORD) -> None:

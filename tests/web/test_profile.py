@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 BEA = "bea@example.com"
-CHOSEN = "four more words of mine"
+CHOSEN = "another long one"
 
 
 @pytest.fixture(scope="module")
