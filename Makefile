@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Half of the tests' time is waiting: for crons, for tokens that spread, for calls that are tried again.
 TESTS_AT_ONCE = $(shell $(PYTHON) -c 'import os; print(3 * (os.cpu_count() or 1) // 2)')
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint shots bench fuzz rules build env clean
+.PHONY: help demo test lint shots bench fuzz rules build env clean binary wheel deb image artefacts worker-tests web-tests
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -22,10 +22,12 @@ help: ## print this list
 demo: build ## see it work: the whole journey on this machine (ONCE=1 ends after the report)
 	$(PY) -m edge_worker.demo $(if $(ONCE),--once)
 
-test: build lint ## everything: lint, types, the worker in its real runtime, the service on SQLite and PostgreSQL, journeys
-	$(NPM) --prefix edge_worker test
-	$(NPM) --prefix svc/web test
+test: build lint ## everything: lint, types, the worker in its real runtime, the service on SQLite and PostgreSQL, journeys, the binary
+	$(MAKE) --no-print-directory --jobs=2 dist/svc worker-tests web-tests
 	$(PY) -m pytest --numprocesses=$(TESTS_AT_ONCE) --dist=worksteal
+
+worker-tests web-tests: %-tests: build
+	$(NPM) --prefix $(if $(filter worker,$*),edge_worker,svc/web) test
 
 lint: build ## ruff and mypy; prettier, eslint and the type check of all JavaScript
 	$(BIN)/ruff check .
@@ -52,6 +54,21 @@ fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of eve
 
 rules: env ## the rules of docs/conformance.md that no test names
 	$(PY) -m tests.rules
+
+binary: dist/svc ## dist/svc, one file that runs the service on a machine without Python
+wheel: build ## dist/svc-….whl, for pipx
+	$(PY) packaging/build.py wheel
+deb: dist/svc ## dist/svc_….deb, for Debian and Ubuntu
+	$(PY) packaging/build.py deb
+image: build ## dist/svc-image.tar, for docker or podman
+	$(PY) packaging/build.py image
+artefacts: dist/svc ## all of them, built twice and compared, each through the same journey (root on Debian, with mmdebstrap buildah umoci runc)
+	$(PY) -m pytest tests/artefacts/every.py
+
+# It and its folder, build/svc, which the package holds.
+dist/svc: svc/bundle/manifest.json svc/web/dist/manifest.json packaging/svc.spec packaging/entry.py packaging/build.py \
+		requirements.lock $(shell find svc -name '*.py' -o -name '*.sql' | grep -v node_modules) .venv/.made
+	$(PY) packaging/build.py binary
 
 build: svc/bundle/manifest.json svc/web/dist/manifest.json ## the environment, the worker's bundle, the web application
 
@@ -87,4 +104,4 @@ lock: ## lock the versions again (needs uv on the path)
 	$(LOCK) --constraint requirements-dev.lock --upgrade -o requirements.lock
 
 clean: ## forget everything that make made
-	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(WIRE) svc/web/src/remedies.js var
+	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(WIRE) svc/web/src/remedies.js var build dist

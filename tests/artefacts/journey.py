@@ -1,0 +1,116 @@
+"""The one journey: from the ready line to a report, through a kill, to an orderly end."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge_worker.emulator.client import proxied_zone
+from edge_worker.harness.service import eventually, open_service
+from svc.worker.bundle import load_bundle
+from tests.journeys.conftest import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from edge_worker.emulator.client import Customer, Emulator
+    from edge_worker.harness.service import Program, Service
+
+HOST = "shop.example"
+_HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
+_CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an artefact works. `folder`: what it keeps, as this machine sees it; `settings`: what it is told."""
+
+    program: Program
+    folder: Path
+    settings: Mapping[str, str]
+
+
+async def journey(emulator: Emulator, place: Place) -> None:
+    """Raises AssertionError where anything is not as with the program of these sources."""
+    await emulator.set_rudeness(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
+    customer = await emulator.create_account([proxied_zone(HOST)])
+    # One port for both lives: the worker pushes to where it was installed.
+    settings = {"SVC_HTTP_BIND": free_port(), "SVC_EDGE_API_BASE_URL": emulator.api, **place.settings}
+    async with open_service(place.folder, settings, program=place.program) as service:
+        await _serves_everything(service)
+        await service.sign_up("a@example.com", "a long password")
+        headers = service.headers
+        body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+        account = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]
+        account = await service.account_in(account["id"], "ready")
+        assert account["edge"]["bundle"] == load_bundle().sha256
+        body = {"account_id": account["id"], "host": HOST}
+        site = (await service.call("POST", "/v1/sites", body, expect=202))["site"]
+        await service.synced(f"/v1/sites/{site['id']}")
+        await _view(emulator, site["path"])
+        started = _processes_of(service.process.pid)
+        await service.kill()
+
+    async def all_gone() -> bool | None:
+        return True if not any(_lives(process) for process in started) else None
+
+    await eventually(all_gone)
+    async with open_service(place.folder, settings, program=place.program) as service:
+        service.headers = headers
+        await _push(emulator, customer)
+        report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d"))["report"]
+        assert report["totals"] == {"views": 1, "bots": 0, "visitors": 1}
+    assert service.process.returncode == 0  # after a SIGTERM
+
+
+async def _serves_everything(service: Service) -> None:
+    """What lies beside the code is there: the pages, what they load, the API's description."""
+    page = await service.client.get(service.url, headers={"Accept": "text/html"})
+    assert page.is_success
+    for wanted in [each.split('"')[0] for each in page.text.split('src="')[1:]]:
+        script = await service.client.get(service.url + wanted)
+        assert script.is_success
+        assert "javascript" in script.headers["content-type"]
+    assert (await service.call("GET", "/openapi.json"))["openapi"] == "3.1.0"
+    assert (await service.client.get(f"{service.url}/openapi.yaml")).is_success
+    assert (await service.client.get(f"{service.url}/readyz")).is_success
+
+
+async def _view(emulator: Emulator, path: str) -> None:
+    """One view of an hour that is over by now."""
+    hour_at = _now_ms() // _HOUR_MS * _HOUR_MS - _HOUR_MS
+    await emulator.clock((hour_at + 20 * _MINUTE_MS - _now_ms()) / 1000)
+    headers = {"User-Agent": _CHROME, "Content-Type": "text/plain"}
+    answer = await emulator.visit(HOST, path, method="POST", headers=headers, body="/\n")
+    assert answer.status == 204
+    await emulator.settled()
+    await emulator.clock(0)
+
+
+async def _push(emulator: Emulator, customer: Customer) -> None:
+    """The worker's next hour: it folds, closes and sends what it has."""
+    now = _now_ms()
+    for minute in range(60):
+        run = await emulator.cron(customer.account_id, "svc-edge", at=now + minute * _MINUTE_MS)
+        assert run["outcome"] == "ok", run
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _processes_of(process: int) -> list[int]:
+    """A process and all that it has started."""
+    found = [process]
+    for each in found:
+        found += [int(child) for child in Path(f"/proc/{each}/task/{each}/children").read_text().split()]
+    return found
+
+
+def _lives(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:
+        return False

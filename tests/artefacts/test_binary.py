@@ -1,0 +1,39 @@
+"""`dist/svc`, which `make binary` has built, as somebody runs it who has fetched it and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from edge_worker.emulator.process import open_emulator
+from edge_worker.harness.service import Program
+from tests.artefacts.journey import Place, journey
+
+BINARY = Path(__file__).parents[2] / "dist/svc"
+
+
+@pytest.mark.rule("X16")
+async def test_one_file_runs_the_whole_service(tmp_path: Path) -> None:
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    program = Program(lambda environ: ["env", "-u", "PATH", f"TMPDIR={unpacked}", BINARY])
+    async with open_emulator(local_egress=True) as emulator:
+        await journey(emulator, Place(program, tmp_path / "svc", {}))
+    # Neither the end nor the kill of what was started has left anything of it.
+    assert list(unpacked.iterdir()) == []
+
+
+def test_it_tells_its_version_and_finds_what_it_brings(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [BINARY, *arguments], cwd=tmp_path, env={}, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    assert run("--version").stdout == f"svc {version('svc')}\n"
+    found = run("check").stdout
+    assert "ok   worker bundle" in found
+    assert "ok   web application" in found
+    assert "ok   store" in found
