@@ -319,6 +319,7 @@ class Account:
     config_version: int  # the newest version of sites, links and link host
     synced_version: int  # what the worker's database has
     asked_version: int  # what it may have at most, as far as this store knows
+    restored_as_of: int | None  # up to when a restored store knew its totals, until its worker was asked
     push: WorkerPush | None
     advice: Advice | None
     advice_due_at: int | None  # when it is to be computed next; None: it never was

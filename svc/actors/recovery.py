@@ -42,8 +42,10 @@ async def read_meta(access: Access, database_id: str) -> WorkerMeta:
 
 
 def is_behind(account: Account, meta: WorkerMeta) -> bool:
-    """Whether the worker knows of its configuration what the account's record never asked for."""
-    return meta.config_version > account.asked_version
+    """Whether the worker knows of its configuration what the account's record never asked for, or may have sent what
+    is not in the backup that the store was restored from.
+    """
+    return account.restored_as_of is not None or meta.config_version > account.asked_version
 
 
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
@@ -67,6 +69,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
         if isinstance(error, EdgeRefused) and error.code != "cloudflare_error":
             raise
         log.warning("totals not read back", extra={"account": account.id, "why": type(error).__name__})
+    await context.store.run(syncs.caught_up(account.id))
     return caught_up
 
 
@@ -82,8 +85,12 @@ async def _remove_unknown(context: Context, access: Access, account: Account, da
 async def _read_back_totals(
     context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
 ) -> None:
-    pushed_as_of = await context.store.read(totals.pushed_as_of(account.id))
-    first_day = day_of(context.clock()) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of)
+    # What the store has been pushed since it was restored tells nothing of the time before.
+    known_as_of = account.restored_as_of
+    if known_as_of is None:
+        known_as_of = await context.store.read(totals.pushed_as_of(account.id)) or 0
+    # A day that is known to its very end may lack its final part.
+    first_day = max(day_of(known_as_of - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
     open_hours, open_days = await d1.query(
         access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)
     )
@@ -102,10 +109,12 @@ async def _read_back_totals(
 
 
 def _parts(days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta) -> list[PushedPart]:
-    """The same as the worker's pushes would say, a part for each day."""
+    """The same as the worker's pushes would say, a part for each day; one without rows says up to when nothing was."""
     of_day: dict[int, list[TargetCounts]] = defaultdict(list)
     for one in days:
         of_day[one.day].append(one)
+    if meta.as_of:
+        of_day.setdefault(day_of(meta.as_of - 1), [])
     parts = []
     for day in sorted(of_day):
         final = day <= meta.closed_day

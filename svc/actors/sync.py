@@ -48,7 +48,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
     """Write what the worker's database does not have yet; after a failure again, with a growing wait."""
     if account.state not in SERVING or account.database_id is None:
         return math.inf
-    if account.synced_version >= account.config_version:
+    if account.synced_version >= account.config_version and account.restored_as_of is None:
         await _no_limit(context, account)  # also after a crash between the end of a sync and this
         return math.inf
     if trio.current_time() < timers.sync_at:

@@ -85,14 +85,15 @@ def unsynced() -> Tx[dict[str, int]]:
 def due_times(timing: TimingConfig) -> Tx[list[tuple[str, int | None]]]:
     """Every edge account id, and when something of it is due (epoch ms; 0: now; None: nothing but its health check).
 
-    This is what a start knows of the time before it. Due now: an operation, a connect, a sync, a route to be made or
-    removed; later: the end of a bootstrap token's day, of a working token and of a site's old path, the silence of a
-    worker, an e-mail.
+    This is what a start knows of the time before it. Due now: an operation, a connect, a sync, what a restored store
+    has to learn of a worker, a route to be made or removed; later: the end of a bootstrap token's day, of a working
+    token and of a site's old path, the silence of a worker, an e-mail.
     """
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.bootstrap_expires_at, a.token_expires_at, a.warnings,"
         " a.notice_due_at,"
         " case when a.state = 'pending' or a.synced_version < a.config_version or a.suspected_at is not null"
+        " or a.restored_as_of is not null"
         " or exists (select 1 from operations o where o.account_id = a.id and o.state = 'running')"
         " or a.state in ('ready', 'no_connection') and ("
         " exists (select 1 from unwanted_routes u where u.account_id = a.id)"
@@ -318,6 +319,7 @@ def _account(row: Row, host: Row | None) -> Account:
         config_version=row["config_version"],
         synced_version=row["synced_version"],
         asked_version=row["asked_version"],
+        restored_as_of=row["restored_as_of"],
         push=from_json_as(WorkerPush, row["push"]),
         advice=advice_from_json(row["advice"]),
         advice_due_at=row["advice_due_at"],

@@ -100,6 +100,23 @@ def end_sync(account_id: str, after_version: int, version: int, refused: Mapping
     yield sql("update accounts set synced_version = $2 where id = $1 and synced_version < $2", account_id, version)
 
 
+def mark_restored(now: int) -> Tx[None]:
+    """The store is a backup's: of each account the worker may have, and have sent, what nobody here knows.
+
+    Each is asked, and looked at as a whole, when the service runs. What an earlier restore left to ask stays so.
+    """
+    yield sql(
+        "update accounts set suspected_at = coalesce(suspected_at, $1), restored_as_of = coalesce(restored_as_of,"
+        " (select as_of from pushed where account_id = accounts.id), 0)",
+        now,
+    )
+
+
+def caught_up(account_id: str) -> Tx[None]:
+    """What the worker has more than the backup is in the store again, or gone at the worker."""
+    yield sql("update accounts set restored_as_of = null where id = $1", account_id)
+
+
 def overtake(account_id: str, worker_version: int) -> Tx[int]:
     """Give the whole configuration a version above the worker's, so that all of it is written anew.
 

@@ -11,7 +11,8 @@ import pytest
 from edge_worker.harness.service import eventually
 from svc.clock import DAY_MS, HOUR_MS, day_of, system_clock
 from svc.model import Counts
-from svc.store import open_store, totals
+from svc.store import open_store, syncs, totals
+from svc.store.totals import PushedPart
 from tests.actors.conftest import Place
 from tests.clock import FrozenClock
 from tests.databases import sqlite_config
@@ -155,6 +156,50 @@ async def test_a_restored_service_and_its_worker_come_together_again(original, t
         # And what is added now reaches the worker.
         await add_link(service, "fresh")
         assert await worker.links() == {"kept", "fresh"}
+
+
+@pytest.mark.rule("X17", "W3")
+async def test_no_total_is_lost_where_nothing_but_totals_came_after_the_backup(original, tmp_path, zone):
+    now = original.clock()
+    today = day_of(now)
+    yesterday = today - 1
+    async with original.running() as service:
+        account_id = await service.ready()
+        await service.confirmed()
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        link_id = await add_link(service, "kept")
+        # All hours of yesterday are in the backup; its end, with what came late, is not.
+        part = PushedPart(1, yesterday, today * DAY_MS, False, (), (), ((link_id, 5, 0, 3),))
+        await service.store.run(totals.ingest(account_id, [part], now))
+        copy = copy_of(tmp_path)
+        worker = Worker(service, (await service.account()).database_id)
+        closed = json.dumps({"views": 7, "bots": {"head": 1}, "visitors": 4})
+        await worker.sql("insert into day values (?, cast(? as integer), ?)", link_id, str(yesterday), closed)
+        await worker.set_state(day=yesterday, as_of=today * DAY_MS)
+    async with open_store(sqlite_config(copy.parent)) as store:
+        await store.run(syncs.mark_restored(now))
+        await store.run(syncs.mark_restored(now + 1))  # the restore was begun again
+        # The worker's next push is there before the service has asked it.
+        part = PushedPart(9, today, now // HOUR_MS * HOUR_MS, False, (), (), ((link_id, 1, 0, 1),))
+        await store.run(totals.ingest(account_id, [part], now))
+    async with restored(original, copy) as service:
+
+        async def caught_up():
+            return (await service.account()).restored_as_of is None or None
+
+        await eventually(caught_up)
+        await eventually(lambda: nothing_to_sync(service))
+        counts = await service.store.read(totals.day_counts(link_id, yesterday, today))
+        assert counts == {
+            yesterday: (Counts(7, 1, 4), today * DAY_MS, True),
+            today: (Counts(1, 0, 1), now // HOUR_MS * HOUR_MS, False),
+        }
+        assert await worker_versions(service) == {(await service.account()).config_version}
+
+
+async def worker_versions(service):
+    worker = Worker(service, (await service.account()).database_id)
+    return {int(row["version"]) for row in await worker.sql("select version from config where body is not null")}
 
 
 @pytest.mark.rule("S7")
