@@ -97,6 +97,21 @@ class StoreConfig(_Section):
     url: SecretStr = SecretStr("sqlite:///var/svc.db")
     pool_size: Number = 10
 
+    @property
+    def engine(self) -> Literal["sqlite", "postgres"]:
+        """The engine of the store. Raises ConfigError: none that there is."""
+        url = self.url.get_secret_value()
+        if url.startswith("sqlite:///"):
+            return "sqlite"
+        if url.startswith(("postgresql://", "postgres://")):
+            return "postgres"
+        raise ConfigError("The setting [store] url must begin with sqlite:/// or postgresql://")
+
+    @property
+    def path(self) -> Path:
+        """The file of an SQLite store itself, by whatever name it is reached: what belongs to it lies beside it."""
+        return Path(self.url.get_secret_value().removeprefix("sqlite:///")).resolve()
+
 
 class EdgeConfig(_Section):
     """The edge platform's API."""

@@ -20,7 +20,7 @@ from svc.config import ConfigError
 from svc.errors import CannotUnseal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from svc.config import VaultConfig
@@ -72,7 +72,7 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
     accept = config.lost_tokens == "accept"
     try:
         if path.exists():
-            keys = _read(path)
+            keys = read_keys(path)
         elif sealed and not accept:
             raise ConfigError(f"The key file {path} is gone, and with it the tokens of {len(sealed)} accounts. {_MEND}")
         else:
@@ -96,21 +96,60 @@ _MEND = (
 
 
 def _make(path: Path) -> bytes:
-    key = secrets.token_bytes(_KEY_BYTES)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(base64.b64encode(key).decode() + "\n")
+    key = new_key()
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(text_of([key]))
         file.flush()
         os.fsync(file.fileno())
     return key
 
 
-def _read(path: Path) -> list[bytes]:
+def new_key() -> bytes:
+    """A key that nobody has."""
+    return secrets.token_bytes(_KEY_BYTES)
+
+
+def text_of(keys: Sequence[bytes]) -> bytes:
+    """What a key file with these keys holds."""
+    return b"".join(base64.b64encode(key) + b"\n" for key in keys)
+
+
+def keys_of(text: bytes) -> list[bytes]:
+    """The keys that a key file holds, the newest first. Raises ValueError: it is damaged."""
+    keys = [base64.b64decode(line, validate=True) for line in text.split()]
+    if not keys or any(len(key) != _KEY_BYTES for key in keys):
+        raise ValueError("not keys")
+    return keys
+
+
+def read_keys(path: Path) -> list[bytes]:
+    """The keys of a key file, the newest first. Raises OSError; ConfigError: readable by others, or damaged."""
     if path.stat().st_mode & 0o077:
         raise ConfigError(f"The key file {path} can be read by others; run: chmod 600 {path}")
     try:
-        keys = [base64.b64decode(line, validate=True) for line in path.read_bytes().split()]
+        return keys_of(path.read_bytes())
     except ValueError:
-        keys = []
-    if not keys or any(len(key) != _KEY_BYTES for key in keys):
-        raise ConfigError(f"The key file {path} is damaged: each line must be 32 bytes in base64.")
-    return keys
+        raise ConfigError(f"The key file {path} is damaged: each line must be 32 bytes in base64.") from None
+
+
+def write_keys(path: Path, keys: Sequence[bytes]) -> None:
+    """Let the key file hold these keys, and no others; a kill leaves those before, or these. Raises OSError.
+
+    It gets the owner of the one before, so that what root does on the command line does not lock the service out.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(text_of(keys))
+        file.flush()
+        if os.geteuid() == 0:
+            like = (path if path.exists() else path.parent).stat()
+            os.fchown(file.fileno(), like.st_uid, like.st_gid)
+        os.fsync(file.fileno())
+    part.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "svc.web": FLOOR | {"svc.api", "svc.web"},
     "svc.store": FLOOR | {"svc.store"},
     "svc.edge": FLOOR | {"svc.edge"},
+    "svc.backup": FLOOR | {"svc.store", "svc.backup"},
     "svc.actors": FLOOR | {"svc.store", "svc.edge", "svc.actors", "svc.mail", "svc.smtp"},
     "svc.http": FLOOR
     | {
@@ -58,9 +59,10 @@ OWNERS = {
     "quart_trio": ("svc/http/",),
     "hypercorn": ("svc/http/server.py",),
     "httpx": ("svc/edge/",),
-    "asyncpg": ("svc/store/postgres.py",),
-    "asyncio": ("svc/store/postgres.py",),
-    "sqlite3": ("svc/store/sqlite.py", "svc/totals_import/tally.py"),
+    "asyncpg": ("svc/store/postgres",),
+    "asyncio": ("svc/store/postgres",),
+    "sqlite3": ("svc/store/sqlite", "svc/totals_import/tally.py"),
+    "tarfile": ("svc/backup/archive.py",),
     "prometheus_client": ("svc/metrics.py",),
     "segno": ("svc/http/qr.py",),
     "cryptography": ("svc/vault.py",),

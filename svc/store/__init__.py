@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
@@ -44,14 +43,10 @@ async def open_store(
 
 
 def _engine(config: StoreConfig, *, serving: bool, metrics: Metrics | None) -> AbstractAsyncContextManager[Store]:
-    url = config.url.get_secret_value()
-    if url.startswith("sqlite:///"):
+    if config.engine == "sqlite":
         from svc.store.sqlite import open_sqlite
 
-        # The file itself, by whatever name it is reached: its lock lies beside it.
-        return open_sqlite(Path(url.removeprefix("sqlite:///")).resolve(), serving=serving, metrics=metrics)
-    if url.startswith(("postgresql://", "postgres://")):
-        from svc.store.postgres import open_postgres
+        return open_sqlite(config.path, serving=serving, metrics=metrics)
+    from svc.store.postgres import open_postgres
 
-        return open_postgres(url, config.pool_size, serving=serving, metrics=metrics)
-    raise ConfigError("The setting [store] url must begin with sqlite:/// or postgresql://")
+    return open_postgres(config.url.get_secret_value(), config.pool_size, serving=serving, metrics=metrics)

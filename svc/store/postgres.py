@@ -41,6 +41,7 @@ from svc.store.tx import Changed, sql
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
+    from svc.store.migrate import Migration
     from svc.store.tx import Row, Statement, Tx
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ _SERVING_LOCK = 727_302
 _LOCK_TRIES = 10
 _LOCK_WAIT_S = 0.2
 # Waiting for a free connection, for a row that another transaction holds, for one statement.
-_ACQUIRE_S = 10.0
+ACQUIRE_S = 10.0
 _SETTINGS = {
     "application_name": "svc",
     "lock_timeout": "10s",
@@ -82,7 +83,7 @@ _SERVER_FAILURES = (
     asyncpg.PostgresSystemError,
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
-_DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 
 class _Replaced(Exception):
@@ -171,11 +172,11 @@ class PostgresStore:
         asked_at = time.perf_counter()
         self._waiting += 1
         try:
-            connection = await self._pool.acquire(timeout=_ACQUIRE_S)
+            connection = await self._pool.acquire(timeout=ACQUIRE_S)
         except TimeoutError as error:  # the watch finds out whether it is the server or too many transactions
             self._metrics.count(STORE_FAILURES, "crowded")
             raise StoreUnavailable("Too much waits for the service's store; try again.") from error
-        except _DRIVER_ERRORS as error:  # no connection, so nothing was begun
+        except DRIVER_ERRORS as error:  # no connection, so nothing was begun
             raise self._failed(StoreUnavailable(), error) from error
         finally:
             self._waiting -= 1
@@ -186,7 +187,7 @@ class PostgresStore:
         except _LOST_TO_OTHERS as error:
             self._metrics.count(STORE_FAILURES, "conflict")
             raise StoreUnavailable("Another change was in the way for too long; try again.", retry_after_s=1) from error
-        except _DRIVER_ERRORS as error:
+        except DRIVER_ERRORS as error:
             unavailable = _unavailable(error, crossing, lost=isinstance(error, TimeoutError) or _is_lost(connection))
             if unavailable is None:
                 raise
@@ -194,7 +195,7 @@ class PostgresStore:
         finally:
             took_s = time.perf_counter() - began_at
             self._metrics.observe(STORE_COMMIT if crossing.writes else STORE_READ, took_s)
-            with contextlib.suppress(*_DRIVER_ERRORS):  # it broke: the pool has let go of it
+            with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool has let go of it
                 await self._pool.release(connection)
 
     def _failed(self, unavailable: StoreUnavailable, cause: Exception) -> StoreUnavailable:
@@ -346,7 +347,7 @@ async def open_postgres(
             pool = await loop_thread.cross(lambda _: _open(url, pool_size, serving))
         except _Replaced:
             raise ConfigError(_SERVED) from None
-        except (*_DRIVER_ERRORS, ValueError) as error:
+        except (*DRIVER_ERRORS, ValueError) as error:
             # The address is not shown: it may hold a password.
             raise ConfigError(f"The PostgreSQL store cannot be opened: {type(error).__name__}: {error}") from None
         try:
@@ -368,7 +369,7 @@ async def _open(url: str, pool_size: int, serving: bool) -> asyncpg.Pool:
     async def hold(connection: asyncpg.Connection) -> None:
         """Hold the store's lock with this connection. Raises _Replaced: the store is another service's by now."""
         await connection.fetchval(
-            "select pg_advisory_lock_shared($1, hashtext(current_schema()))", _SERVING_LOCK, timeout=_ACQUIRE_S
+            "select pg_advisory_lock_shared($1, hashtext(current_schema()))", _SERVING_LOCK, timeout=ACQUIRE_S
         )
         if await connection.fetchval("select epoch from serving") != epoch:
             raise _Replaced
@@ -381,10 +382,10 @@ async def _open(url: str, pool_size: int, serving: bool) -> asyncpg.Pool:
         init=hold if serving else None,
         reset=_keep_session,
         server_settings=_SETTINGS,
-        timeout=_ACQUIRE_S,
+        timeout=ACQUIRE_S,
         command_timeout=_ANSWER_S,
     )
-    async with _closed_on_failure(pool), pool.acquire(timeout=_ACQUIRE_S):
+    async with _closed_on_failure(pool), pool.acquire(timeout=ACQUIRE_S):
         return pool
 
 
@@ -406,20 +407,25 @@ async def _prepare(url: str, serving: bool) -> int:
 
     All or nothing; two services that start at once do it one after the other.
     """
-    connection = await asyncpg.connect(url, timeout=_ACQUIRE_S)
+    connection = await asyncpg.connect(url, timeout=ACQUIRE_S)
     try:
         async with connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
+            await lock_migrations(connection)
             if serving:
-                await _lock(connection)
-            await _migrate(connection)
+                await lock_alone(connection)
+            await migrate(connection, migrations("postgres"))
             count = "update serving set epoch = epoch + 1 returning epoch" if serving else "select epoch from serving"
             return int(await connection.fetchval(count))
     finally:
         await connection.close()
 
 
-async def _lock(connection: asyncpg.Connection) -> None:
+async def lock_migrations(connection: asyncpg.Connection) -> None:
+    """Let nobody else change the schema until the end of the transaction."""
+    await connection.execute("select pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
+
+
+async def lock_alone(connection: asyncpg.Connection) -> None:
     """Hold the store's lock alone until the end of the transaction. Raises ConfigError: another service holds it."""
     for _ in range(_LOCK_TRIES):
         if await connection.fetchval("select pg_try_advisory_xact_lock($1, hashtext(current_schema()))", _SERVING_LOCK):
@@ -428,10 +434,11 @@ async def _lock(connection: asyncpg.Connection) -> None:
     raise ConfigError(_SERVED)
 
 
-async def _migrate(connection: asyncpg.Connection) -> None:
+async def migrate(connection: asyncpg.Connection, known: list[Migration]) -> None:
+    """Bring the schema up to date with these migrations, in a transaction. Raises ConfigError: a newer schema."""
     await connection.execute("create table if not exists schema_version (number bigint primary key)")
     version = await connection.fetchval("select coalesce(max(number), 0) from schema_version")
-    for step in pending(migrations("postgres"), version):
+    for step in pending(known, version):
         for statement in step.statements:
             await connection.execute(statement)
         await connection.execute("insert into schema_version (number) values ($1)", step.number)

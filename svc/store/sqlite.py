@@ -11,7 +11,6 @@ goes on with the next transaction.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import json
 import os
@@ -41,6 +40,7 @@ from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
 from svc.store.migrate import migrations, pending
+from svc.store.sqlite_place import finish, is_unfinished, lock
 from svc.store.tx import Changed
 
 if TYPE_CHECKING:
@@ -453,7 +453,7 @@ async def open_sqlite(
     path: Path, *, serving: bool = False, metrics: Metrics | None = None
 ) -> AsyncIterator[SqliteStore]:
     """The store in the file `path`, migrated. Raises ConfigError: not a database, of a newer program, or served."""
-    with _lock(path) if serving else contextlib.nullcontext():
+    with _taken(path, serving=serving):
         store = await trio.to_thread.run_sync(_open, path, metrics or Metrics())
         try:
             yield store
@@ -463,24 +463,17 @@ async def open_sqlite(
 
 
 @contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Held while the service runs: two would both act for every account. The kernel lets go of it, whatever happens.
-
-    A file of its own: closing the database's file once would undo SQLite's own locks.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and path.stat().st_nlink > 1:
-            # The lock and SQLite's log lie beside each name: two programs would not see one another.
-            raise ConfigError(f"The store {path} has a second name (a hard link); remove one of them.")
-        file = path.with_name(f"{path.name}.lock").open("a")
-    except OSError as error:
-        raise ConfigError(f"The store {path} cannot be opened: {error}") from error
-    with file:
+def _taken(path: Path, *, serving: bool) -> Iterator[None]:
+    """For a service, hold the store's lock. A restore that was cut short is ended first. Raises ConfigError."""
+    with contextlib.ExitStack() as held:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"Another svc serve uses the store {path}; one service a store.") from None
+            if serving or is_unfinished(path):
+                held.enter_context(lock(path))
+                finish(path)
+        except OSError as error:
+            raise ConfigError(f"The store {path} cannot be opened: {error}") from error
+        if not serving:
+            held.close()
         yield
 
 
@@ -519,6 +512,13 @@ def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) 
                 for statement in step.statements:
                     connection.execute(statement)
                 connection.execute(f"pragma user_version = {step.number}")
+
+
+def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
+    """Run a transaction on a connection of one's own."""
+    with _lone_writer(connection):
+        value: T = _drive(connection, tx, set())  # no service hears of it
+    return value
 
 
 def _schema_version(connection: sqlite3.Connection) -> int:

@@ -1,0 +1,94 @@
+"""Stores to be backed up and restored, filled and read outside of Trio."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import trio
+
+from svc.config import Config, StoreConfig, VaultConfig
+from svc.store import open_store
+from svc.store.tx import sql
+from svc.vault import open_vault
+from tests.databases import sqlite_config
+from tests.store.whole_store import a_whole_life, all_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from svc.store.tx import Tx
+    from tests.store.whole_store import Rows
+
+T = TypeVar("T")
+
+
+def config_of(folder: Path, store: StoreConfig | None = None) -> Config:
+    """A service's configuration: its key in the folder, and its store, unless another one is given."""
+    folder.mkdir(exist_ok=True)
+    return Config(store=store or sqlite_config(folder), vault=VaultConfig(key_file=folder / "vault.key"))
+
+
+def done(config: Config, tx: Tx[T]) -> T:
+    """Run a transaction on the store, as a command does."""
+
+    async def run() -> T:
+        async with open_store(config.store) as store:
+            return await store.run(tx)
+
+    return trio.run(run)
+
+
+def fill(config: Config) -> Rows:
+    """A user with rows in every table, whose accounts' tokens the key opens; returns all rows."""
+    vault = open_vault(config.vault, {})
+
+    def filled() -> Tx[None]:
+        yield from a_whole_life()
+        for row in (yield sql("select id from accounts")):
+            yield sql("update accounts set sealed_token = $2 where id = $1", row["id"], vault.seal("cfat_x", row["id"]))
+        yield sql("insert into rollouts (bundle, state, started_at, changed_at) values ('b', 'done', 1, 2)")
+        yield sql("insert into departures (user_id, email, access_digest, began_at) select id, 'x', 'y', 1 from users")
+        # A number that was given, and is not to be given again.
+        yield sql(
+            "insert into users (email, password_hash, email_confirmed, plan, created_at)"
+            " values ('gone@example.com', 'h', 0, 'free', 1)"
+        )
+        yield sql("delete from users where email = 'gone@example.com'")
+
+    done(config, filled())
+    return rows_of(config)
+
+
+def rows_of(config: Config) -> Rows:
+    """All rows of the store."""
+    return done(config, all_rows())
+
+
+def add_user(config: Config, email: str) -> int:
+    """A user's id."""
+
+    def added() -> Tx[int]:
+        rows = yield sql(
+            "insert into users (email, password_hash, email_confirmed, plan, created_at)"
+            " values ($1, 'h', 0, 'free', 1) returning id",
+            email,
+        )
+        return int(rows[0]["id"])
+
+    return done(config, added())
+
+
+def emails_of(config: Config) -> set[str]:
+    """The addresses of all users."""
+
+    def read() -> Tx[set[str]]:
+        return {row["email"] for row in (yield sql("select email from users"))}
+
+    return done(config, read())
+
+
+def without(rows: Rows, table: str, *columns: str) -> Rows:
+    """The rows, of one table without these columns."""
+    kept = dict(rows)
+    kept[table] = type(rows[table])(tuple(pair for pair in row if pair[0] not in columns) for row in rows[table])
+    return kept

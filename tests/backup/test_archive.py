@@ -1,0 +1,245 @@
+"""The file of a backup: whole or not there; and what is no good backup changes nothing and is told why."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from svc.backup import run
+from svc.backup.archive import BadBackup
+from svc.config import ConfigError
+from svc.vault import write_keys
+from tests.backup.places import add_user, config_of, emails_of, fill
+from tests.clock import START_MS
+
+
+@pytest.fixture
+def good(tmp_path, expected_leaks):
+    """A backup with tokens and their key."""
+    expected_leaks.allow("vault key")
+    config = config_of(tmp_path / "source")
+    fill(config)
+    run.backup(config, tmp_path / "good.tar", START_MS, with_key=True, replace=False)
+    return tmp_path / "good.tar"
+
+
+def parts_of(file):
+    with tarfile.open(file) as archive:
+        readers = {member.name: archive.extractfile(member) for member in archive}
+        return {name: reader.read() for name, reader in readers.items() if reader}
+
+
+def member_of(name, data=b"", **more):
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    for key, value in more.items():
+        setattr(member, key, value)
+    return member, data
+
+
+def written(file, *members):
+    with tarfile.open(file, "w") as archive:
+        for member, data in members:
+            archive.addfile(member, io.BytesIO(data))
+    return file
+
+
+def with_manifest(found, **changes):
+    told = {**json.loads(found["manifest.json"]), **changes}
+    return [member_of(name, data) for name, data in {**found, "manifest.json": json.dumps(told).encode()}.items()]
+
+
+def with_store(parts, *statements):
+    """The parts with a store that these statements changed, and a manifest that fits it."""
+    changed = sqlite3.connect(":memory:")
+    changed.deserialize(parts["store.db"])
+    for statement in statements:
+        changed.execute(statement)
+    changed.commit()
+    data = bytes(changed.serialize())
+    told = json.loads(parts["manifest.json"])
+    told["parts"]["store.db"] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    return with_manifest({**parts, "store.db": data}, parts=told["parts"])
+
+
+def another_key(parts):
+    key = base64.b64encode(bytes(32)) + b"\n"
+    told = json.loads(parts["manifest.json"])
+    told["parts"]["vault.key"] = {"sha256": hashlib.sha256(key).hexdigest(), "bytes": len(key)}
+    return with_manifest({**parts, "vault.key": key}, parts=told["parts"])
+
+
+def flipped(data):
+    return data[:9_000] + bytes([data[9_000] ^ 1]) + data[9_001:]
+
+
+def wrong_members(how, parts):
+    manifest, store = member_of("manifest.json", parts["manifest.json"]), member_of("store.db", parts["store.db"])
+    key = member_of("vault.key", parts["vault.key"])
+    return {
+        "a path out of the folder": [manifest, member_of("../../store.db", parts["store.db"]), key],
+        "an absolute path": [manifest, member_of("/tmp/store.db", parts["store.db"]), key],
+        "a link": [manifest, member_of("store.db", type=tarfile.SYMTYPE, linkname="/etc/passwd"), key],
+        "a hard link": [manifest, member_of("store.db", type=tarfile.LNKTYPE, linkname="manifest.json"), key],
+        "a device": [manifest, member_of("store.db", type=tarfile.CHRTYPE), key],
+        "a folder": [manifest, member_of("store.db", type=tarfile.DIRTYPE), key],
+        "another order": [store, manifest, key],
+        "no manifest": [store, key],
+        "no key": [manifest, store],
+        "a part more": [manifest, store, key, member_of("notes.txt", b"hello")],
+        "the store twice": [manifest, store, store, key],
+        "a digest": [manifest, member_of("store.db", flipped(parts["store.db"])), key],
+        "no JSON": [member_of("manifest.json", b"{"), store, key],
+        "a list": [member_of("manifest.json", b"[1]"), store, key],
+        "a huge manifest": [member_of("manifest.json", b" " * 2_000_000), store, key],
+        "a part of another name": with_manifest(parts, parts={"../store.db": {"sha256": "", "bytes": 1}}),
+        "no store": with_manifest(parts, parts={}),
+        "a newer format": with_manifest(parts, format=2),
+        "other rows": with_manifest(parts, rows={"users": 7}),
+        "another key": another_key(parts),
+        "a newer schema": with_store(parts, "pragma user_version = 999"),
+        "another database": with_store(parts, "drop table links"),
+        "orphans": with_store(parts, "delete from users"),
+    }[how]
+
+
+@pytest.mark.rule("X17")
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("a path out of the folder", "something else"), ("an absolute path", "something else"),
+        ("a link", "something else"), ("a hard link", "something else"), ("a device", "something else"),
+        ("a folder", "something else"), ("another order", "something else"), ("no manifest", "something else"),
+        ("no key", "missing"), ("a part more", "more parts"), ("the store twice", "something else"),
+        ("a digest", "digest"), ("no JSON", "manifest"), ("a list", "manifest"), ("a huge manifest", "too large"),
+        ("a part of another name", "manifest"), ("no store", "no store"), ("a newer format", "newer program"),
+        ("other rows", "other rows"), ("another key", "opens 0 tokens"), ("a newer schema", "newer program"),
+        ("another database", "no store of this service"), ("orphans", "refer to others"),
+    ],
+)  # fmt: skip
+def test_what_is_no_good_backup_changes_nothing(good, tmp_path, how, why):
+    bad = written(tmp_path / "bad.tar", *wrong_members(how, parts_of(good)))
+    check_refused(bad, tmp_path, why)
+
+
+@pytest.mark.rule("X17")
+def test_a_file_that_was_cut_short_is_refused_wherever(good, tmp_path):
+    whole = good.read_bytes()
+    bad = tmp_path / "bad.tar"
+    in_key = whole.rindex(parts_of(good)["vault.key"]) + 20
+    for size in (0, 1, 100, 511, 512, 1_000, 2_000, 5_000, 100_000, in_key - 1_000, in_key - 100, in_key):
+        bad.write_bytes(whole[:size])
+        with pytest.raises((BadBackup, ConfigError)):
+            run.verify(bad)
+    for content in (b"a letter\n" * 1_000, b"SQLite format 3\0" + bytes(5_000)):
+        bad.write_bytes(content)
+        check_refused(bad, tmp_path, "damaged one")
+
+
+def check_refused(bad, tmp_path, why):
+    with pytest.raises((BadBackup, ConfigError), match=why):
+        run.verify(bad)
+    here = config_of(tmp_path / "here")
+    if not here.store.path.exists():
+        add_user(here, "old@example.com")
+    before = here.store.path.read_bytes()
+    with pytest.raises((BadBackup, ConfigError), match=why):
+        run.restore(here, bad, START_MS, replace=True)
+    assert here.store.path.read_bytes() == before
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["svc.db", "svc.db.lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.tar", "good.tar", "here", "source"]
+
+
+def test_keys_that_are_there_stay_and_the_backups_own_is_added(good, tmp_path):
+    here = config_of(tmp_path / "here")
+    write_keys(here.vault.key_file, [b"n" * 32])
+    run.restore(here, good, START_MS, replace=False)
+    keys = here.vault.key_file.read_bytes().split()
+    assert keys == [base64.b64encode(b"n" * 32), *parts_of(good)["vault.key"].split()]
+    run.restore(here, good, START_MS, replace=True)
+    assert here.vault.key_file.read_bytes().split() == keys
+
+
+def test_a_backup_without_its_key_needs_the_key_file(tmp_path):
+    config = config_of(tmp_path / "source")
+    fill(config)
+    manifest = run.backup(config, tmp_path / "bare.tar", START_MS, with_key=False, replace=False)
+    assert list(manifest.parts) == ["store.db"]
+    run.verify(tmp_path / "bare.tar")
+    here = config_of(tmp_path / "here")
+    with pytest.raises(BadBackup, match="put the key file"):
+        run.restore(here, tmp_path / "bare.tar", START_MS, replace=False)
+    os.link(config.vault.key_file, here.vault.key_file)
+    run.restore(here, tmp_path / "bare.tar", START_MS, replace=False)
+    config.vault.key_file.unlink()
+    with pytest.raises(ConfigError, match="--without-key"):
+        run.backup(config, tmp_path / "other.tar", START_MS, with_key=True, replace=False)
+    assert not (tmp_path / "other.tar").exists()
+
+
+def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
+    config = config_of(tmp_path / "source")
+    file = tmp_path / "backup.tar"
+    with pytest.raises(ConfigError, match="cannot be copied"):
+        run.backup(config, file, START_MS, with_key=True, replace=False)
+    assert not file.exists()
+    assert not config.store.path.exists()
+    add_user(config, "one@example.com")
+    left = tmp_path / "backup.tar.part"
+    left.mkdir(exist_ok=True)
+    (left / "store.db").write_text("of one that was killed")
+    run.backup(config, file, START_MS, with_key=True, replace=False)
+    assert not left.exists()
+    first = file.read_bytes()
+    with pytest.raises(ConfigError, match="already"):
+        run.backup(config, file, START_MS, with_key=True, replace=False)
+    assert file.read_bytes() == first
+    add_user(config, "two@example.com")
+    run.backup(config, file, START_MS, with_key=True, replace=True)
+    assert run.verify(file).contents.rows["users"] == 2
+    with closing(sqlite3.connect(config.store.path)) as store:
+        store.execute("pragma writable_schema = on")
+        store.execute("update sqlite_master set rootpage = 3 where name = 'users'")
+        store.commit()
+    with pytest.raises(ConfigError):
+        run.backup(config, file, START_MS, with_key=True, replace=True)
+    assert run.verify(file).contents.rows["users"] == 2
+
+
+def svc(folder, *arguments, **more):
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    environ |= {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "svc", *arguments]
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, check=False, timeout=60, **more)
+
+
+@pytest.mark.rule("X17")
+def test_the_commands_tell_what_they_did(tmp_path):
+    config = config_of(tmp_path / "var")
+    add_user(config, "one@example.com")
+    streamed = svc(tmp_path, "backup", "-")
+    assert (streamed.returncode, b"1 users" in streamed.stderr) == (0, True)
+    (tmp_path / "backup.tar").write_bytes(streamed.stdout)
+    answer = svc(tmp_path, "verify", "backup.tar")
+    assert (answer.returncode, b"It is whole" in answer.stdout) == (0, True)
+    add_user(config, "two@example.com")
+    answer = svc(tmp_path, "restore", "backup.tar")
+    assert (answer.returncode, b"--replace" in answer.stderr) == (1, True)
+    answer = svc(tmp_path, "restore", "backup.tar", "--replace")
+    assert (answer.returncode, b"is now var/svc.db.before-restore-" in answer.stdout) == (0, True), answer.stderr
+    assert emails_of(config) == {"one@example.com"}
+    (tmp_path / "backup.tar").write_bytes(streamed.stdout[:5_000])
+    answer = svc(tmp_path, "verify", "backup.tar")
+    assert (answer.returncode, b"cannot be restored" in answer.stderr) == (1, True)
+    assert b"Traceback" not in answer.stderr

@@ -1,0 +1,188 @@
+"""A backup comes back whole, on either engine, whatever was there before and whenever it is cut short."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from svc.backup import run
+from svc.config import ConfigError
+from svc.store import open_store, sqlite_file
+from svc.store.sqlite_place import lock
+from svc.vault import open_vault, read_keys
+from tests.backup.places import add_user, config_of, emails_of, fill, rows_of, without
+from tests.clock import START_MS
+from tests.databases import execute, postgres_config
+
+# Writes to the store in the folder, and ends without closing it: what is new is in SQLite's log alone.
+DIES = """
+import os, sys
+from pathlib import Path
+from svc.store.sqlite import connect
+connection = connect(Path(sys.argv[1]) / "svc.db")
+connection.execute("update users set email = 'changed@example.com' where email = 'old@example.com'")
+for number in range(200):
+    connection.execute("insert into users (email, password_hash, email_confirmed, plan, created_at)"
+        " values (?, 'h', 0, 'free', 1)", (f"late{number}@example.com",))
+os._exit(0)
+"""
+
+
+def die_with_a_log(folder: Path) -> None:
+    """Leave a store with a log that was not taken into it."""
+    subprocess.run([sys.executable, "-c", DIES, folder], cwd=Path(__file__).parents[2], check=True)
+    assert (folder / "svc.db-wal").stat().st_size > 0
+
+
+def drop_aside(config, aside):
+    """Remove the schema of the tests' server in which the store before is."""
+    execute(config.store.url.get_secret_value(), f'drop schema "{aside.removeprefix("the schema ")}" cascade')
+
+
+@pytest.mark.rule("X17")
+def test_every_row_comes_back_on_either_engine(source, target, tmp_path, expected_leaks):
+    expected_leaks.allow("backup.tar: vault key")
+    rows = fill(source)
+    file = tmp_path / "backup.tar"
+    manifest = run.backup(source, file, START_MS, with_key=True, replace=False)
+    assert manifest.rows == {table: counted.total() for table, counted in rows.items()}
+    assert min(manifest.rows.values()) > 0
+    assert (manifest.opened, manifest.sealed) == (1, 1)
+    assert file.stat().st_mode & 0o077 == 0
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("backup")] == ["backup.tar"]
+    assert run.verify(file).manifest == manifest
+
+    looked, aside = run.restore(target, file, START_MS, replace=False)
+    assert (looked.manifest, aside) == (manifest, None)
+    restored = rows_of(target)
+    changed = ("accounts", "suspected_at", "restored_as_of"), ("serving", "epoch")
+    for table, *columns in changed:
+        rows, restored = without(rows, table, *columns), without(restored, table, *columns)
+    assert restored == rows
+    [account] = [dict(row) for row in rows_of(target)["accounts"]]
+    assert account["suspected_at"] == START_MS
+    assert account["restored_as_of"] > 0
+    assert open_vault(target.vault, {account["id"]: account["sealed_token"]}).opens(
+        account["sealed_token"], account["id"]
+    )
+    # No id of a deleted user is given again.
+    assert add_user(target, "next@example.com") == add_user(source, "next@example.com")
+
+
+@pytest.mark.rule("X17")
+def test_the_store_that_was_there_is_kept(target, tmp_path):
+    source = config_of(tmp_path / "source")
+    add_user(source, "new@example.com")
+    run.backup(source, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
+    add_user(target, "old@example.com")
+    open_vault(target.vault, {})
+    old_keys = read_keys(target.vault.key_file)
+    with pytest.raises(ConfigError, match="--replace"):
+        run.restore(target, tmp_path / "backup.tar", START_MS, replace=False)
+    assert emails_of(target) == {"old@example.com"}
+    _, aside = run.restore(target, tmp_path / "backup.tar", START_MS, replace=True)
+    assert emails_of(target) == {"new@example.com"}
+    assert read_keys(target.vault.key_file) == old_keys
+    assert aside is not None
+    if target.store.engine == "postgres":
+        _, second = run.restore(target, tmp_path / "backup.tar", START_MS + 1, replace=True)
+        drop_aside(target, aside)
+        drop_aside(target, second)
+    else:
+        assert Path(aside).parent == tmp_path / "target"
+        with closing(sqlite3.connect(aside)) as kept:
+            assert kept.execute("select email from users").fetchall() == [("old@example.com",)]
+
+
+def test_a_store_that_is_served_is_not_replaced(tmp_path):
+    config = config_of(tmp_path / "here")
+    add_user(config, "old@example.com")
+    run.backup(config, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
+    with lock(config.store.path), pytest.raises(ConfigError, match="Another svc serve uses"):
+        run.restore(config, tmp_path / "backup.tar", START_MS, replace=True)
+
+
+def test_a_store_that_is_served_is_not_replaced_in_postgres(postgres_url, tmp_path):
+    with postgres_config(postgres_url) as store:
+        config = config_of(tmp_path / "here", store)
+        add_user(config, "old@example.com")
+        run.backup(config, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
+
+        async def serve() -> None:
+            async with open_store(config.store, serving=True):
+                with pytest.raises(ConfigError, match="Another svc serve uses"):
+                    await trio.to_thread.run_sync(
+                        partial(run.restore, config, tmp_path / "backup.tar", START_MS, replace=True)
+                    )
+
+        trio.run(serve)
+        assert emails_of(config) == {"old@example.com"}
+
+
+def test_a_log_that_was_left_is_not_played_into_the_restored_store(tmp_path):
+    config = config_of(tmp_path / "here")
+    add_user(config, "old@example.com")
+    run.backup(config, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
+    die_with_a_log(tmp_path / "here")
+    _, aside = run.restore(config, tmp_path / "backup.tar", START_MS, replace=True)
+    assert emails_of(config) == {"old@example.com"}
+    assert aside is not None
+    with closing(sqlite3.connect(aside)) as kept:  # its log went with it
+        assert kept.execute("select count(*) from users where email like 'late%'").fetchone() == (200,)
+
+
+@pytest.mark.rule("X17")
+def test_killed_at_any_step_it_leaves_the_old_store_or_the_new_one(tmp_path, expected_leaks):
+    expected_leaks.allow("backup.tar: vault key")
+    old = config_of(tmp_path / "old")
+    add_user(old, "old@example.com")
+    die_with_a_log(tmp_path / "old")
+    new = config_of(tmp_path / "new")
+    fill(new)
+    add_user(new, "new@example.com")
+    run.backup(new, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
+    users = sorted(emails_of(new))
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.backup.mortal", tmp_path],
+        cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, check=True,
+    ).stdout  # fmt: skip
+    lives = json.loads(told)
+    assert len(lives) > 10
+    found = ["old" if "changed@example.com" in life["found"] else "new" for life in lives]
+    assert found == sorted(found, reverse=True), "a later kill left an older store"
+    assert set(found) == {"old", "new"}
+    for life in lives:
+        assert life["found"] == users or len(life["found"]) == 201
+        assert life["after"] == users
+        assert any(len(kept) == 201 for kept in life["aside"]), "the old store is lost"
+        assert life["left"] == []
+
+
+def test_what_postgres_does_not_take_changes_nothing(postgres_url, tmp_path):
+    source = config_of(tmp_path / "source")
+    add_user(source, "nul\0@example.com")
+    run.backup(source, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
+    with postgres_config(postgres_url) as store:
+        config = config_of(tmp_path / "here", store)
+        add_user(config, "old@example.com")
+        with pytest.raises(ConfigError, match=r"0x00"):
+            run.restore(config, tmp_path / "backup.tar", START_MS, replace=True)
+        assert emails_of(config) == {"old@example.com"}
+
+
+def test_a_copy_of_a_store_alone_can_be_restored(tmp_path):
+    config = config_of(tmp_path / "here")
+    add_user(config, "old@example.com")
+    sqlite_file.copy(config.store.path, tmp_path / "svc.db.schema-1.backup")
+    add_user(config, "later@example.com")
+    looked, _ = run.restore(config, tmp_path / "svc.db.schema-1.backup", START_MS, replace=True)
+    assert looked.manifest is None
+    assert emails_of(config) == {"old@example.com"}
