@@ -202,6 +202,7 @@ class TimingConfig(_Section):
     sync_retry_s: Seconds = 5
     route_retry_s: Seconds = 300
     health_every_s: Seconds = 3600
+    health_well_every_s: Seconds = 86_400
     recheck_s: Seconds = 60
     rollout_every_s: Seconds = 15
     retiring_days: Days = 30

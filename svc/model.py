@@ -303,6 +303,7 @@ class Account:
     token_refused_at: int | None  # since when every check of the token was refused; None: the last one was not
     token_refusals: int  # checks since then
     suspected_at: int | None  # since when a refusal makes a look at the whole account due; None: it does not
+    well_at: int | None  # when the last look at the whole account found all well; None: it did not
     error: ErrorNote | None
     warnings: tuple[AccountWarning, ...]  # each stays until its cause is gone
     revoke_tokens: tuple[str, ...]  # names of tokens that may be alive at the platform and are not the account's own

@@ -2,7 +2,7 @@
 
 Each account has its own time of the day for it, from one o'clock (UTC) on, when the figures of the day before are in.
 What could not be read is asked for again in an hour. When it is due is in the store, so a restart forgets nothing; what
-became due meanwhile is computed when the account is looked at for the first time, within an hour.
+became due meanwhile is computed within an hour of the start, spread.
 """
 
 from __future__ import annotations

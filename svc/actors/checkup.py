@@ -1,6 +1,6 @@
 """The look at a whole account: is everything at the platform as it should be? What needs no question is mended.
 
-The duty looks every `health_every_s`, and at once after a refusal that suggests more; whoever asks gets the findings of
+The duty looks when `look_times` says, and at once after a refusal that suggests more; whoever asks gets the findings of
 a look of their own.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import trio
 
-from svc.actors import findings, hosts, installation, operations, routes, sync, worker_watch
+from svc.actors import findings, hosts, installation, look_times, operations, routes, sync, worker_watch
 from svc.actors.findings import TOKEN, Finding
 from svc.actors.health import STATE_AFTER
 from svc.clock import day_of, iso
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # The platform also refuses good tokens, in incidents for minutes to hours: only so many checks in a row, over so long,
-# make a token `revoked`. Meanwhile, and while a right is missing, it is looked at more often.
+# make a token `revoked`.
 _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
-_REFUSED_CHECK_S = 600.0
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
 # How closely to look. thorough: also at what hardly ever changes; asked: also at what costs the account rows to read.
 Depth = Literal["usual", "thorough", "asked"]
@@ -70,11 +69,9 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
     """
     if account.state not in _WATCHED or account.sealed_token is None:
         return math.inf
-    every_s = context.config.timing.health_every_s
-    recheck_s = context.config.timing.recheck_s
-    if account.state == "permission_error":
-        every_s = min(every_s, _REFUSED_CHECK_S)
-    timers.health_at = min(timers.health_at, trio.current_time() + every_s)
+    timing, recheck_s = context.config.timing, context.config.timing.recheck_s
+    longest_s = look_times.every_s(account, timing, context.clock())
+    timers.health_at = min(timers.health_at, trio.current_time() + longest_s)
     due_at = timers.health_at
     if account.suspected_at is not None:
         due_at = min(due_at, timers.looked_at + recheck_s)
@@ -84,23 +81,26 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
         return trio.current_time() + recheck_s
     timers.looked_at = trio.current_time()
     next_at = math.inf
+    wait_s = timing.health_every_s
     try:
         depth = _depth(account, timers)
         if depth == "thorough":
-            timers.thorough_at = trio.current_time() + _THOROUGH_ONE_IN * context.config.timing.health_every_s
+            timers.thorough_at = trio.current_time() + _THOROUGH_ONE_IN * timing.health_every_s
         found = await _look(context, context.access(account), account, timers, depth)
         await _mend(context, account, found)
         if any(one.mends_itself for one in found):  # the duties of routes and configuration do the rest, at once
             timers.routes_at = timers.sync_at = 0
             next_at = trio.current_time()
         elif found:  # some routes may have to be made again, once it is possible
-            timers.routes_at = min(timers.routes_at, trio.current_time() + context.config.timing.route_retry_s)
+            timers.routes_at = min(timers.routes_at, trio.current_time() + timing.route_retry_s)
             next_at = timers.routes_at
+        looked_at = await context.store.read(accounts.account_by_id(account.id))
+        wait_s = look_times.wait_s(looked_at or account, timing, context.clock())
     except EdgeUnavailable as error:
         log.info("health not known", extra={"account": account.id, "why": error.message})
     except (EdgeRefused, CannotUnseal) as error:
         await _settle(context, account, [findings.refused(TOKEN, "works", error)])
-    timers.health_at = trio.current_time() + every_s
+    timers.health_at = trio.current_time() + wait_s
     return min(next_at, timers.health_at)
 
 
@@ -113,7 +113,7 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
         return math.inf
     if trio.current_time() < timers.repeat_at:
         return timers.repeat_at
-    timers.repeat_at = trio.current_time() + min(context.config.timing.health_every_s, _REFUSED_CHECK_S)
+    timers.repeat_at = trio.current_time() + look_times.while_refused_s(context.config.timing)
     try:
         found = await _token(context, context.access(account), account)
         if not found:
@@ -341,8 +341,9 @@ def _each_once(found: Sequence[Finding]) -> list[Finding]:
 
 async def _settle(context: Context, account: Account, found: Sequence[Finding]) -> None:
     """Let the account show the gravest of what was found, whatever it showed before; all well heals it."""
-    if account.suspected_at is not None:
-        await context.store.run(accounts.looked_at(account.id, account.suspected_at))
+    if not found or account.well_at is not None or account.suspected_at is not None:
+        well_at = None if found else context.clock()
+        await context.store.run(accounts.looked_at(account.id, account.suspected_at, well_at))
     if account.state not in _WATCHED:
         return
     worst = _gravest(found)

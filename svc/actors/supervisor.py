@@ -18,11 +18,12 @@ from weakref import WeakValueDictionary
 
 import trio
 
-from svc.actors import housekeeping, rollout
+from svc.actors import housekeeping, look_times, rollout
 from svc.actors.account import DUTIES, AccountActor
 from svc.actors.departures import Departures
 from svc.actors.duty import Timers, spread
 from svc.actors.live import LiveReads
+from svc.actors.worker_watch import STOPPED_MS
 from svc.errors import ServiceError, StoreUnavailable
 from svc.faults import contained
 from svc.metrics import ACTOR_CRASHES, ACTORS, DUE_LATE, MAILBOX_DEPTH, MAILBOX_WAITING, SYNC_BEHIND
@@ -103,7 +104,7 @@ class Supervisor:
         self.account(edge_account_id).wake()
 
     async def load(self) -> None:
-        """Read from the store what every account has due: unfinished work at once, the rest spread over a period.
+        """Read from the store what every account has due: unfinished work at once, looks when it is their time.
 
         Waits for a store that is away.
         """
@@ -118,15 +119,16 @@ class Supervisor:
                 failures += 1
                 await trio.sleep(self._wait_s(failures, _LONGEST_STORE_WAIT_S))
         now = trio.current_time()
-        period_s = self._context.config.timing.health_every_s
-        for edge_account_id, due_at in found:
-            spread_s = spread(edge_account_id) * period_s
-            self._timers[edge_account_id] = Timers(health_at=now + spread_s)
-            wait_s = math.inf if due_at is None else max(0.0, (due_at - self._context.clock()) / 1000)
-            if edge_account_id in crashed:
-                self._failures[edge_account_id] = _Failures(shown=True)
+        timing, now_ms = self._context.config.timing, self._context.clock()
+        for due in found:
+            look_s = look_times.first_wait_s(due, timing, now_ms)
+            self._timers[due.edge_account_id] = Timers(health_at=now + look_s)
+            wait_s = math.inf if due.at is None else max(0.0, (due.at - now_ms) / 1000)
+            if due.edge_account_id in crashed:
+                self._failures[due.edge_account_id] = _Failures(shown=True)
                 wait_s = 0.0
-            self._schedule(edge_account_id, now + min(spread_s, wait_s))
+            advice_s = look_times.first_advice_s(due, timing, now_ms)
+            self._schedule(due.edge_account_id, now + min(look_s, wait_s, advice_s))
 
     async def run(self) -> None:
         """Start what is due, for ever."""
@@ -159,6 +161,22 @@ class Supervisor:
             for edge_account_id in [name for name, version in unsynced.items() if seen.get(name) != version]:
                 self.wake(edge_account_id)
             seen = unsynced
+
+    async def watch_silence(self) -> None:
+        """Have an account looked at when its worker misses a push, for ever: it is no longer known to be well."""
+        until = self._context.clock() - STOPPED_MS
+        while True:
+            await trio.sleep(self._context.config.timing.recheck_s)
+            after, until_now = until, self._context.clock() - STOPPED_MS
+            try:
+                silent = await self._context.store.read(accounts.fell_silent(after, until_now))
+            except StoreUnavailable:
+                continue
+            until = until_now
+            for edge_account_id in silent:
+                actor = self.account(edge_account_id)
+                actor.timers.health_at = 0
+                actor.wake()
 
     def close(self) -> None:
         """Accept no new questions; what is queued is still answered."""
@@ -256,6 +274,7 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
             async with trio.open_nursery() as loop:
                 loop.start_soon(supervisor.run)
                 loop.start_soon(supervisor.watch_commands)
+                loop.start_soon(supervisor.watch_silence)
                 loop.start_soon(rollout.keep_updating, context)
                 for chore in housekeeping.chores(context.config.timing):
                     loop.start_soon(housekeeping.keep_doing, context, chore)

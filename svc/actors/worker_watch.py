@@ -38,7 +38,7 @@ _CONFIGURED = "is what the service has"
 REPORTS = "the worker's reports"
 
 # A worker pushes once an hour, whether it has counted anything or not, and notes when it will be the next time.
-_STOPPED_MS = 2 * HOUR_MS
+STOPPED_MS = 2 * HOUR_MS
 _STOPPED = "stopped: the edge platform has run no cron of it since"
 # Counting the configuration reads all of its rows, of the five million that a free account may read a day: this many.
 _ROWS_COUNTED_A_DAY = 50_000
@@ -211,7 +211,7 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
 def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Finding]:
     heard_at = max(account.heard_at or 0, meta.next_push_at)
     now = context.clock()
-    if heard_at and now - heard_at > _STOPPED_MS:
+    if heard_at and now - heard_at > STOPPED_MS:
         return [Finding(REPORTS, "come every hour", f"{_STOPPED} {iso(heard_at)}", "worker_silent")]
     silent_ms = int(context.config.timing.silent_after_s * 1000)
     if account.heard_at is not None and now - account.heard_at >= silent_ms:

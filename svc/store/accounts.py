@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svc.errors import NotFound
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from svc.config import TimingConfig
     from svc.errors import ErrorNote
-    from svc.model import EdgePlan
+    from svc.model import AccountState, EdgePlan
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -82,16 +83,30 @@ def unsynced() -> Tx[dict[str, int]]:
     return {row["edge_account_id"]: row["config_version"] for row in rows}
 
 
-def due_times(timing: TimingConfig) -> Tx[list[tuple[str, int | None]]]:
-    """Every edge account id, and when something of it is due (epoch ms; 0: now; None: nothing but its health check).
+@dataclass(frozen=True, slots=True)
+class Due:
+    """When something of an account is due (epoch ms; 0: now; None: nothing), and what the times of looks at it are made
+    of (`actors/look_times.py`)."""
 
-    This is what a start knows of the time before it. Due now: an operation, a connect, a sync, what a restored store
-    has to learn of a worker, a route to be made or removed; later: the end of a bootstrap token's day, of a working
-    token and of a site's old path, the silence of a worker, an e-mail.
+    edge_account_id: str
+    at: int | None
+    advice_at: int | None
+    state: AccountState
+    heard_at: int | None
+    suspected_at: int | None
+    well_at: int | None
+
+
+def due_times(timing: TimingConfig) -> Tx[list[Due]]:
+    """What every account has due. This is what a start knows of the time before it.
+
+    Due now: an operation, a connect, a sync, what a restored store has to learn of a worker, a route to be made or
+    removed; later: the end of a bootstrap token's day,
+    of a working token and of a site's old path, the silence of a worker, an e-mail.
     """
     rows = yield sql(
-        "select a.edge_account_id, a.state, a.heard_at, a.bootstrap_expires_at, a.token_expires_at, a.warnings,"
-        " a.notice_due_at,"
+        "select a.edge_account_id, a.state, a.heard_at, a.suspected_at, a.well_at, a.advice_due_at,"
+        " a.bootstrap_expires_at, a.token_expires_at, a.warnings, a.notice_due_at,"
         " case when a.state = 'pending' or a.synced_version < a.config_version or a.suspected_at is not null"
         " or a.restored_as_of is not null"
         " or exists (select 1 from operations o where o.account_id = a.id and o.state = 'running')"
@@ -106,7 +121,26 @@ def due_times(timing: TimingConfig) -> Tx[list[tuple[str, int | None]]]:
         " (select min(r.until) from retiring_paths r join sites s on s.id = r.site_id"
         " where s.account_id = a.id and r.ended_version is null) as path_ends_at from accounts a"
     )
-    return [(row["edge_account_id"], 0 if row["urgent"] else _due_at(row, timing)) for row in rows]
+    return [
+        Due(
+            row["edge_account_id"],
+            0 if row["urgent"] else _due_at(row, timing),
+            row["advice_due_at"],
+            row["state"],
+            row["heard_at"],
+            row["suspected_at"],
+            row["well_at"],
+        )
+        for row in rows
+    ]
+
+
+def fell_silent(after: int, until: int) -> Tx[list[str]]:
+    """The edge account ids of those that serve and whose worker reported last then (epoch ms)."""
+    rows = yield sql(
+        "select edge_account_id from accounts where state = 'ready' and heard_at > $1 and heard_at <= $2", after, until
+    )
+    return [row["edge_account_id"] for row in rows]
 
 
 def _due_at(row: Row, timing: TimingConfig) -> int | None:
@@ -153,9 +187,13 @@ def suspect(account_id: str, now: int) -> Tx[None]:
         yield Changed(row["edge_account_id"])
 
 
-def looked_at(account_id: str, suspected_at: int) -> Tx[None]:
-    """The look that was due since then is done."""
-    yield sql("update accounts set suspected_at = null where id = $1 and suspected_at = $2", account_id, suspected_at)
+def looked_at(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
+    """A look at the account is done, also the one that was due since `suspected_at`; `well_at`: it found all well."""
+    if suspected_at is not None:
+        yield sql(
+            "update accounts set suspected_at = null where id = $1 and suspected_at = $2", account_id, suspected_at
+        )
+    yield sql("update accounts set well_at = $2 where id = $1", account_id, well_at)
 
 
 def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
@@ -234,10 +272,15 @@ def forget_database(account_id: str) -> Tx[None]:
     yield sql("update accounts set database_id = null, synced_version = 0 where id = $1", account_id)
 
 
+# What a worker reports when a push before did not arrive: of that the look at its account would find nothing.
+_NOT_SENT = "push: "
+
+
 def record_pushes(pushes: Sequence[tuple[str, WorkerPush]]) -> Tx[set[str]]:
     """Workers' reports of themselves; of an account that has two the later one counts. Returns the accounts there are.
 
-    A report ends its worker's silence, and the self-check of the upload that it comes from.
+    A report ends its worker's silence, and the self-check of the upload that it comes from. One that tells of a failure
+    makes a look at the account due.
     """
     latest = dict(pushes)
     yield many(
@@ -256,6 +299,9 @@ def record_pushes(pushes: Sequence[tuple[str, WorkerPush]]) -> Tx[set[str]]:
             yield from states.move(row["id"], ("no_connection",), "ready", None, latest[row["id"]].at)
         if "crons_stopped" in warnings:
             yield from unwarn(row["id"], "crons_stopped")
+        told = latest[row["id"]].error
+        if told is not None and not told.startswith(_NOT_SENT):
+            yield from suspect(row["id"], latest[row["id"]].at)
         if row["install_id"] in reported and "not_confirmed" in warnings:
             yield from unwarn(row["id"], "not_confirmed")
     if installs:
@@ -303,6 +349,7 @@ def _account(row: Row, host: Row | None) -> Account:
         token_refused_at=row["token_refused_at"],
         token_refusals=row["token_refusals"],
         suspected_at=row["suspected_at"],
+        well_at=row["well_at"],
         error=note_from_json(row["error"]),
         warnings=tuple(from_json(row["warnings"])),
         revoke_tokens=tuple(from_json(row["revoke_tokens"])),

@@ -178,13 +178,16 @@ class Place:
         # In settling_in_connect_s also a slow machine has to be done with its look at a new token.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
+        # A worker's push makes no difference to when its account is looked at, unless the test is about that.
+        often_s = self.timing.get("health_every_s", 3_600)
+        quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(
             http=HttpConfig(base_url="https://svc.example"),
             edge=edge_config,
             mail=MailConfig(folder=self.folder / "mail"),
             worker=WorkerConfig(**self.worker),
             limits=LimitsConfig(**{"sign_ins_per_minute": 10_000, **self.limits}),
-            timing=TimingConfig(**{"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, **self.timing}),
+            timing=TimingConfig(**{**quick, **self.timing}),
         )
         metrics = Metrics()
         async with (

@@ -158,6 +158,8 @@ create table accounts (
     token_refusals INT not null default 0,
     -- Since when a refusal of the platform makes a look at the whole account due.
     suspected_at INT,
+    -- When the last look at the whole account found all well; null: it did not, or there was none.
+    well_at INT,
     error TEXT,
     -- What needs a hand though the account works: JSON lists of names of warnings, and of tokens at the platform that
     -- may be alive and that only the customer can revoke.
