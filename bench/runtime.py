@@ -29,7 +29,7 @@ BINDING = """export default { fetch: async (request, env) => env.D1.fetch(
   `http://d1/query?db=bench&resultsFormat=${new URL(request.url).searchParams.get("resultsFormat")}`,
   { method: "POST", body: await request.arrayBuffer() }) }"""
 NO_CACHE = "export default { fetch: () => new Response(null, { status: 204 }) }"
-SETTINGS = {"INSTALL": "i", "PUSH_MINUTE": "7", "PUSH_URL": "http://127.0.0.1:9/", "WORKER_KEY": "k", "BUNDLE": "b"}
+SETTINGS = {"INSTALL": "i", "PUSH_SECOND": "420", "PUSH_URL": "http://127.0.0.1:9/", "WORKER_KEY": "k", "BUNDLE": "b"}
 
 
 class Bare:

@@ -83,7 +83,9 @@ Limits: what it does not do.
   travel. Analytics know five datasets, by day and at once; they are
   sampled when control says so.
 - Crons: they fire by control, whenever they are named (POST /_control/cron, /crons for many at once), all that are due
-  by themselves in the present minute (POST /_control/minute); with --run-crons also at each minute.
+  by themselves in the present minute (POST /_control/minute); with --run-crons also at each minute. One that is fired
+  by control stands for its minute: what it waits for (scheduler.wait) is there at once and told as `waited_ms`, unless
+  control says that it `waits`.
 
 It listens on the loopback only, and control asks for no rights. Every secret in it is made up, and is still kept out
 of logs and of the state that control shows; `uploads` alone tells those that workers are bound to.

@@ -60,7 +60,7 @@ async def _run_crons(platform: Platform) -> None:
     async with trio.open_nursery() as nursery:
         while True:
             await trio.sleep(60 - time.time() % 60)
-            nursery.start_soon(fire_due, platform, platform.now() // 60_000 * 60_000)
+            nursery.start_soon(fire_due, platform, platform.now() // 60_000 * 60_000, True)
 
 
 async def main(options: argparse.Namespace, folder: Path) -> None:

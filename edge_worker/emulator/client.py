@@ -111,10 +111,13 @@ class Emulator:
         await self.call("POST", f"/accounts/{account_id}/limits", limits)
 
     async def cron(
-        self, account_id: str, script: str, *, at: int | None = None, cron: str | None = None
+        self, account_id: str, script: str, *, at: int | None = None, cron: str | None = None, waits: bool = False
     ) -> dict[str, Any]:
-        """Fire a cron; return {outcome, error, d1_queries, cron, at} once its waitUntil work has settled."""
-        body = {"account_id": account_id, "script": script, "at": at, "cron": cron}
+        """Fire a cron; return {outcome, error, d1_queries, waited_ms, cron, at} once its waitUntil work has settled.
+
+        What it waits for with scheduler.wait is there at once and noted in `waited_ms`, unless it `waits` really.
+        """
+        body = {"account_id": account_id, "script": script, "at": at, "cron": cron, "waits": waits}
         answer: dict[str, Any] = await self.call("POST", "/cron", body)
         return answer
 

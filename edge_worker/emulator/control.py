@@ -56,12 +56,16 @@ def account_of(account_id: str) -> Account:
 
 
 class CronCall(Body):
-    """A cron to fire, now or as of `at` (epoch ms or ISO 8601); `cron`: one of the script's, else its first."""
+    """A cron to fire, now or as of `at` (epoch ms or ISO 8601); `cron`: one of the script's, else its first.
+
+    `waits`: what it waits for takes its time.
+    """
 
     account_id: str
     script: str
     cron: str | None = None
     at: int | str | None = None
+    waits: bool = False
 
 
 def check_runs(here: Platform) -> None:
@@ -88,7 +92,7 @@ async def fire_crons(here: Platform, events: Sequence[CronEvent]) -> list[dict[s
     return runs
 
 
-async def fire_due(here: Platform, minute: int) -> list[dict[str, Any]]:
+async def fire_due(here: Platform, minute: int, waits: bool = False) -> list[dict[str, Any]]:
     """Run every cron that is due in this minute (epoch ms), as the platform does by itself; return their outcomes."""
     events: list[CronEvent] = []
     for account in here.world.accounts.values():
@@ -97,7 +101,7 @@ async def fire_due(here: Platform, minute: int) -> list[dict[str, Any]]:
                 due = script.active and schedule.begins_at <= minute and Cron.parse(schedule.cron).fits(minute)
                 missed = here.cron_missed_one_in and here.dice.randrange(here.cron_missed_one_in) == 0
                 if due and not missed:
-                    events.append(CronEvent(account, script, schedule.cron, minute))
+                    events.append(CronEvent(account, script, schedule.cron, minute, waits))
     return await fire_crons(here, events)
 
 
@@ -143,7 +147,7 @@ def _event(here: Platform, call: CronCall) -> CronEvent:
         raise ApiError(409, 10072, f"the script has no such cron trigger; it has {crons}")
     at = epoch_ms(call.at) if isinstance(call.at, str) else call.at
     minute = here.now() // 60_000 * 60_000
-    return CronEvent(account, script, call.cron or crons[0], minute if at is None else at)
+    return CronEvent(account, script, call.cron or crons[0], minute if at is None else at, call.waits)
 
 
 class ClockCall(Body):

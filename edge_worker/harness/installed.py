@@ -117,6 +117,7 @@ class InstalledWorker:
         self.emulator, self.receiver, self.customer, self._client = emulator, receiver, customer, client
         self.database = ""
         self.version = 0
+        self.push_second = 17 * 60  # of the hour
 
     async def clock(self, offset_s: float) -> int:
         """Set the platform's clock to `offset_s` after the beginning; return its time (epoch ms)."""
@@ -157,7 +158,8 @@ class InstalledWorker:
 
     async def upload(self, bundle: Path, manifest: dict[str, Any], install: str) -> None:
         """Upload the script with its bindings."""
-        texts = {"PUSH_URL": self.receiver.url, "BUNDLE": manifest["sha256"], "INSTALL": install, "PUSH_MINUTE": "17"}
+        texts = {"PUSH_URL": self.receiver.url, "BUNDLE": manifest["sha256"], "INSTALL": install}
+        texts["PUSH_SECOND"] = str(self.push_second)
         bindings = [{"type": "plain_text", "name": name, "text": text} for name, text in texts.items()]
         bindings.append({"type": "secret_text", "name": "WORKER_KEY", "text": "key-of-the-worker"})
         bindings.append({"type": "d1", "name": "DB", "id": self.database})

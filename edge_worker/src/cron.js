@@ -19,7 +19,7 @@ import {
 import { mergeDay } from "./fold.js";
 import { addLate, addPushed, clearLedger } from "./ledger.js";
 import { PARTS_KEPT_MS, clearStatements, partStatements } from "./outbox.js";
-import { MOST_PARTS, PUSH_CHARS, afterPush, pushBody, pushDue, send } from "./push.js";
+import { MOST_PARTS, PUSH_CHARS, afterPush, ownSecond, pushBody, pushDue, send } from "./push.js";
 import { dayStatements, hourStatements } from "./rows.js";
 import { addWritten, commit, failWhen, readState } from "./state.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./time.js";
@@ -62,8 +62,9 @@ const today = (now) => firstIdAt(dayOf(now) * DAY_MS);
  * @param {D1Database} db
  * @param {import("./push.js").PushEnv} env
  * @param {number} now epoch ms
+ * @param {(ms: number) => Promise<void>} [pause] what a push waits with for its second; without it, it leaves at once
  */
-export async function tick(db, env, now) {
+export async function tick(db, env, now, pause) {
   const run = await begin(db, now);
   /** @type {string | null} */
   let failure = null;
@@ -78,7 +79,7 @@ export async function tick(db, env, now) {
     console.error(failure);
     Object.assign(run, await begin(db, now));
   }
-  await push(run, env, failure);
+  await push(run, env, failure, pause);
 }
 
 /**
@@ -313,10 +314,13 @@ async function note(run) {
 
 /**
  * @param {Run} run @param {import("./push.js").PushEnv} env @param {string | null} failure what went wrong in this run
+ * @param {(ms: number) => Promise<void>} [pause]
  */
-async function push(run, env, failure) {
+async function push(run, env, failure, pause) {
   const { db, now, state } = run;
-  const due = pushDue(state, env.INSTALL, now);
+  const confirms = state.push.tried !== env.INSTALL; // somebody may wait for it
+  const at = pause === undefined || confirms ? now : ownSecond(now, env);
+  const due = pushDue(state, env.INSTALL, at);
   if (due === "no") return;
   const [size, page] = await db.batch([
     db.prepare("select count(*) as n from outbox"),
@@ -330,9 +334,10 @@ async function push(run, env, failure) {
   const queue = Number(/** @type {{n: number} | undefined} */ (size?.results[0])?.n ?? 0);
   if (due === "if_queued" && queue === 0) return;
   const rows = /** @type {import("./push.js").OutboxRow[]} */ (page?.results ?? []);
-  const body = pushBody(env, run, rows, queue, failure ?? state.push.error);
+  if (pause !== undefined && at > now) await pause(at - now);
+  const body = pushBody(env, { ...run, now: at }, rows, queue, failure ?? state.push.error);
   const outcome = await send(env, body);
-  const { state: next, ...answered } = afterPush(state, env, rows, queue, outcome, now);
+  const { state: next, ...answered } = afterPush(state, env, rows, queue, outcome, at);
   if (failure !== null) next.push.error = failure;
   // When another run was faster the parts are sent again: their numbers are absolute.
   await advance(run, next, [

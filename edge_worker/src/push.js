@@ -15,18 +15,32 @@ export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
 /**
  * @typedef {import("./state.js").State} State
  * @typedef {{id: number, part: string}} OutboxRow part: JSON without its id
- * @typedef {{PUSH_URL: string, WORKER_KEY: string, BUNDLE: string, INSTALL: string, PUSH_MINUTE: string}} PushEnv
+ * @typedef {{PUSH_URL: string, WORKER_KEY: string, BUNDLE: string, INSTALL: string, PUSH_SECOND: string}} PushEnv
+ *   PUSH_SECOND: of the hour
  * @typedef {{ok: boolean, accepted: number[], refused: {id: number, code: string}[], unknown_targets: string[]}} Answer
  * @typedef {{status: number, retryAfterS: number, answer: Answer | null, error: string}} Outcome status 0: no answer
  */
 
+/** @param {PushEnv} env @returns {number} ms from the beginning of each hour */
+const slotOf = (env) => (Number(env.PUSH_SECOND) || 0) * SECOND_MS;
+
 /**
- * @param {number} now @param {number} minute of each hour
- * @returns {number} epoch ms of the next such minute after now
+ * @param {number} now @param {PushEnv} env
+ * @returns {number} epoch ms of the next time of the hourly push after now
  */
-export function nextSlot(now, minute) {
-  const slot = now - (now % HOUR_MS) + minute * MINUTE_MS;
+export function nextSlot(now, env) {
+  const slot = now - (now % HOUR_MS) + slotOf(env);
   return slot > now ? slot : slot + HOUR_MS;
+}
+
+/**
+ * When a run of the cron is to push. All crons begin with the minute: each account waits for its own second of it, with
+ * every push, so that those that were missed while the service was away do not come at once either.
+ * @param {number} now @param {PushEnv} env
+ * @returns {number} epoch ms, within this minute
+ */
+export function ownSecond(now, env) {
+  return Math.max(now, now - (now % MINUTE_MS) + (slotOf(env) % MINUTE_MS));
 }
 
 /**
@@ -151,7 +165,7 @@ export function afterPush(state, env, rows, queue, outcome, now) {
   push.fails = stuck ? push.fails + 1 : 0;
   push.error = stuck ? "push: the service named none of the parts sent" : null;
   const more = queue > gone.length && !stuck;
-  push.next_at = more ? now : nextSlot(now, Number(env.PUSH_MINUTE) || 0);
+  push.next_at = more ? now : nextSlot(now, env);
   return { state: { ...state, dropped, push }, gone, accepted: answer.accepted, unknown: answer.unknown_targets };
 }
 

@@ -216,6 +216,6 @@ export default {
 
   async scheduled(event, env) {
     // Not as of a time before the scheduled one, which this machine's clock may be behind.
-    await tick(env.DB, env, Math.max(Date.now(), event.scheduledTime));
+    await tick(env.DB, env, Math.max(Date.now(), event.scheduledTime), (ms) => scheduler.wait(ms));
   },
 };

@@ -8,7 +8,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, hourOf } from "../src/time.js";
 import { Database } from "../tools/database.js";
 
 const HOUR = 20_000 * DAY_MS + 12 * HOUR_MS;
-const ENV = { WORKER_KEY: "k", BUNDLE: "b", INSTALL: "i", PUSH_MINUTE: "7" };
+const ENV = { WORKER_KEY: "k", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "420" };
 
 /** @param {string} page @param {string} source */
 function lineOf(page, source) {

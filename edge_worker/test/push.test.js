@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { afterPush, nextSlot, pushBody, pushDue, readAnswer } from "../src/push.js";
+import { afterPush, nextSlot, ownSecond, pushBody, pushDue, readAnswer } from "../src/push.js";
 import { readState } from "../src/state.js";
 import { HOUR_MS, MINUTE_MS } from "../src/time.js";
 
@@ -11,7 +11,7 @@ const ENV = {
   WORKER_KEY: "secret",
   BUNDLE: "b".repeat(64),
   INSTALL: "i2",
-  PUSH_MINUTE: "17",
+  PUSH_SECOND: "1020",
 };
 const ROWS = [17, 18].map((id) => ({ id, part: `{"day":"2026-11-21","days":[["site_a",${id},0,1],["lnk_x",1,0,1]]}` }));
 
@@ -38,10 +38,16 @@ test("a new upload pushes at once, whatever the old one was waiting for", () => 
 });
 
 // rule W3
-test("the hourly push has its own minute, and waits a little for the hour to be closed", () => {
-  assert.equal(nextSlot(NOW, 17), Date.UTC(2026, 10, 21, 11, 17));
-  assert.equal(nextSlot(NOW, 20), Date.UTC(2026, 10, 21, 11, 20));
-  assert.equal(nextSlot(NOW, 21), Date.UTC(2026, 10, 21, 10, 21));
+test("the hourly push has its own second, and waits a little for the hour to be closed", () => {
+  const envAt = (/** @type {number} */ minute, second = 0) => ({ ...ENV, PUSH_SECOND: String(minute * 60 + second) });
+  assert.equal(nextSlot(NOW, envAt(17)), Date.UTC(2026, 10, 21, 11, 17));
+  assert.equal(nextSlot(NOW, envAt(20)), Date.UTC(2026, 10, 21, 11, 20));
+  assert.equal(nextSlot(NOW, envAt(20, 1)), Date.UTC(2026, 10, 21, 10, 20, 1));
+  assert.equal(nextSlot(NOW, envAt(21)), Date.UTC(2026, 10, 21, 10, 21));
+  // Of any minute it is the same second, also where the cron came late; never one of another minute.
+  assert.equal(ownSecond(NOW, envAt(17, 42)), NOW + 42_000);
+  assert.equal(ownSecond(NOW + 30_000, envAt(17, 42)), NOW + 42_000);
+  assert.equal(ownSecond(NOW + 50_000, envAt(17, 42)), NOW + 50_000);
   assert.equal(pushDue(stateWith({ next_at: NOW }), "i2", NOW), "if_queued");
   assert.equal(pushDue(stateWith({ next_at: NOW }), "i2", NOW + 10 * MINUTE_MS), "now");
 });

@@ -12,7 +12,7 @@ import { closeLine, encodeEvent, firstIdAt, newWriteName } from "../src/event_lo
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "../src/time.js";
 
 const NOW = 20_000 * DAY_MS + 10 * HOUR_MS + 4 * MINUTE_MS;
-const ENV = { PUSH_URL: "http://service/push", WORKER_KEY: "key", BUNDLE: "b", INSTALL: "i", PUSH_MINUTE: "4" };
+const ENV = { PUSH_URL: "http://service/push", WORKER_KEY: "key", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "240" };
 // An hour of a free plan's whole day, on many targets whose day has filled its breakdowns.
 const EVENTS = 4_200;
 const TARGETS = 1_000;

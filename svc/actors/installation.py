@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors import operations
 from svc.actors.findings import Finding
-from svc.actors.operations.install import push_minute
+from svc.actors.operations.install import push_second
 from svc.actors.script import is_unknown, ownership_tag, standing
 from svc.edge import d1, workers
 from svc.errors import Conflict
@@ -91,7 +91,7 @@ async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str,
     """
     if account.install_id is None or not seen:
         return []
-    texts = {"BUNDLE": account.edge_bundle, "PUSH_MINUTE": str(push_minute(account.edge_account_id))}
+    texts = {"BUNDLE": account.edge_bundle, "PUSH_SECOND": str(push_second(account.edge_account_id))}
     install = seen.get("INSTALL")
     if install is not None and install.text != account.install_id:
         open_uploads = await context.store.read(operation_rows.with_open_upload(account.id))

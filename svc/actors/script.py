@@ -23,7 +23,7 @@ Standing = Literal["as_uploaded", "newer", "changed"]
 
 
 def upload_of(
-    bundle: WorkerBundle, database_id: str, *, push_url: str, push_minute: int, worker_key: str, install: str, tag: str
+    bundle: WorkerBundle, database_id: str, *, push_url: str, push_second: int, worker_key: str, install: str, tag: str
 ) -> workers.Upload:
     """The worker as it is uploaded, with all that it finds in its `env`.
 
@@ -40,7 +40,7 @@ def upload_of(
             workers.secret_binding("WORKER_KEY", worker_key),
             workers.text_binding("BUNDLE", bundle.sha256),
             workers.text_binding(_INSTALL_BINDING, install),
-            workers.text_binding("PUSH_MINUTE", str(push_minute)),
+            workers.text_binding("PUSH_SECOND", str(push_second)),
         ),
         tags=(tag,),
     )

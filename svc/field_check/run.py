@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 # Nothing answers there: the scratch worker is to push to nobody.
 _PUSH_URL = "https://field-check.invalid/edge/push"
-_PUSH_MINUTE = 17
+_PUSH_SECOND = 17 * 60
 # Mostly made a moment ago, too; but a wrong one is to be told soon.
 _BOOTSTRAP_SETTLING_S = 10.0
 _VIEW_STORED_S = 60.0
@@ -310,7 +310,7 @@ class _Run:
             self.bundle,
             self.database_id,
             push_url=_PUSH_URL,
-            push_minute=_PUSH_MINUTE,
+            push_second=_PUSH_SECOND,
             worker_key=new_secret("svcw_"),
             install=self.trace.name,
             tag=self.trace.name,

@@ -101,8 +101,8 @@ def due_times(timing: TimingConfig) -> Tx[list[Due]]:
     """What every account has due. This is what a start knows of the time before it.
 
     Due now: an operation, a connect, a sync, what a restored store has to learn of a worker, a route to be made or
-    removed; later: the end of a bootstrap token's day,
-    of a working token and of a site's old path, the silence of a worker, an e-mail.
+    removed; later: the end of a bootstrap token's day, of a working token and of a site's old path, the silence of a
+    worker, an e-mail.
     """
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.suspected_at, a.well_at, a.advice_due_at,"

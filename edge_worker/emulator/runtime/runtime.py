@@ -36,12 +36,13 @@ HOLD_MS = 100
 
 @dataclass(frozen=True)
 class CronEvent:
-    """A cron that fires. `at`: the time that it is for, epoch ms."""
+    """A cron that fires. `at`: the time that it is for, epoch ms. `waits`: in real time, see the emulator's page."""
 
     account: Account
     script: Script
     cron: str
     at: int
+    waits: bool = False
 
 
 @dataclass
@@ -320,10 +321,15 @@ class Runtime:
             await self._collect_counts(self._current, "/settled")
 
     async def crons(self, events: Sequence[CronEvent]) -> list[dict[str, Any]]:
-        """Fire scheduled() for each event at once; each one's {outcome, error, d1_queries} once all work has ended."""
+        """Fire scheduled() for each event at once; each one's {outcome, error, d1_queries, waited_ms} at its end."""
         assert self._current is not None
         told = [
-            {"service": service_name(event.account, event.script), "cron": event.cron, "scheduledTime": event.at}
+            {
+                "service": service_name(event.account, event.script),
+                "cron": event.cron,
+                "scheduledTime": event.at,
+                "waits": event.waits,
+            }
             for event in events
         ]
         answer: list[dict[str, Any]] = await self._current.ask("/crons", {"events": told})

@@ -85,7 +85,7 @@ async def upload_script(job: Job) -> None:
         context.bundle,
         account.database_id,
         push_url=context.push_url,
-        push_minute=push_minute(account.edge_account_id),
+        push_second=push_second(account.edge_account_id),
         worker_key=worker_key,
         install=operation.id,
         tag=ownership_tag(account.id),
@@ -171,13 +171,15 @@ async def check_script(context: Context, access: Access, account: Account) -> Sc
     return script
 
 
-def push_minute(edge_account_id: str) -> int:
-    """The minute of the hour at which an account's worker pushes: spread, so that not all come at once.
+def push_second(edge_account_id: str) -> int:
+    """The second of the hour at which an account's worker pushes: spread, so that not all come at once.
 
-    From 3 on, so that the last events of the hour before have been written and folded; to 52, so that a failed push
-    has time for another try within the hour.
+    From minute 3 on, so that the last events of the hour before have been written and folded; to 52, so that a failed
+    push has time for another try within the hour. A cron begins with its minute and waits for the second: one of the
+    first 45, so that with the 15 seconds that it gives the service it ends before the next begins.
     """
-    return 3 + zlib.crc32(edge_account_id.encode()) % 50
+    seconds, minute = divmod(zlib.crc32(edge_account_id.encode()), 50)
+    return (3 + minute) * 60 + seconds % 45
 
 
 WORK = Work(

@@ -10,6 +10,8 @@ export * from "__MAIN__";
  * @typedef {object} Invocation
  * @property {string} kind
  * @property {number} d1_queries
+ * @property {boolean} waits in real time; else what it waits for with scheduler.wait is there at once, and noted
+ * @property {number} waited_ms what was noted so
  * @property {number} open promises that have not settled
  * @property {unknown} failure of the first of them that failed
  * @property {number} until ms of the isolate's clock at which what waitUntil waits for is ended
@@ -28,11 +30,22 @@ const totals = { max_d1_queries: 0 };
 
 /**
  * Runs one invocation of the script: `body` in a context of its own, alive until its waitUntil work has settled.
- * @template T @param {ExecutionContext} ctx @param {string} kind @param {() => T | Promise<T>} body
+ * @template T @param {ExecutionContext} ctx @param {string} kind
+ * @param {(invocation: Invocation) => T | Promise<T>} body
  */
 function invoke(ctx, kind, body) {
   /** @type {Invocation} */
-  const invocation = { kind, d1_queries: 0, open: 1, failure: undefined, until: Infinity, ended: false, fail() {} };
+  const invocation = {
+    kind,
+    d1_queries: 0,
+    waits: true,
+    waited_ms: 0,
+    open: 1,
+    failure: undefined,
+    until: Infinity,
+    ended: false,
+    fail() {},
+  };
   running.add(invocation);
   const close = () => {
     invocation.open -= 1;
@@ -54,7 +67,7 @@ function invoke(ctx, kind, body) {
   const ended = new Promise((_, reject) => {
     invocation.fail = reject;
   });
-  const answer = Promise.race([invocations.run(invocation, async () => body()), ended]);
+  const answer = Promise.race([invocations.run(invocation, async () => body(invocation)), ended]);
   const answered = () => (invocation.until = performance.now() + WAIT_UNTIL_MS);
   if (kind === "fetch") answer.then(answered, answered);
   answer.then(close, close);
@@ -79,7 +92,12 @@ function end(invocation) {
 }
 
 const wait = scheduler.wait.bind(scheduler);
-scheduler.wait = async (ms, options) => comeBack(await wait(ms, options));
+scheduler.wait = async (ms, options) => {
+  const invocation = invocations.getStore();
+  if (invocation === undefined || invocation.waits) return comeBack(await wait(ms, options));
+  invocation.waited_ms += ms;
+  return comeBack(await wait(0, options));
+};
 
 // Every statement of a D1 binding passes these two methods of the runtime's own client (workerd 2026-11: the fetcher
 // itself is private). They count queries for each invocation: platform docs, 50 on the free plan, statements of a batch
@@ -143,12 +161,14 @@ export default {
 
 /**
  * Fires the cron and answers when it and its waitUntil work have ended, as the platform's own event does.
- * @param {{cron: string, scheduledTime: number}} event @param {object} env @param {ExecutionContext} ctx
+ * @param {{cron: string, scheduledTime: number, waits: boolean}} event
+ * @param {object} env @param {ExecutionContext} ctx
  */
-async function fire({ cron, scheduledTime }, env, ctx) {
+async function fire({ cron, scheduledTime, waits }, env, ctx) {
   countQueries(env);
   const controller = { type: "scheduled", cron, scheduledTime, noRetry() {} };
-  const { invocation, answer } = invoke(ctx, "scheduled", () => {
+  const { invocation, answer } = invoke(ctx, "scheduled", (own) => {
+    own.waits = waits;
     const run = handler("scheduled", env, ctx);
     if (!run) throw new Error("Handler does not export a scheduled() function.");
     return run(controller);
@@ -162,6 +182,7 @@ async function fire({ cron, scheduledTime }, env, ctx) {
     outcome: error === undefined ? "ok" : "exception",
     error: error === undefined ? null : String(error?.stack ?? error),
     d1_queries: invocation.d1_queries,
+    waited_ms: invocation.waited_ms,
   };
 }
 
