@@ -21,6 +21,7 @@ import trio
 from svc.actors.context import Context
 from svc.actors.outbox import open_outbox
 from svc.actors.supervisor import open_supervisor
+from svc.bind import parse
 from svc.clock import system_clock
 from svc.config import ConfigError
 from svc.edge.client import open_edge
@@ -32,6 +33,7 @@ from svc.http.web import load_web
 from svc.metrics import Metrics, counting_log_lines
 from svc.store import open_store
 from svc.store.sealed_tokens import sealed_tokens
+from svc.systemd import Systemd
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
 
@@ -55,15 +57,16 @@ async def run(
     announce: Callable[[str], None],
     clock: Clock = system_clock,
     bundle: WorkerBundle | None = None,
+    systemd: Systemd = Systemd(),  # noqa: B008  # it is frozen, and empty
 ) -> None:
     """Serve until SIGTERM or SIGINT. `announce` gets the service's own URL once it answers; `bundle`: the worker to
-    install, by default the one in the package.
+    install, by default the one in the package; `systemd`: whose sockets take the place of `[http] bind`.
 
     Raises ConfigError: key file, bundle or store cannot be used, or another service has taken over the store.
     """
     bundle = bundle or load_bundle()
     # Bound before anything else: with port 0 only the socket knows where the workers are to push.
-    listeners, host, port = await _listen("http", config.http.bind)
+    listeners, host, port = _handed(systemd) or await _listen("http", config.http.bind)
     metrics = Metrics()
     base_url = config.http.base_url or f"http://{host}:{port}"
     push_url = config.push_url(base_url)
@@ -89,6 +92,7 @@ async def run(
             _metrics_page(config, store, clock, metrics, bundle),
             open_outbox(store, config, clock, base_url, metrics=metrics),
             open_supervisor(context) as supervisor,
+            trio.open_nursery() as beside,
         ):
             app = create_app(
                 Deps(
@@ -105,14 +109,17 @@ async def run(
             _leave_out_of_collections()
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                 announce(f"http://{host}:{port}")
+                await systemd.tell("READY=1", "STATUS=serving")
+                beside.start_soon(systemd.keep_told, lambda: store.condition.trouble)
                 await serve(
                     app,
                     listeners,
                     connections=config.http.connections,
                     graceful_s=config.http.graceful_s,
                     metrics=metrics,
-                    until=partial(_signalled, signals, config),
+                    until=partial(_signalled, signals, config, systemd),
                 )
+                beside.cancel_scope.cancel()
     log.info("stopped")
 
 
@@ -149,14 +156,25 @@ async def _metrics_page(
             yield
 
 
+def _handed(systemd: Systemd) -> tuple[list[trio.SocketListener], str, int] | None:
+    """The sockets that systemd has handed over, and host and port of the first; None: there are none."""
+    if not systemd.sockets:
+        return None
+    listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in systemd.sockets]
+    addresses = [each.getsockname()[:2] for each in systemd.sockets]
+    hosts = [f"[{host}]" if ":" in host else host for host, _ in addresses]
+    told = [f"{host}:{port}" for host, (_, port) in zip(hosts, addresses, strict=True)]
+    log.info("systemd listens; [http] bind is not used", extra={"addresses": told})
+    return listeners, hosts[0], addresses[0][1]
+
+
 async def _listen(section: str, bind: str) -> tuple[list[trio.SocketListener], str, int]:
     """Sockets on the address of a section's `bind`, its host as it stands there, and the port.
 
     One socket only where the port is free to choose, since each would choose another.
     Raises ConfigError: the address is taken, or not of this machine.
     """
-    host, _, port_text = bind.rpartition(":")
-    port = int(port_text)
+    host, port = parse(bind)
     try:
         listeners = await trio.open_tcp_listeners(port, host=host.strip("[]"))
     except OSError as error:
@@ -167,9 +185,10 @@ async def _listen(section: str, bind: str) -> tuple[list[trio.SocketListener], s
     return listeners, host, listeners[0].socket.getsockname()[1]
 
 
-async def _signalled(signals: AsyncIterator[int], config: Config) -> None:
+async def _signalled(signals: AsyncIterator[int], config: Config, systemd: Systemd) -> None:
     try:
         log.info("stopping", extra={"signal": signal.Signals(await anext(signals)).name})
+        await systemd.tell("STOPPING=1", "STATUS=stopping: requests that have begun are answered")
     finally:  # also when something else ends the process: another service has taken over the store
         _limit_the_end(config)
 

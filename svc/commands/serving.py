@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -22,15 +23,16 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     check.set_defaults(command=_check)
 
 
-def _serve(config: Config, _arguments: argparse.Namespace) -> int:
+def _serve(config: Config, arguments: argparse.Namespace) -> int:
     from svc.logs import set_up_logging
     from svc.main import run
+    from svc.systemd import from_environment
 
     def announce(url: str) -> None:
         print(json.dumps({"ready": True, "url": url}), flush=True)
 
     set_up_logging()
-    trio.run(run, config, announce)
+    trio.run(partial(run, config, announce, systemd=from_environment(arguments.environ)))
     return 0
 
 

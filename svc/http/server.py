@@ -45,6 +45,9 @@ log = logging.getLogger(__name__)
 
 # Between two requests, and from a connection's start to the end of its first head.
 KEEP_ALIVE_S = 15.0
+# When the service stops: a client that sends another request within this time after its last one, or begins one, is
+# answered once more, and told that its connection ends; who keeps a connection for later finds it closed.
+LAST_REQUEST_S = 0.5
 # One packet of an answer; a client that reads nothing for so long is gone.
 SEND_S = 30.0
 # After an answer whose request was still on its way: what else comes is read and forgotten for a moment, else the
@@ -77,6 +80,7 @@ class Http1(h11.Connection):
         self._body_bytes = 0
         self.wants_body = True  # of an answer: all requests do but HEAD
         self.measured = True  # the answer's head tells its length: whoever gets less knows
+        self.ends = False  # with the next answer that has not begun: its client is told so
 
     def next_event(self) -> Any:
         """As h11's. Raises h11.RemoteProtocolError, whose `error_status_hint` is the answer's status."""
@@ -100,7 +104,8 @@ class Http1(h11.Connection):
             if isinstance(event, (h11.Data, h11.EndOfMessage)):
                 data, self._head = self._head + data, b""
             return data
-        if self.their_state is h11.SEND_BODY:  # answered before the request was read: the connection ends with it
+        ends = self.ends or self.their_state is h11.SEND_BODY  # the latter: answered before the request was read
+        if ends and not any(name == b"connection" for name, _ in event.headers):
             event = h11.Response(
                 status_code=event.status_code, headers=[*event.headers.raw_items(), (b"connection", b"close")]
             )
@@ -182,6 +187,7 @@ class Connection:
         self._sending = trio.Lock()
         self._reading = trio.CancelScope()
         self._idle = True  # between two requests, or before the first
+        self._ends = False  # the service stops
         # Since when nothing but the client holds things up: no request, half of one, an answer that is not read.
         self.waits_since: float | None = trio.current_time()
         self._answered = False  # an answer that ends the connection has been sent
@@ -210,14 +216,25 @@ class Connection:
         """
         return self._http is not None and not self._http.measured and (self._cut or self._http.is_half_sent)
 
-    def end_if_idle(self) -> None:
-        """The service stops: a connection between two requests ends now, any other with its answer."""
+    def end(self) -> None:
+        """The service stops: the connection ends with its answer, or soon, when no other request comes.
+
+        A request that is on its way, or that lies unread in the socket, is not left without an answer. The deadline
+        sees to that: a reader that has something to read when it passes reads it first.
+        """
+        self._ends = True
+        if self._http is not None:
+            self._http.ends = True
         if self._idle:
-            self._reading.cancel()
+            self._reading.deadline = min(self._reading.deadline, trio.current_time() + LAST_REQUEST_S)
 
     def end_for_another(self) -> None:
         """Somebody else needs the place."""
         self._reading.cancel()
+
+    @property
+    def _patience_s(self) -> float:
+        return LAST_REQUEST_S if self._ends else KEEP_ALIVE_S
 
     async def _serve(self, group: TaskGroup) -> None:
         socket = self._stream.socket
@@ -238,7 +255,8 @@ class Connection:
             self._take,
         )
         self._http = protocol.connection
-        self._reading.deadline = trio.current_time() + KEEP_ALIVE_S  # for the first head
+        self._http.ends = self._ends
+        self._reading.deadline = trio.current_time() + self._patience_s  # for the first head
         with self._reading, suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while True:
                 data = await self._stream.receive_some(_READ_BYTES)
@@ -258,7 +276,7 @@ class Connection:
         elif isinstance(event, Updated):
             self._idle = event.idle
             self.waits_since = trio.current_time() if event.idle else None
-            self._reading.deadline = trio.current_time() + KEEP_ALIVE_S if event.idle else math.inf
+            self._reading.deadline = trio.current_time() + self._patience_s if event.idle else math.inf
         elif isinstance(event, Closed):
             # Said in the application's task, which is about to be cancelled: the reader does the rest.
             self._answered = not self._must_reset()
@@ -328,7 +346,9 @@ async def serve(
     """Serve `app` on `listeners`, at most `connections` at once, until `until` returns.
 
     When the last place is taken, the connection that has waited for its client for longest gives its own up.
-    At the end nothing new is accepted, idle connections end, and requests under way have `graceful_s` seconds.
+    At the end nothing new is accepted, connections end with their answers, and requests under way have `graceful_s`
+    seconds. Who waits to be accepted waits on in the system's queue, for the next process where the socket is kept open
+    by another.
     `metrics`: to whom it reports; None: to nobody.
     """
     context = WorkerContext(None)
@@ -339,9 +359,13 @@ async def serve(
     metrics.at_scrape(lambda: metrics.set(CONNECTIONS, len(open_now)))
     wrapped = ASGIWrapper(app)
 
+    stopping = False
+
     async def handle(stream: trio.SocketStream) -> None:
         connection = Connection(stream, wrapped, context, metrics)
         open_now.add(connection)
+        if stopping:  # it was accepted in the last moment
+            connection.end()
         if not places.value:
             waiting = [one for one in open_now if one.waits_since is not None and one is not connection]
             for longest in sorted(waiting, key=lambda one: one.waits_since or 0.0)[:1]:
@@ -360,9 +384,9 @@ async def serve(
             accepting.start_soon(partial(trio.serve_listeners, handle, limited, handler_nursery=nursery))
             await until()
             accepting.cancel_scope.cancel()
-        await context.terminated.set()
+        stopping = True
         for connection in open_now:
-            connection.end_if_idle()
+            connection.end()
         nursery.cancel_scope.deadline = trio.current_time() + graceful_s
 
 

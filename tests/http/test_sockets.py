@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import asynccontextmanager
+import os
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,17 @@ SLOW_S = 1.0
 
 
 @asynccontextmanager
-async def served(world: World, connections: int = 100, buffer_bytes: int | None = None) -> AsyncIterator[int]:
-    """The application behind our server; gives its port. `buffer_bytes`: what the system holds of a sent answer."""
+async def served(
+    world: World, connections: int = 100, buffer_bytes: int | None = None, done: trio.Event | None = None
+) -> AsyncIterator[int]:
+    """The application behind our server, which stops with the block or at `done`; gives its port.
+
+    `buffer_bytes`: what the system holds of a sent answer.
+    """
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     if buffer_bytes is not None:
         listeners[0].socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, buffer_bytes)
-    done = trio.Event()
+    done = trio.Event() if done is None else done
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(serve, world.app, listeners, connections=connections, graceful_s=3, until=done.wait))
         yield listeners[0].socket.getsockname()[1]
@@ -238,3 +244,44 @@ async def test_a_read_ends_with_its_client(world, port):
     with trio.fail_after(5):
         await ended.wait()
     assert await world.store.read(sites.count_sites(user.id)) == 0
+
+
+async def test_a_service_that_stops_answers_what_was_sent_and_tells_that_the_connection_ends(world):
+    _, session, account = await world.ready()
+    arrived, go_on, done = trio.Event(), trio.Event(), trio.Event()
+
+    async def hold() -> None:
+        arrived.set()
+        await go_on.wait()
+
+    async def refuses() -> bool | None:
+        try:
+            await (await trio.open_tcp_stream("127.0.0.1", number)).aclose()
+        except OSError:
+            return True
+        return None
+
+    world.supervisor.before = hold
+    whole = head("GET", "/healthz")
+    async with served(world, done=done) as number, AsyncExitStack() as streams:
+        kept, silent, fresh, half, held = [
+            await streams.enter_async_context(await trio.open_tcp_stream("127.0.0.1", number)) for _ in range(5)
+        ]
+        for stream in (kept, silent):
+            await stream.send_all(whole)
+            assert "connection" not in (await answer_of(stream))[1]
+        await half.send_all(whole[:20])
+        await held.send_all(head("GET", f"/v1/accounts/{account.id}/zones", **session))
+        await arrived.wait()
+        # All of this lies in the sockets when the server learns that it is to stop, and has not had its turn since.
+        for stream, rest in ((kept, whole), (fresh, whole), (half, whole[20:])):
+            os.write(stream.socket.fileno(), rest)
+        done.set()
+        for stream in (kept, fresh, half):
+            assert (await answer_of(stream))[0] == 200
+        await eventually(refuses, every_s=0.01)
+        go_on.set()
+        status, headers, _ = await answer_of(held)
+        assert (status, headers["connection"]) == (200, "close")
+        for stream in (held, kept, fresh, half, silent):
+            assert await closed_by_server(stream)
