@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Half of the tests' time is waiting: for crons, for tokens that spread, for calls that are tried again.
 TESTS_AT_ONCE = $(shell $(PYTHON) -c 'import os; print(3 * (os.cpu_count() or 1) // 2)')
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint shots bench fuzz rules build env clean binary wheel deb image artefacts worker-tests web-tests
+.PHONY: help demo test lint shots bench fuzz units rules build env clean binary wheel deb image artefacts worker-tests web-tests
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of eve
 		tests/journeys/test_repeats.py tests/journeys/test_leaving.py
 	$(if $(SEED),SVC_TEST_SEED=$(SEED)) SVC_TEST_HISTORIES=$(or $(HISTORIES),10000) $(PY) -m pytest \
 		tests/journeys/test_reports.py -k many_lives -rP -o faulthandler_timeout=0 --numprocesses=$(TESTS_AT_ONCE)
+
+units: env ## systemd's own analyser over the units of packaging/systemd
+	$(PY) packaging/systemd/analyse.py
 
 rules: env ## the rules of docs/conformance.md that no test names
 	$(PY) -m tests.rules

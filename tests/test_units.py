@@ -1,0 +1,98 @@
+"""The units of packaging/systemd: read here on every machine; `make units` has systemd's analyser look at them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from svc import bind
+from svc.cli import parser_of_all
+from svc.config import Config
+
+FOLDER = Path(__file__).parents[1] / "packaging/systemd"
+SERVICES = ("svc.service", "svc-backup.service")
+# Without one of these the analyser's exposure rises above 1.5, or a fault reaches more than the service's own folder.
+_ON = (
+    "NoNewPrivileges", "ProtectHome", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs",
+    "ProtectControlGroups", "ProtectClock", "ProtectHostname", "PrivateTmp", "PrivateDevices", "PrivateUsers",
+    "PrivateMounts", "RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID", "RemoveIPC", "LockPersonality",
+    "MemoryDenyWriteExecute",
+)  # fmt: skip
+SANDBOX = {
+    **{key: ["yes"] for key in _ON},
+    "CapabilityBoundingSet": [""],
+    "AmbientCapabilities": [""],
+    "ProtectSystem": ["strict"],
+    "ProtectProc": ["invisible"],
+    "ProcSubset": ["pid"],
+    "RestrictAddressFamilies": ["AF_INET AF_INET6 AF_UNIX"],
+    "SystemCallArchitectures": ["native"],
+    "SystemCallFilter": ["@system-service", "~@privileged @resources"],
+    "SystemCallErrorNumber": ["EPERM"],
+    "UMask": ["0077"],
+    "User": ["svc"],
+    "StateDirectoryMode": ["0700"],
+}
+
+
+def unit(name: str) -> dict[str, dict[str, list[str]]]:
+    """Its sections; a setting may stand in one several times."""
+    found: dict[str, dict[str, list[str]]] = {}
+    section = ""
+    for line in (FOLDER / name).read_text().splitlines():
+        if re.fullmatch(r"\[\w+\]", line):
+            section = line[1:-1]
+        elif line and not line.startswith("#"):
+            key, is_one, value = line.partition("=")
+            assert is_one, f"{name}: {line}"
+            assert not re.search(r"\s#", value), f"{name}: a comment needs a line of its own: {line}"
+            found.setdefault(section, {}).setdefault(key, []).append(value)
+    return found
+
+
+def seconds(value: str) -> float:
+    number, times = re.fullmatch(r"(\d+)(min)?", value).groups()  # type: ignore[union-attr]
+    return int(number) * (60 if times else 1)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_is_shut_in(name):
+    service = unit(name)["Service"]
+    assert {key: service.get(key) for key in SANDBOX} == SANDBOX
+
+
+def test_what_the_service_runs_is_a_command_that_there_is():
+    [line] = unit("svc.service")["Service"]["ExecStart"]
+    program, *arguments = shlex.split(line)
+    assert program == "/usr/bin/svc"
+    assert parser_of_all().parse_args(arguments).config == "/etc/svc/config.toml"
+
+
+def test_the_socket_listens_where_the_service_would_and_the_service_has_the_time_that_it_needs():
+    assert unit("svc.socket")["Socket"]["ListenStream"] == [bind.DEFAULT]
+    service = unit("svc.service")["Service"]
+    config = Config()
+    closing_s = 5
+    assert seconds(service["TimeoutStopSec"][0]) > config.http.graceful_s + config.timing.drain_s + closing_s
+    assert service["Type"] == ["notify"]
+    assert seconds(service["WatchdogSec"][0]) >= 30
+    assert unit("svc.service")["Unit"]["Requires"] == ["svc.socket"]
+
+
+def test_old_backups_go_and_the_newest_fourteen_stay(tmp_path):
+    made, removed = unit("svc-backup.service")["Service"]["ExecStart"]
+    names = [f"svc-202611{day:02}T030000Z.tar" for day in range(1, 21)]
+    script = shlex.split(made.replace("$$", "$").replace("%%", "%"))[2]  # as systemd reads it
+    assert subprocess.run(["sh", "-n", "-c", script], check=False, capture_output=True).stderr == b""
+    assert re.search(r"svc-\$\$\(date -u \+%%Y%%m%%dT%%H%%M%%SZ\)\.tar", made)
+    for name in (*names, "mine.tar", "svc-20261121T030000Z.tar.part"):
+        (tmp_path / name).touch()
+    for _ in range(2):
+        command = shlex.split(removed.replace("/var/lib/svc/backups", str(tmp_path)))
+        assert subprocess.run(command, check=False, capture_output=True).stderr == b""
+        left = sorted(path.name for path in tmp_path.iterdir())
+        assert left == ["mine.tar", *names[6:], "svc-20261121T030000Z.tar.part"]
