@@ -11,6 +11,7 @@ import trio
 
 from svc.clock import iso
 from svc.config import ConfigError
+from svc.container import data_trouble
 from svc.errors import ServiceError
 from svc.http.web import load_web
 from svc.mail import check_mail
@@ -53,8 +54,9 @@ async def check(config: Config) -> list[Finding]:
         _tried("key file", lambda: _key_file(config, sealed)),
         store,
         workers,
-        await _mail(config),
+        await look_at_mail(config),
         emails,
+        _data(config),
         _address(config),
         _metrics(config),
     ]
@@ -73,6 +75,11 @@ def _key_file(config: Config, sealed: dict[str, bytes]) -> str:
     if not path.exists():
         return f"{path} will be made at the first start; back it up then"
     return f"{path} is readable (mode {stat.S_IMODE(path.stat().st_mode):04o}), and opens {len(sealed)} tokens"
+
+
+async def look_at_store(config: Config) -> Finding:
+    """Whether the store can be used; an empty one is made."""
+    return (await _store(config))[0]
 
 
 async def _store(config: Config) -> tuple[Finding, dict[str, bytes], Finding, Finding]:
@@ -124,12 +131,21 @@ def _waiting(found: Backlog) -> Finding:
     return Finding("e-mails", True, text)
 
 
-async def _mail(config: Config) -> Finding:
+async def look_at_mail(config: Config) -> Finding:
+    """Whether e-mails can leave: of a server, whether it takes our sign-in and our sender."""
     try:
         await check_mail(config.mail)
     except OSError as error:
         return Finding("mail", False, f"{config.mail.transport}: {error}; check [mail]")
     return Finding("mail", True, f"transport {config.mail.transport} is ready")
+
+
+def _data(config: Config) -> Finding:
+    """Whether what is stored outlives the container. No failure: somebody may only be trying the service out."""
+    trouble = data_trouble(config)
+    return Finding(
+        "data", True, "outlives this program" if trouble is None else f"will be lost with this container: {trouble}"
+    )
 
 
 def _address(config: Config) -> Finding:

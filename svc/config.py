@@ -1,6 +1,6 @@
 """Every setting of the service: read from config.toml and the environment, checked once, frozen.
 
-config.toml in the project's root documents them; a test holds that it names every one with its default.
+config.toml beside this file documents them; a test holds that it names every one with its default.
 """
 
 from __future__ import annotations
@@ -294,6 +294,11 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
         section, key = _setting(name)
         if key:
             settings.setdefault(section, {})[key] = value.split(",") if _is_list(section, key) and value else value
+    return made(settings)
+
+
+def made(settings: Mapping[str, Mapping[str, object]]) -> Config:
+    """The configuration of these settings, by section. Raises ConfigError."""
     try:
         return Config.model_validate(settings)
     except ValidationError as error:
@@ -302,8 +307,11 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """`[http] bind: `; nothing for what concerns several sections."""
-    return f"[{'] '.join(str(part) for part in location)}: " if location else ""
+    """`[http] bind: `, `[http] trusted_proxies.1: `, `[mail]: `; nothing for what concerns several sections."""
+    if not location:
+        return ""
+    section, *rest = map(str, location)
+    return " ".join([f"[{section}]", ".".join(rest)]).rstrip() + ": "
 
 
 def _read(path: Path) -> dict[str, dict[str, object]]:

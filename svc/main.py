@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from svc.actors.supervisor import open_supervisor
 from svc.bind import parse
 from svc.clock import system_clock
 from svc.config import ConfigError
+from svc.container import data_trouble
 from svc.edge.client import open_edge
 from svc.http.app import create_app
 from svc.http.deps import Deps
@@ -31,7 +33,7 @@ from svc.http.metrics_page import open_metrics_page
 from svc.http.server import serve
 from svc.http.web import load_web
 from svc.metrics import Metrics, counting_log_lines
-from svc.store import open_store
+from svc.store import open_store, users
 from svc.store.sealed_tokens import sealed_tokens
 from svc.systemd import Systemd
 from svc.vault import open_vault
@@ -52,15 +54,27 @@ log = logging.getLogger(__name__)
 _CLOSING_S = 5.0
 
 
+@dataclass(frozen=True)
+class Started:
+    """What is known of a service that has just started."""
+
+    url: str  # its own
+    base_url: str  # that of its users
+    web: bool  # whether it has a web application
+    first: bool  # nobody has ever used it
+
+
 async def run(
     config: Config,
     announce: Callable[[str], None],
     clock: Clock = system_clock,
     bundle: WorkerBundle | None = None,
     systemd: Systemd = Systemd(),  # noqa: B008  # it is frozen, and empty
+    greet: Callable[[Started], None] = lambda _: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. `announce` gets the service's own URL once it answers; `bundle`: the worker to
-    install, by default the one in the package; `systemd`: whose sockets take the place of `[http] bind`.
+    install, by default the one in the package; `systemd`: whose sockets take the place of `[http] bind`; `greet` is
+    called after `announce`.
 
     Raises ConfigError: key file, bundle or store cannot be used, or another service has taken over the store.
     """
@@ -73,6 +87,9 @@ async def run(
     trouble = config.push_trouble(push_url)
     if trouble is not None:
         log.warning("no worker can be installed", extra={"why": trouble})
+    trouble = data_trouble(config)
+    if trouble is not None:
+        log.warning("what is stored will be lost with this container", extra={"why": trouble})
     async with (
         open_store(config.store, serving=True, metrics=metrics) as store,
         open_edge(config.edge, metrics=metrics) as edge,
@@ -94,6 +111,8 @@ async def run(
             open_supervisor(context) as supervisor,
             trio.open_nursery() as beside,
         ):
+            web = _web(base_url)
+            first = await store.read(users.nobody_yet())
             app = create_app(
                 Deps(
                     store=store,
@@ -102,13 +121,14 @@ async def run(
                     clock=clock,
                     base_url=base_url,
                     bundle=bundle,
-                    web=_web(base_url),
+                    web=web,
                     metrics=metrics,
                 )
             )
             _leave_out_of_collections()
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                 announce(f"http://{host}:{port}")
+                greet(Started(f"http://{host}:{port}", base_url, web is not None, first))
                 await systemd.tell("READY=1", "STATUS=serving")
                 beside.start_soon(systemd.keep_told, lambda: store.condition.trouble)
                 await serve(

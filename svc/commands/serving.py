@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
+import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
+
+from svc.commands.arguments import suggested
 
 if TYPE_CHECKING:
     import argparse
 
     from svc.commands.arguments import Commands
     from svc.config import Config
+
+log = logging.getLogger(__name__)
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
@@ -25,14 +31,26 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 
 def _serve(config: Config, arguments: argparse.Namespace) -> int:
     from svc.logs import set_up_logging
-    from svc.main import run
+    from svc.main import Started, run
     from svc.systemd import from_environment
+    from svc.welcome import welcome
 
     def announce(url: str) -> None:
         print(json.dumps({"ready": True, "url": url}), flush=True)
 
+    def greet(started: Started) -> None:
+        """Tell a person: who sits at a terminal, or reads the log of the first start, in which all is JSON."""
+        option = suggested(arguments.config)
+        lines = welcome(config, started.url, started.base_url, web=started.web, option=option)
+        if sys.stderr.isatty():
+            print("\n".join(lines), file=sys.stderr, flush=True)
+        elif started.first:
+            for line in lines:
+                log.info(line)
+
     set_up_logging()
-    trio.run(partial(run, config, announce, systemd=from_environment(arguments.environ)))
+    systemd = from_environment(arguments.environ)
+    trio.run(partial(run, config, announce, systemd=systemd, greet=greet))
     return 0
 
 

@@ -23,6 +23,11 @@ NOBODY = 0
 MOST_SIGN_UPS = 10
 
 
+def nobody_yet() -> Tx[bool]:
+    """Whether there is no user."""
+    return not (yield sql("select id from users limit 1"))
+
+
 def add_user(email: str, password_hash: str, now: int, *, confirmed: bool = False) -> Tx[User | None]:
     """A new user on plan `free`; None when somebody has confirmed the address, whatever its capitals.
 

@@ -1,0 +1,101 @@
+"""config.toml: the one that documents every setting, and one of an operator's, made of it by `svc init`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# A setting's section and name, as they stand in the file.
+Answers = dict[tuple[str, str], str | list[str]]
+
+_DOCUMENTED = Path(__file__).parent / "config.toml"
+_SETTING = re.compile(r"(\w+) = (.*?)(\s+#.*)?")
+_HEAD = """\
+# The configuration of svc, made by `svc init`. What begins with # has the default that it shows: take the # away to set
+# it. An unknown key is an error. Each setting is also an environment variable, which wins over this file:
+# [http] bind is SVC_HTTP_BIND; lists are separated by commas there.
+"""
+
+
+def filled(answers: Answers) -> str:
+    """A configuration with these settings, and every other one with its default and its explanation, as a comment.
+
+    Raises ValueError: there is no such setting.
+    """
+    section, lines, left = "", [], dict(answers)
+    for line in _DOCUMENTED.read_text().partition("\n\n")[2].splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        found = _SETTING.fullmatch(line)
+        if found is None:
+            lines.append(line)
+        elif (section, found[1]) in left:
+            value = left.pop((section, found[1]))
+            lines.append(f"{found[1]} = {_toml(value)}   {(found[3] or '').strip()}".rstrip())
+        else:
+            lines.append(f"#{line}")
+    if left:
+        raise ValueError(f"no such settings: {left}")
+    return "\n".join([_HEAD, *lines, ""])
+
+
+def _toml(value: str | list[str]) -> str:
+    # JSON's strings and lists of them are TOML's, but for a character that nobody types.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def write(path: Path, text: str, owner: os.stat_result) -> None:
+    """Put `text` in the place of the file, whole or not at all, readable by its owner alone.
+
+    A file that was there hands down its owner and group, which may go on to read it; a new one is of `owner`, if we
+    may give it away. Raises OSError.
+    """
+    was = path.stat() if path.exists() else None
+    mode = 0o600 | (was.st_mode & stat.S_IRGRP if was else 0)
+    beside = path.with_name(f".{path.name}.part")
+    beside.unlink(missing_ok=True)
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        if os.geteuid() == 0:
+            os.fchown(file.fileno(), (was or owner).st_uid, (was or owner).st_gid)
+        with suppress(PermissionError):
+            os.fchmod(file.fileno(), mode)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def as_owner(owner: os.stat_result) -> Iterator[None]:
+    """As the user of a folder, where we are root: what root makes in the service's folder, the service cannot open."""
+    if os.geteuid() != 0 or owner.st_uid == 0:
+        yield
+        return
+    os.setegid(owner.st_gid)
+    os.seteuid(owner.st_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def settings(answers: Answers) -> dict[str, dict[str, object]]:
+    """The answers, as a file with them is read."""
+    found: dict[str, dict[str, object]] = {}
+    for (section, key), value in answers.items():
+        found.setdefault(section, {})[key] = value
+    return found

@@ -1,0 +1,61 @@
+"""Whether what the service keeps goes with the container in which it runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from svc.config import Config
+
+_IN_MEMORY = ("tmpfs", "ramfs")
+# Where docker and podman keep a volume that has no name, and Kubernetes a folder that lives as long as its pod.
+_NAMELESS = re.compile(r"/volumes/[0-9a-f]{64}/_data\b|/volumes/kubernetes\.io~empty-dir/")
+
+
+def data_trouble(config: Config, root: Path = Path("/")) -> str | None:
+    """Why the store's file, the key file or e-mails in files would be lost with the container; None: they would not.
+
+    None also where this is no container, as far as anybody can know. `root`: of the file system.
+    """
+    if not any((root / mark).exists() for mark in (".dockerenv", "run/.containerenv", "run/systemd/container")):
+        return None
+    try:
+        mounts = (root / "proc/self/mountinfo").read_text()
+    except OSError:
+        return None
+    for what, path in _kept(config):
+        why = _lost_with(path.absolute(), mounts)
+        if why is not None:
+            return f"{what} ({path}) {why}; mount a named volume or a folder of the host on {path.absolute().parent}"
+    return None
+
+
+def _kept(config: Config) -> list[tuple[str, Path]]:
+    kept = [("the key file", config.vault.key_file)]
+    url = config.store.url.get_secret_value()
+    if url.startswith("sqlite:///"):
+        kept.insert(0, ("the store", Path(url.removeprefix("sqlite:///"))))
+    if config.mail.transport == "file":
+        kept.append(("the folder of e-mails", config.mail.folder))
+    return kept
+
+
+def _lost_with(path: Path, mounts: str) -> str | None:
+    """What becomes of the file, by what is mounted: proc_pid_mountinfo(5)."""
+    best, source, kind = "", "", ""
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 7 or "-" not in fields:
+            continue
+        point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[4])
+        if path.is_relative_to(point) and len(point) >= len(best):  # a later one lies over an earlier one
+            best, source, kind = point, fields[3], fields[fields.index("-") + 1]
+    if kind in _IN_MEMORY:
+        return "is in memory and ends with the container"
+    if best == "/":
+        return "is in the container itself and ends with it"
+    if _NAMELESS.search(source):
+        return "is on a volume without a name: the next container gets another one"
+    return None

@@ -1,0 +1,69 @@
+"""A service in a container is told when what it keeps goes with the container."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from svc.config import Config, MailConfig, StoreConfig, VaultConfig
+from svc.container import data_trouble
+
+OVERLAY = "600 500 0:50 / / rw,relatime - overlay overlay rw,lowerdir=/a"
+PROC = "601 600 0:51 / /proc rw - proc proc rw"
+VOLUME = "/var/lib/docker/volumes/{}/_data /var/lib/svc rw master:1 shared:2 - ext4 /dev/sda1 rw"
+POD = "/var/lib/kubelet/pods/1/volumes/kubernetes.io~{}/data /var/lib/svc rw - ext4 /dev/sda1 rw"
+
+
+def trouble(root, *mounts, store="sqlite:////var/lib/svc/svc.db"):
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/mountinfo").write_text("\n".join([OVERLAY, PROC, *mounts, ""]))
+    (root / ".dockerenv").touch()
+    folder = Path("/var/lib/svc")
+    config = Config(
+        store=StoreConfig(url=SecretStr(store)),
+        vault=VaultConfig(key_file=folder / "vault.key"),
+        mail=MailConfig(folder=folder / "mail"),
+    )
+    return data_trouble(config, root)
+
+
+@pytest.mark.parametrize(
+    ("mounts", "why"),
+    [
+        ((), "the store (/var/lib/svc/svc.db) is in the container itself"),
+        (("602 600 8:1 /x /var/lib/svcs rw - ext4 /dev/sda1 rw",), "is in the container itself"),
+        (("602 600 8:1 /x /var/lib/svc/mail rw - ext4 /dev/sda1 rw",), "is in the container itself"),
+        ((f"602 600 8:1 {VOLUME.format('0123456789abcdef' * 4)}",), "is on a volume without a name"),
+        ((f"602 600 8:1 {VOLUME.format('svc-data')}",), None),
+        (
+            (f"602 600 8:1 {VOLUME.format('svc-data')}", "603 602 0:60 / /var/lib/svc rw - tmpfs tmpfs rw"),
+            "is in memory",
+        ),
+        (
+            (f"602 600 8:1 {VOLUME.format('svc')}", "603 602 0:60 / /var/lib/svc/mail rw - tmpfs t rw"),
+            "the folder of e-mails (/var/lib/svc/mail) is in memory",
+        ),
+        ((f"602 600 8:1 {POD.format('empty-dir')}",), "is on a volume without a name"),
+        ((f"602 600 8:1 {POD.format('csi')}",), None),
+        ((r"602 600 8:1 /srv/my\040data /var/lib rw - ext4 /dev/sda1 rw", "nonsense"), None),
+    ],
+)
+def test_what_is_mounted_tells_what_is_lost(tmp_path, mounts, why):
+    found = trouble(tmp_path, *mounts)
+    assert found is None if why is None else why in (found or "")
+
+
+def test_the_key_file_is_lost_too_where_the_store_is_elsewhere(tmp_path):
+    assert "the key file (/var/lib/svc/vault.key) is in the" in (trouble(tmp_path, store="postgresql://db/svc") or "")
+
+
+@pytest.mark.parametrize(("mark", "told"), [("", False), ("run/.containerenv", True), ("run/systemd/container", True)])
+def test_only_a_container_is_told(tmp_path, mark, told):
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mountinfo").write_text(OVERLAY)
+    if mark:
+        (tmp_path / mark).parent.mkdir(parents=True)
+        (tmp_path / mark).touch()
+    assert (data_trouble(Config(), tmp_path) is not None) == told

@@ -1,0 +1,178 @@
+"""`svc init`, as a process: what it asks, tries and writes; and the first start that follows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import ssl
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import trustme
+from pydantic import SecretStr
+
+from edge_worker.harness.service import environment
+from svc.config import Config, HttpConfig, MailConfig, StoreConfig, load
+from svc.config_file import Answers, filled, write
+from svc.welcome import welcome
+from tests.smtp_server import SmtpServer
+from tests.test_commands import svc
+
+ROOT = Path(__file__).parents[1]
+PASSWORD = 'p@s:/% "?#\\'
+
+
+def mode(path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_without_questions_the_options_and_defaults_are_written_and_nothing_is_overwritten(tmp_path):
+    base = ("init", "--yes", "--data", "data")
+    answer = svc(tmp_path, *base, "--base-url", "https://svc.example.com/", SVC_HTTP_BASE_URL="")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    path = tmp_path / "config.toml"
+    assert mode(path) == 0o600
+    assert f"Keep copies of {tmp_path}/data" in answer.stdout
+    config, data = load(path, {}), tmp_path / "data"
+    assert (config.http.base_url, config.http.trusted_proxies) == ("https://svc.example.com", ("127.0.0.1", "::1"))
+    assert config.store.url.get_secret_value() == f"sqlite:///{data}/svc.db"
+    assert (config.vault.key_file, config.mail.folder) == (data / "vault.key", data / "mail")
+    assert (config.edge, config.limits, config.timing) == (Config().edge, Config().limits, Config().timing)
+    assert (data / "svc.db").exists()  # it was tried
+    assert not (data / "vault.key").exists()
+    # Each line that is a comment says the default: without its mark all of them are a good configuration.
+    uncommented = re.sub(r"^#(\w+ = )", r"\1", path.read_text(), flags=re.MULTILINE)
+    assert Config.model_validate(tomllib.loads(uncommented)).edge == Config().edge
+
+    before = path.read_bytes()
+    answer = svc(tmp_path, *base)
+    assert (answer.returncode, answer.stderr) == (1, f"svc: {path} is there already; --replace takes its place\n")
+    assert path.read_bytes() == before
+    answer = svc(tmp_path, *base, "--replace", "--bind", "127.0.0.1:1", "--unchecked")
+    assert answer.returncode == 0, answer.stderr
+    assert load(path, {}).http.bind == "127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--base-url", "svc.example"), "must be an http or https address"),
+        (("--bind", "8080"), "must be an address and a port"),
+        (("--base-url", "https://a.example", "--trusted-proxies", "::1,proxy"), "[http] trusted_proxies.1: 'proxy'"),
+        (("--data", "/proc/none"), "/proc/none cannot be made"),
+        (("--store", "mysql://x"), "[store] url must begin with sqlite:/// or postgresql://"),
+        (("--smtp-url", "smtp://127.0.0.1:1"), "connect ConnectionRefusedError"),
+        (("--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "nobody"), "must be an e-mail address"),
+    ],
+)
+def test_an_option_that_cannot_be_is_told_and_nothing_is_written(tmp_path, options, why):
+    answer = svc(tmp_path, "init", "--yes", *options)
+    assert (answer.returncode, why in answer.stderr) == (1, True), answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert not (tmp_path / "config.toml").exists()
+
+
+def test_who_answers_badly_is_asked_again_and_what_is_written_carries_an_email(tmp_path):
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    path = tmp_path / "etc/config.toml"
+    path.parent.mkdir()
+    path.write_text("[http]\n")
+    path.chmod(0o640)
+    with SmtpServer(tls=tls, implicit_tls=True, password=PASSWORD) as server:
+        typed = [
+            *("yes", "svc.example", "https://svc.example.com", "proxy", "10.0.0.0/8, ::1", str(tmp_path / "data")),
+            *("sqlite:////proc/none/svc.db", "no", ""),
+            *(f"smtps://user@127.0.0.1:{server.port}", "wrong", "", "no"),
+            *(f"smtps://user@127.0.0.1:{server.port}", PASSWORD, "nobody", "mail@example.com"),
+        ]
+        answer = svc(
+            *(tmp_path, "init", "--config", "etc/config.toml"),
+            text="\n".join([*typed, ""]),
+            SVC_HTTP_BASE_URL="",
+            SSL_CERT_FILE=str(tmp_path / "ca.pem"),
+        )
+    said = answer.stdout
+    assert answer.returncode == 0, said + answer.stderr
+    for told in (
+        "must be an http or https address",
+        "[http] trusted_proxies.0: 'proxy'",
+        "FAIL: sqlite: ",
+        "[mail] from: must be an e-mail address",
+        "FAIL: smtp: AUTH 535",
+        "ok: transport smtp is ready",
+        "svc serve --config etc/config.toml",
+    ):
+        assert told in said, told
+    assert PASSWORD not in said
+    config = load(path, {})
+    assert config.http.trusted_proxies == ("10.0.0.0/8", "::1")
+    assert config.mail.sender == "mail@example.com"
+    assert config.mail.smtp_url.get_secret_value().endswith(f"@127.0.0.1:{server.port}")
+    assert mode(path) == 0o640  # its group could read the one before
+
+
+def test_nobody_who_answers_is_no_answer(tmp_path):
+    answer = svc(tmp_path, "init", text="https://svc.example.com\n")
+    assert (answer.returncode, answer.stderr) == (1, "svc: no answer, so nothing was written; --yes asks nothing\n")
+    assert not (tmp_path / "config.toml").exists()
+
+
+def test_what_root_writes_belongs_to_who_owns_the_data(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.chown(folder, 65_534, 65_534)
+    write(tmp_path / "config.toml", filled({}), folder.stat())
+    written = (tmp_path / "config.toml").stat()
+    assert (written.st_uid, written.st_gid) == ((65_534, 65_534) if is_root else (os.getuid(), os.getgid()))
+    assert load(tmp_path / "config.toml", {}) == Config()
+    with pytest.raises(ValueError, match="no such settings"):
+        filled({("http", "bnid"): "x"})
+    odd: Answers = {("mail", "from"): 'a\x7f"\\\n€ <a@b.example>', ("http", "trusted_proxies"): ["::1"]}
+    assert tomllib.loads(filled(odd))["mail"]["from"] == odd["mail", "from"]
+
+
+def log_of_a_start(folder, **settings):
+    """What a service logs that is stopped as soon as it answers."""
+    environ = {**environment(folder, settings), "PYTHONPATH": str(ROOT)}
+    serve = [sys.executable, "-m", "svc", "serve"]
+    with subprocess.Popen(serve, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.terminate()
+        return [json.loads(line) for line in process.stderr]
+
+
+def test_the_first_start_says_in_four_lines_what_to_do_until_there_is_a_user(tmp_path):
+    """In a terminal they are plain, at every start; here nobody sits at one, so they are lines of the log."""
+    store = {"SVC_STORE_URL": f"sqlite:///{tmp_path}/svc.db"}
+    log = log_of_a_start(tmp_path, SVC_MAIL_FOLDER="mail", **store)
+    first = [line["message"] for line in log if line["logger"] == "svc.commands.serving"]
+    told = (f"its store is {tmp_path}/svc.db", f"in {tmp_path}/mail); `svc init` asks", "svc user add", "/reference")
+    assert len(first) == 4
+    assert all(part in line for part, line in zip(told, first, strict=True)), first
+    answer = svc(tmp_path, "user", "add", "a@example.com", "--password-stdin", text="long enough\n", **store)
+    assert answer.returncode == 0, answer.stderr
+    assert not [line for line in log_of_a_start(tmp_path, **store) if line["logger"] == "svc.commands.serving"]
+
+
+def test_the_four_lines_show_no_password_and_miss_nothing_that_is_set():
+    config = Config(
+        http=HttpConfig(base_url="https://svc.example.com"),
+        store=StoreConfig(url=SecretStr("postgresql://svc:hunter2@db:5432/svc?sslmode=require")),
+        mail=MailConfig(transport="smtp", smtp_url=SecretStr("smtp://a:hunter2@b")),
+    )
+    text = "\n".join(welcome(config, "http://127.0.0.1:1", "https://svc.example.com", web=False, option=" --config x"))
+    assert "hunter2" not in text
+    for part in ("store is postgresql://db:5432/svc,", "needs nothing", "--confirmed --config x", "was not built"):
+        assert part in text
