@@ -32,8 +32,10 @@ def emulator_process() -> Iterator[Running]:
     command += ["--token-delay-ms=0", "--token-spread-ms=0", "--slow-one-in=0", "--refuse-one-in=0", "--local-egress"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdout is not None
-        yield json.loads(process.stdout.readline()), process.pid
-        process.terminate()
+        try:
+            yield json.loads(process.stdout.readline()), process.pid
+        finally:
+            process.terminate()
 
 
 @asynccontextmanager

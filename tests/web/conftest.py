@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
+from edge_worker.emulator.client import proxied_zone
 from tests.secrecy import leaks_of
 from tests.web.places import (
     CALLED,
+    World,
     metrics_of,
     new_context,
     open_browser,
@@ -25,10 +28,12 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
+    from edge_worker.emulator.client import Customer
     from tests.web.places import Place
 
 # Long enough for a machine that does much else: what is waited for comes, or never will.
 expect.set_options(timeout=20_000)
+_zones = (f"news{number}.example" for number in itertools.count())
 
 
 @pytest.fixture(scope="session")
@@ -84,3 +89,25 @@ def context(stranger: BrowserContext, place: Place) -> BrowserContext:
 @pytest.fixture
 def page(context: BrowserContext) -> Page:
     return context.new_page()
+
+
+@pytest.fixture
+def world(furnished: Place) -> Iterator[World]:
+    """The service and the platform beside the pages; the platform is polite again at the end."""
+    opened = World(furnished)
+    yield opened
+    opened.platform(lambda emulator: emulator.clear_faults())
+    opened.platform(lambda emulator: emulator.set_rudeness(minting="all_zones", renamed_right=""))
+
+
+@pytest.fixture
+def zone() -> str:
+    """A name that no other test has."""
+    return next(_zones)
+
+
+@pytest.fixture
+def customer(world: World, zone: str) -> Customer:
+    """An account at the platform that nobody has connected."""
+    made: Customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
+    return made

@@ -19,7 +19,7 @@ import httpx
 import trio
 from playwright.sync_api import sync_playwright
 
-from edge_worker.emulator.client import proxied_zone
+from edge_worker.emulator.client import Emulator, proxied_zone
 from edge_worker.harness.service import Service, environment
 from edge_worker.harness.visitors import Tally, clicks, views
 from edge_worker.tools.node import node_command
@@ -27,11 +27,11 @@ from tests.contract import contract, path_of
 from tests.emulated import emulator_process, fresh
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from playwright.sync_api import Browser, BrowserContext, Request
 
-    from edge_worker.emulator.client import Emulator
+    from edge_worker.emulator.client import Customer
     from tests.emulated import Running
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +39,7 @@ EMAIL, PASSWORD = "you@example.com", "a long password"
 WIDTHS = (1180, 390, 320)
 THEMES = ("light", "dark")
 HEIGHT = 844
+MOST_ACCOUNTS = 3  # of a user, where there is a platform
 
 _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromium.executablePath())'
 # No load here is meant to meet a limit, and what is looked at is what there is.
@@ -154,6 +155,44 @@ def sign_up(place: Place, email: str) -> None:
     trio.run(made)
 
 
+class World:
+    """The service, asked past its pages, and the platform that it asks."""
+
+    def __init__(self, place: Place, email: str = EMAIL) -> None:
+        self.place = place
+        with httpx.Client(trust_env=False) as client:
+            answer = client.post(f"{place.url}/auth/sign-in", json={"email": email, "password": PASSWORD})
+        self.headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
+
+    def platform(self, does: Callable[[Emulator], Awaitable[Any]]) -> Any:
+        """What the platform's control answers."""
+
+        async def ask() -> Any:
+            ready = {"api": "", "edge": "", "control": self.place.control}
+            async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+                return await does(Emulator(ready, client, 0))
+
+        return trio.run(ask)
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """What the service answers."""
+        answer = httpx.request(
+            method, self.place.url + path, json=body, headers=self.headers, timeout=30, trust_env=False
+        )
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def account(self, customer: Customer) -> dict[str, Any] | None:
+        """The customer's account as the service lists it; None: it is not connected."""
+        listed = self.call("GET", "/v1/accounts")["accounts"]
+        return next((each for each in listed if each["edge_account_id"] == customer.account_id), None)
+
+    def connected(self, customer: Customer) -> str:
+        """Connect an account past the pages. Returns its id."""
+        body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+        return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
+
+
 @contextmanager
 def open_place(folder: Path) -> Iterator[Place]:
     """A service with a user who has nothing yet."""
@@ -165,7 +204,11 @@ def open_place(folder: Path) -> Iterator[Place]:
 @contextmanager
 def open_furnished(folder: Path) -> Iterator[Place]:
     """A service on an emulated platform, whose user has an account, a site and a link, both visited, and a key."""
-    with emulator_process() as emulator, _service(folder, {"SVC_EDGE_API_BASE_URL": emulator[0]["api"]}) as url:
+    settings = {"SVC_EDGE_RETRIES": "1", "SVC_LIMITS_ACCOUNTS": str(MOST_ACCOUNTS)}
+    with (
+        emulator_process() as emulator,
+        _service(folder, {**settings, "SVC_EDGE_API_BASE_URL": emulator[0]["api"]}) as url,
+    ):
         sent = Tally()
         yield Place(url, folder, trio.run(_furnish, url, folder, emulator, sent), emulator[0]["control"], sent)
 

@@ -1,0 +1,258 @@
+"""Everything with the keyboard alone: from the sign-in to a report and out again; the focus is always seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from edge_worker.harness.service import eventually
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from svc.clock import HOUR_MS, system_clock
+from svc.worker.bundle import SCRIPT_NAME
+from tests.web.places import PASSWORD, World, new_context, sign_in, sign_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Locator, Page
+
+    from edge_worker.emulator.client import Customer, Emulator
+    from tests.web.places import Place
+
+EVE = "eve@example.com"
+# So many steps lead from the top of any page to its end.
+MOST_TABS = 60
+# What is wrong with the focus; a heading that a program gave it to needs no outline.
+FOCUS = """() => {
+  const has = document.activeElement, box = has.getBoundingClientRect(), { outlineStyle } = getComputedStyle(has);
+  if (has === document.body) return "nothing has the focus";
+  if (has.tabIndex >= 0 && outlineStyle === "none") return `${has.outerHTML.slice(0, 80)} does not show its focus`;
+  if (box.bottom <= 0 || box.top >= innerHeight) return `${has.outerHTML.slice(0, 80)} is out of sight`;
+  const over = document.elementFromPoint(box.left + box.width / 2, Math.min(innerHeight - 1, box.top + box.height / 2));
+  if (!over || !(has.contains(over) || over.contains(has))) return `${has.outerHTML.slice(0, 80)} is covered`;
+  return "";
+}"""
+
+
+class Keyboard:
+    """A page of which only the keyboard is used."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    def press(self, *keys: str) -> None:
+        """Press each; afterwards something has the focus, and one sees what."""
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.page.wait_for_function("document.activeElement !== document.body")
+        wrong = self.page.evaluate(FOCUS)
+        assert wrong == "", f"after {' '.join(keys)}: {wrong}"
+
+    def type(self, text: str) -> None:
+        self.page.keyboard.type(text)
+
+    def to(self, target: Locator, key: str = "Tab") -> None:
+        """Go there, step by step; each step is seen."""
+        wanted = target.element_handle()
+        for _ in range(MOST_TABS):
+            if self.page.evaluate("(wanted) => document.activeElement === wanted", wanted):
+                return
+            self.press(key)
+        raise AssertionError(f"{target} cannot be reached")
+
+    def arrived(self, heading: str) -> None:
+        """The page has this heading, and it has the focus."""
+        expect(self.page.get_by_role("heading", level=1, name=heading, exact=True)).to_be_focused()
+
+    def field(self, label: str) -> Locator:
+        return self.page.get_by_label(label, exact=True)
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+
+@pytest.fixture(scope="module")
+def eve(furnished: Place) -> World:
+    """A user who has nothing yet."""
+    sign_up(furnished, EVE)
+    return World(furnished, EVE)
+
+
+@pytest.fixture
+def keys(browser: Browser) -> Iterator[Keyboard]:
+    context = new_context(browser)
+    yield Keyboard(context.new_page())
+    context.close()
+
+
+def be_seen(eve: World, customer: Customer, zone: str) -> None:
+    """A person opens a page of the site, two hours ago, and the worker reports it."""
+    [site] = eve.call("GET", "/v1/sites")["sites"]
+    now = system_clock()
+    hour_at = (now // HOUR_MS - 2) * HOUR_MS
+
+    async def synced() -> bool | None:
+        return eve.call("GET", f"/v1/sites/{site['id']}")["site"]["config"] == "synced" or None
+
+    async def visited(platform: Emulator) -> None:
+        await eventually(synced)
+        await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
+        headers = {"User-Agent": DESKTOP_CHROME.user_agent, "Content-Type": "text/plain"}
+        answer = await platform.visit(zone, site["path"], method="POST", headers=headers, body="/shoes\n")
+        assert answer.status == 204
+        await platform.settled()
+        await platform.clock(0)
+        crons = [(customer.account_id, hour_at + HOUR_MS + minute * 60_000) for minute in range(60)]
+        await platform.crons(crons, SCRIPT_NAME)
+
+    eve.platform(visited)
+
+
+def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, customer: Customer, zone: str) -> None:
+    page = keys.page
+    page.goto(f"{eve.place.url}/sign-in")
+    keys.arrived("Sign in")
+    keys.to(keys.field("E-mail"))
+    keys.type(EVE)
+    keys.to(keys.field("Password"))
+    keys.type(PASSWORD)
+    keys.press("Enter")
+    keys.arrived("Overview")
+
+    keys.press("g", "a")
+    keys.arrived("Accounts")
+    keys.press("n")
+    keys.arrived("Connect an account")
+    keys.to(keys.field("Account id"))
+    keys.type(customer.account_id)
+    keys.to(page.get_by_label("Where the database is made"))
+    keys.press("ArrowDown")
+    keys.press("ArrowDown")
+    keys.to(keys.field("Bootstrap token"))
+    keys.type("cfat_not_a_token")
+    keys.press("Enter")
+    page.get_by_role("alert").get_by_text("does not accept the bootstrap token").wait_for()
+    keys.press("ControlOrMeta+a")
+    keys.type(customer.bootstrap_token)
+    keys.press("Enter")
+    keys.arrived("Customer")
+    page.get_by_role("main").get_by_text("Ready").first.wait_for()
+    [account] = eve.call("GET", "/v1/accounts")["accounts"]
+    assert account["location"] == "enam"
+    keys.to(page.get_by_role("combobox", name="Host"))
+    keys.type(f"go.{zone}")
+    keys.press("Enter")
+    page.get_by_role("region", name="Link host").get_by_text("Live").wait_for()
+
+    keys.press("Escape")
+    keys.press("g", "s")
+    keys.arrived("Sites")
+    keys.press("n")
+    keys.arrived("Add a site")
+    keys.to(keys.field("Host"))
+    keys.type(zone)
+    keys.press("Enter")
+    keys.arrived(zone)
+    be_seen(eve, customer, zone)
+    keys.press("g", "s")
+    keys.arrived("Sites")
+    page.get_by_role("link", name=zone).wait_for()
+    keys.press("j")
+    keys.press("Enter")
+    keys.arrived(zone)
+    read_the_report(keys)
+    make_a_link(keys, zone)
+
+    keys.to(keys.button(EVE), "Shift+Tab")
+    keys.press("Enter")
+    keys.to(keys.button("Sign out"))
+    keys.press("Enter")
+    keys.arrived("Sign in")
+
+
+def read_the_report(keys: Keyboard) -> None:
+    """Another period, by its link and by its key; the chart point by point; the table."""
+    page = keys.page
+    chart = page.get_by_role("img", name="Views")
+    chart.wait_for()
+    keys.to(page.get_by_role("link", name="30 days"))
+    keys.press("Enter")
+    page.wait_for_url("**period=30d")
+    keys.to(page.get_by_role("button", name="Period before"))
+    keys.press("Space")
+    expect(page.get_by_role("button", name="Period before")).to_have_attribute("aria-pressed", "false")
+    keys.press("w")
+    page.wait_for_url("**period=7d**")
+    expect(page.get_by_role("button", name="Period before")).to_be_focused()
+    keys.to(chart)
+    keys.press("End")
+    reading = page.get_by_role("status").filter(has_text="Views")
+    last = reading.inner_text()
+    keys.press("ArrowLeft")
+    expect(reading).not_to_have_text(last)
+    keys.to(page.locator("summary", has_text="Show as a table"))
+    keys.press("Enter")
+    expect(page.get_by_role("columnheader", name="Views")).to_be_visible()
+    assert page.get_by_role("row").count() == 8
+
+
+def make_a_link(keys: Keyboard, zone: str) -> None:
+    page = keys.page
+    keys.press("g", "l")
+    keys.arrived("Links")
+    keys.press("n")
+    keys.arrived("New link")
+    keys.to(keys.field("Leads to"))
+    keys.type(f"https://{zone}/shoes")
+    keys.to(page.get_by_label("Code"))
+    keys.type("shoes")
+    keys.press("Enter")
+    keys.arrived(f"go.{zone}/shoes")
+    keys.press("q")
+    page.get_by_role("dialog").wait_for()
+    keys.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+def test_shortcuts_are_listed_and_off_while_somebody_types_or_wants_none(keys: Keyboard, furnished: Place) -> None:
+    page = keys.page
+    sign_in(page.context, furnished)
+    page.goto(f"{furnished.url}/links/new")
+    keys.arrived("New link")
+    keys.press("?")
+    listed = page.get_by_role("dialog", name="Keyboard shortcuts")
+    listed.wait_for()
+    told = listed.get_by_role("term").all_inner_texts()
+    assert {"?", "g then o", "g then a", "g then s", "g then l", "g then k", "g then p", "g then r"} <= set(told)
+    keys.press("g", "o")  # a dialog is no page
+    expect(listed).to_be_visible()
+    keys.press("Escape")
+    listed.wait_for(state="detached")
+    keys.arrived("New link")
+
+    keys.to(keys.field("Leads to"))
+    keys.type("g o?n/dwtx")
+    expect(keys.field("Leads to")).to_have_value("g o?n/dwtx")
+    assert page.get_by_role("dialog").count() == 0
+    assert page.url.endswith("/links/new")
+
+    page.goto(f"{furnished.url}/profile")
+    keys.arrived("Profile")
+    choice = keys.field("Keyboard shortcuts")
+    keys.to(choice)
+    keys.press("ArrowDown")
+    expect(choice).to_have_value("off")
+    keys.to(page.get_by_role("switch"), "Shift+Tab")
+    keys.press("?")
+    keys.press("g", "k")
+    keys.to(choice)
+    assert page.get_by_role("dialog").count() == 0
+    assert page.url.endswith("/profile")
+    keys.press("ArrowUp")
+    expect(choice).to_have_value("on")
+    keys.to(page.get_by_role("switch"), "Shift+Tab")
+    keys.press("g", "k")
+    keys.arrived("Keys")
