@@ -6,13 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.web.places import sign_in
+from tests.web.places import EMAIL, PASSWORD, sign_in
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page, Route
+    from playwright.sync_api import APIResponse, BrowserContext, Page, Request, Route
 
 REFRESH = "**/auth/refresh"
-ALL_WAIT = "navigator.locks.query().then(({ held, pending }) => held.length + pending.length === 4)"
+# The pages' policy forbids what Playwright's own waiting for a function does.
+ALL_WAIT = """async () => {
+  for (let looks = 0; looks < 1000; looks += 1) {
+    const { held, pending } = await navigator.locks.query();
+    if (held.length + pending.length === 4) return true;
+    await new Promise((later) => setTimeout(later, 20));
+  }
+  return false;
+}"""
 
 
 def heading(page: Page, name: str) -> None:
@@ -32,7 +40,7 @@ def test_four_tabs_that_open_at_once_refresh_once(context, place):
     held: list[Route] = []
     context.route(REFRESH, lambda route: held.append(route))
     tabs = four_tabs(context, place.url)
-    tabs[0].wait_for_function(ALL_WAIT)
+    assert tabs[0].evaluate(ALL_WAIT)
     assert len(held) == 1
     held[0].continue_()
     for tab in tabs:
@@ -95,6 +103,48 @@ def test_a_refresh_that_is_not_answered_signs_nobody_out(page, place):
     page.route(REFRESH, drop_once)
     page.goto(f"{place.url}/keys")
     heading(page, "Keys")
+
+
+class Asked:
+    """The tokens that a tab's requests carry."""
+
+    def __init__(self, page: Page) -> None:
+        self.tokens: set[str] = set()
+        page.on("request", self._note)
+
+    def _note(self, request: Request) -> None:
+        if "/v1/" in request.url:
+            self.tokens.add(request.headers["authorization"].removeprefix("Bearer "))
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_refresh_that_is_answered_after_a_new_sign_in_changes_nothing(context, place, refused):
+    """One tab waits for its refresh while somebody signs in in another: neither a late "no" nor an old token counts."""
+    late: list[tuple[Route, APIResponse]] = []
+    first, second = context.new_page(), context.new_page()
+    asked = Asked(first)
+    first.route(REFRESH, lambda route: late.append((route, route.fetch())))
+    with first.expect_request(REFRESH):
+        first.goto(f"{place.url}/keys", wait_until="commit")
+    second.goto(f"{place.url}/sign-in")
+    second.get_by_label("E-mail").fill(EMAIL)
+    second.get_by_label("Password", exact=True).fill(PASSWORD)
+    with second.expect_response("**/auth/sign-in") as signed_in:
+        second.get_by_role("button", name="Sign in").click()
+    heading(first, "Keys")
+    [(route, older)] = late
+    new_token = signed_in.value.json()["access_token"]
+    assert older.json()["access_token"] != new_token
+    refusal = {"error": {"code": "unauthorized", "message": "The session has ended.", "details": {}}}
+    with first.expect_response(REFRESH):
+        if refused:
+            route.fulfill(status=401, json=refusal)
+        else:
+            route.fulfill(response=older)
+    first.keyboard.press("g")
+    first.keyboard.press("l")
+    heading(first, "Links")
+    assert asked.tokens == {new_token}
 
 
 def test_nothing_secret_is_kept_in_the_browser(page, place):

@@ -67,10 +67,12 @@ const fresh = (stale) => token !== "" && token !== stale && ends_at_ms - perform
 /**
  * Takes over a session that the service has just given, and tells the other tabs.
  * @param {Response} answer of a sign-in or a refresh
+ * @param {() => boolean} [wanted] whether it still is, once it is read
  */
-async function begin(answer) {
+async function begin(answer, wanted = () => true) {
   /** @type {import("./wire").NewSession} */
   const session = await answer.json();
+  if (!wanted()) return;
   // By the service's clock: this machine's may be hours off.
   const now_ms = Date.parse(answer.headers.get("Date") ?? "") || Date.now();
   adopt({ token: session.access_token, lasts_ms: Date.parse(session.expires_at) - now_ms, user: session.user });
@@ -105,11 +107,14 @@ export function freshToken(stale) {
 const pause = (ms) => (ms > 0 ? new Promise((over) => setTimeout(over, ms)) : Promise.resolve());
 
 async function refresh() {
+  const before = token;
+  // Meanwhile somebody may have signed in in another tab: an answer that comes late is about the session before.
+  const newest = () => token === before;
   try {
-    await begin(await post("/auth/refresh"));
+    await begin(await post("/auth/refresh"), newest);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
-    forget("expired");
+    if (newest()) forget("expired");
   }
 }
 
