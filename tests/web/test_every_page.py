@@ -64,7 +64,7 @@ class Visit:
     def _heading_has_focus(self) -> bool:
         """Or gets it: it does so once it is drawn."""
         try:
-            self.page.wait_for_function("document.activeElement.matches('h1')")
+            self.page.locator("h1:focus").wait_for()
         except NeverCame:
             return False
         return True

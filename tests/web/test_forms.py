@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import httpx
+from playwright.sync_api import expect
 
 from tests.web.places import EMAIL, PASSWORD
 
@@ -67,7 +68,7 @@ def test_a_wrong_field_is_told_at_the_field_and_has_the_focus(page, place):
     fill_in(page, place, PASSWORD, "short").click()
     wrong = page.locator("[aria-invalid=true]")
     wrong.wait_for()
-    page.wait_for_function("document.activeElement.name === 'new'")
+    expect(page.get_by_label("New password")).to_be_focused()
     told = str(wrong.get_attribute("aria-describedby")).split()[-1]
     assert "8 characters" in page.locator(f"[id='{told}']").inner_text()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,12 +44,16 @@ class Keyboard:
         self.page = page
 
     def press(self, *keys: str) -> None:
-        """Press each; afterwards something has the focus, and one sees what."""
+        """Press each, and look where the focus is."""
         for key in keys:
             self.page.keyboard.press(key)
-        self.page.wait_for_function("document.activeElement !== document.body")
+        self.focused(f"after {' '.join(keys)}")
+
+    def focused(self, when: str) -> None:
+        """Something has the focus, and one sees what."""
+        self.page.locator(":focus").wait_for(state="attached")
         wrong = self.page.evaluate(FOCUS)
-        assert wrong == "", f"after {' '.join(keys)}: {wrong}"
+        assert wrong == "", f"{when}: {wrong}"
 
     def type(self, text: str) -> None:
         self.page.keyboard.type(text)
@@ -138,15 +143,15 @@ def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, 
     keys.type(customer.bootstrap_token)
     keys.press("Enter")
     keys.arrived("Customer")
-    page.get_by_role("main").get_by_text("Ready").first.wait_for()
+    page.get_by_role("main").get_by_text(re.compile("Ready$")).first.wait_for()
     [account] = eve.call("GET", "/v1/accounts")["accounts"]
     assert account["location"] == "enam"
     keys.to(page.get_by_role("combobox", name="Host"))
     keys.type(f"go.{zone}")
+    keys.to(keys.button("Set the link host"))
     keys.press("Enter")
-    page.get_by_role("region", name="Link host").get_by_text("Live").wait_for()
-
-    keys.press("Escape")
+    page.get_by_role("region", name="Link host").get_by_text(re.compile("Live$")).wait_for()
+    keys.focused("when the link host is set")
     keys.press("g", "s")
     keys.arrived("Sites")
     keys.press("n")
