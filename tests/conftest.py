@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from edge_worker.programs import forking
 from edge_worker.tools.next_bundle import build_next_bundle
 from svc.store import open_store
 from svc.worker.bundle import load_bundle
@@ -32,6 +34,18 @@ if TYPE_CHECKING:
 # How long one example takes says nothing on a machine that runs three tests at once.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays for ever: no collection of garbage has to look at it again and again."""
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs() -> Iterator[None]:
+    """The service and the emulator start quickly."""
+    with forking("svc.main", "svc.store.postgres", "svc.store.sqlite", "edge_worker.emulator.__main__"):
+        yield
 
 
 @pytest.fixture(scope="session")

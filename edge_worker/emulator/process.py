@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +11,7 @@ import httpx
 import trio
 
 from edge_worker.emulator.client import Emulator
+from edge_worker.programs import open_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,7 +42,7 @@ async def open_emulator(
     uploaded is kept, and none of it runs.
     Raises RuntimeError when it does not start.
     """
-    command = [sys.executable, "-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]
+    command = ["-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]
     command += [f"--token-delay-ms={token_delay_ms}", f"--slow-one-in={slow_one_in}"]
     command += [f"--token-spread-ms={token_spread_ms}", f"--refuse-one-in={refuse_one_in}"]
     command += [f"--rate-limit={rate_limit}"]
@@ -55,7 +54,7 @@ async def open_emulator(
         command.append("--run-crons")
     if state_dir is not None:
         command.append(f"--state={state_dir}")
-    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, cwd=ROOT)
+    process = await open_program(command, folder=ROOT)
     assert process.stdout is not None
     try:
         line = b""

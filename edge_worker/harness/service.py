@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,9 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 import trio
 
+from edge_worker.programs import open_program
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
+
+    from edge_worker.programs import Fork
 
 T = TypeVar("T")
 
@@ -63,7 +66,7 @@ class Service:
     """A running `svc serve`. `folder` holds its database, key file, mails and log; `kill_command` as Program's."""
 
     url: str
-    process: trio.Process
+    process: trio.Process | Fork
     folder: Path
     client: httpx.AsyncClient
     headers: dict[str, str] = field(default_factory=dict)
@@ -173,9 +176,14 @@ async def open_service(
     folder.mkdir(parents=True, exist_ok=True)
     environ = environment(folder, settings)
     with (folder / "log").open("ab") as log:
-        ours = ["-m", "svc", "serve"] if bundle is None else ["-c", _SERVE_BUNDLE, str(bundle)]
-        serve = [*program.command(environ), "serve"] if program else [sys.executable, *ours]
-        process = await trio.lowlevel.open_process(serve, env=environ, stdout=subprocess.PIPE, stderr=log)
+        if program is not None:
+            command = [*program.command(environ), "serve"]
+            process: trio.Process | Fork = await trio.lowlevel.open_process(
+                command, env=environ, stdout=subprocess.PIPE, stderr=log
+            )
+        else:
+            serve = ["-m", "svc", "serve"] if bundle is None else ["-c", _SERVE_BUNDLE, str(bundle)]
+            process = await open_program(serve, environ=environ, stderr=log.fileno())
     try:
         ready = await _first_line(process)
         if not ready:
@@ -194,7 +202,7 @@ async def open_service(
         raise AssertionError(f"svc serve ended with {status}:\n{(folder / 'log').read_text()}")
 
 
-async def _first_line(process: trio.Process) -> bytes:
+async def _first_line(process: trio.Process | Fork) -> bytes:
     line = b""
     if process.stdout is None:
         raise AssertionError("the process has no standard output")
@@ -206,6 +214,6 @@ async def _first_line(process: trio.Process) -> bytes:
     return line
 
 
-async def _close(process: trio.Process) -> None:
+async def _close(process: trio.Process | Fork) -> None:
     if process.stdout is not None:
         await process.stdout.aclose()

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edge_worker.harness.installed import InstalledWorker, open_installed_worker
+from edge_worker.programs import forking
 from edge_worker.tools.node import node_command
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
 EDGE_WORKER = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs() -> Iterator[None]:
+    """The emulator starts quickly."""
+    with forking("edge_worker.emulator.__main__"):
+        yield
 
 
 @pytest.fixture(scope="session")

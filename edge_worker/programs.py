@@ -1,0 +1,215 @@
+"""Starting the emulator and the service: as new processes or, where very many are started, as forks of one.
+
+To load either takes a second of CPU, more than most tests need it for. Within `forking`, a process that has loaded both
+stays ready, and every program is a fork of it: a process of its own with its own arguments, environment and output,
+which ends as any other does. `python -m edge_worker.programs` is that process; what only runs there is at the end.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+ROOT = Path(__file__).parents[1]
+_MOST_BYTES = 100_000  # of an order: one packet of a socket
+_NUMBER_BYTES = 4
+_STDOUT, _STDERR = 1, 2
+
+
+class Fork:
+    """A program that was forked, with as much of `trio.Process` as is needed of it."""
+
+    def __init__(self, pid: int, stdout: trio.lowlevel.FdStream, ending: int) -> None:
+        self.pid, self.stdout = pid, stdout
+        self.returncode: int | None = None
+        self._ending = ending
+
+    def poll(self) -> int | None:
+        """The status that it ended with; None: it runs."""
+        if self.returncode is None:
+            with suppress(BlockingIOError):
+                self.returncode = _number(os.read(self._ending, _NUMBER_BYTES))
+                os.close(self._ending)
+        return self.returncode
+
+    async def wait(self) -> int:
+        """Wait until it has ended; the status."""
+        status = self.poll()
+        while status is None:
+            await trio.lowlevel.wait_readable(self._ending)
+            status = self.poll()
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+async def open_program(
+    arguments: Sequence[str],
+    *,
+    environ: Mapping[str, str] | None = None,
+    stderr: int | None = None,
+    folder: Path | None = None,
+) -> trio.Process | Fork:
+    """Start what `python <arguments>` is, `-m module …` or `-c source …`; its standard output is a pipe.
+
+    `stderr`: a file's descriptor; `folder`: where it runs; None: ours, as for the environment.
+    """
+    if not _READY:
+        command = [sys.executable, *arguments]
+        return await trio.lowlevel.open_process(command, env=environ, stdout=subprocess.PIPE, stderr=stderr, cwd=folder)
+    order = {
+        "arguments": list(arguments),
+        "environ": dict(os.environ if environ is None else environ),
+        "folder": str(folder or Path.cwd()),
+    }
+    return await _READY[-1].fork(order, _STDERR if stderr is None else stderr)
+
+
+@contextmanager
+def forking(*modules: str) -> Iterator[None]:
+    """Programs are forks of a process that has loaded `modules`; it is started with the first of them."""
+    _READY.append(_Ready(modules))
+    try:
+        yield
+    finally:
+        _READY.pop().end()
+
+
+class _Ready:
+    """The process that forks, as its parent has it."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._modules = modules
+        self._control: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def fork(self, order: Mapping[str, object], stderr: int) -> Fork:
+        control = self._control or self._begun()
+        stdout, their_stdout = os.pipe()
+        ending, their_ending = os.pipe()
+        try:
+            socket.send_fds(control, [json.dumps(order).encode()], [their_stdout, stderr, their_ending])
+        finally:
+            os.close(their_stdout)
+            os.close(their_ending)
+        os.set_blocking(ending, False)
+        with trio.CancelScope(shield=True):  # what was started must be ended by somebody
+            await trio.lowlevel.wait_readable(ending)
+        return Fork(_number(os.read(ending, _NUMBER_BYTES)), trio.lowlevel.FdStream(stdout), ending)
+
+    def _begun(self) -> socket.socket:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            command = [sys.executable, "-m", __name__, str(theirs.fileno()), *self._modules]
+            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], cwd=ROOT)
+        return self._control
+
+    def end(self) -> None:
+        if self._control is not None and self._process is not None:
+            self._control.close()
+            self._process.wait()
+
+
+# The innermost `forking` block's is the last.
+_READY: list[_Ready] = []
+
+
+def _number(read: bytes) -> int:
+    """Raises RuntimeError: the process that forks has died."""
+    if len(read) != _NUMBER_BYTES:
+        raise RuntimeError("the process that forks programs is no more")
+    return int.from_bytes(read, "little", signed=True)
+
+
+# --------------------------------------------------------------------------------------------- in the forking process
+
+
+def _ordered(control: socket.socket) -> list[str]:
+    """Fork for each order until there are no more. Returns in the forks: what to run."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: who starts programs also ends them
+    while True:
+        order, descriptors, _, _ = socket.recv_fds(control, _MOST_BYTES, 3)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass  # also their CPU counts as ours from here on
+        if not order:
+            sys.exit()
+        stdout, stderr, ending = descriptors
+        # Between us and the program is one that waits for its end, and says its status.
+        if os.fork() == 0:
+            control.close()
+            pid = os.fork()
+            if pid == 0:
+                os.close(ending)
+                return _begin(json.loads(order), stdout, stderr)
+            os.close(stdout)
+            os.close(stderr)
+            os.write(ending, pid.to_bytes(_NUMBER_BYTES, "little"))
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            with suppress(BrokenPipeError):
+                os.write(ending, status.to_bytes(_NUMBER_BYTES, "little", signed=True))
+            os._exit(0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _begin(order: dict[str, Any], stdout: int, stderr: int) -> list[str]:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for descriptor, number in ((stdout, _STDOUT), (stderr, _STDERR)):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    sys.stdout = os.fdopen(_STDOUT, "w", closefd=False)  # ours may be one of another kind, in which one can seek
+    os.environ.clear()
+    os.environ.update(order["environ"])
+    os.chdir(order["folder"])
+    arguments: list[str] = order["arguments"]
+    return arguments
+
+
+def _run(arguments: list[str]) -> None:
+    kind, what, *more = arguments
+    sys.argv = [kind, *more]
+    if kind == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        exec(what, {"__name__": "__main__"})
+
+
+def _load(modules: Sequence[str]) -> None:
+    for name in modules:
+        importlib.import_module(name)
+        if name.endswith(".__main__"):
+            del sys.modules[name]  # it is run, and not imported, when it is ordered
+    gc.freeze()  # so that no fork has to copy what it only looks at
+
+
+if __name__ == "__main__":
+    _load(sys.argv[2:])
+    _run(_ordered(socket.socket(fileno=int(sys.argv[1]))))

@@ -1,0 +1,69 @@
+"""Programs that are forks of one process: each is as one that was started by itself (`edge_worker/programs.py`)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import trio
+
+from edge_worker.programs import forking, open_program
+
+_TELL = "import os, sys; print(sys.argv[1:], os.environ, os.getcwd()); print('told', file=sys.stderr); sys.exit(3)"
+_FAIL = "raise ValueError('so it is')"
+_STAY = "import signal, sys; print('up', flush=True); signal.pause()"
+
+
+@pytest.fixture(params=["fork", "new process"], autouse=True)
+def way(request, monkeypatch):
+    with ExitStack() as stack:
+        if request.param == "fork":
+            stack.enter_context(forking())
+        else:
+            monkeypatch.setattr("edge_worker.programs._READY", [])
+        yield
+
+
+async def ended(program) -> tuple[str, int]:
+    output = b"".join([chunk async for chunk in program.stdout])
+    await program.stdout.aclose()
+    return output.decode(), await program.wait()
+
+
+async def test_a_program_has_its_arguments_environment_folder_output_and_status(tmp_path):
+    with (tmp_path / "log").open("ab") as log:
+        given = {"PATH": os.environ["PATH"], "LC_CTYPE": "C.UTF-8", "A": "b"}
+        program = await open_program(["-c", _TELL, "x", "y"], environ=given, stderr=log.fileno(), folder=tmp_path)
+        assert await ended(program) == (f"['x', 'y'] environ({given}) {tmp_path}\n", 3)
+        assert (program.poll(), program.returncode) == (3, 3)
+        program.kill()  # there is nobody any more
+        assert (tmp_path / "log").read_text() == "told\n"
+        assert await ended(await open_program(["-c", _FAIL], stderr=log.fileno())) == ("", 1)
+        assert "ValueError: so it is" in (tmp_path / "log").read_text()
+        output, status = await ended(await open_program(["-m", "svc", "--version"]))
+        assert (output[:4], status) == ("svc ", 0)
+
+
+@pytest.fixture
+def nowhere():
+    with Path(os.devnull).open("wb") as opened:
+        yield opened.fileno()
+
+
+async def test_programs_end_each_by_its_own_signal_and_nobody_waits_for_another(nowhere):
+    ways = [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, -signal.SIGINT)]
+    programs = [await open_program(["-c", _STAY], stderr=nowhere) for _ in ways]
+    for program in programs:
+        assert program.stdout is not None
+        assert await program.stdout.receive_some() == b"up\n"
+        assert program.poll() is None
+    assert len({program.pid for program in programs}) == len(ways)
+    for program, (number, status) in zip(programs, ways, strict=True):
+        program.send_signal(number)
+        assert await ended(program) == ("", status)
+    with trio.move_on_after(0):  # who waits and is called off can wait again
+        await programs[0].wait()
+    assert await programs[0].wait() == -signal.SIGTERM
