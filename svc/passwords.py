@@ -6,13 +6,13 @@ Which may be chosen is in `password_rules.py`.
 from __future__ import annotations
 
 import hashlib
+import secrets
 import unicodedata
+from base64 import b64encode
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
-from argon2.low_level import hash_secret_raw
-
-from svc.ids import new_secret
+from argon2.low_level import ARGON2_VERSION, hash_secret_raw
 
 _HASHER = PasswordHasher()
 
@@ -43,8 +43,13 @@ def slow_digest(text: bytes, name: bytes) -> str:
     ).hex()
 
 
-# What an unknown address is checked against, so that it takes as long as a known one.
-_NOBODY = hash_password(new_secret())
+def nobodys() -> str:
+    """As a hash of this cost looks, and no password's: a check against it takes as long as one against a user's."""
+    salt, digest = (
+        b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (_HASHER.salt_len, _HASHER.hash_len)
+    )
+    cost = f"m={_HASHER.memory_cost},t={_HASHER.time_cost},p={_HASHER.parallelism}"
+    return f"$argon2id$v={ARGON2_VERSION}${cost}${salt}${digest}"
 
 
 def verify_password(stored: str | None, password: str) -> bool:
@@ -53,7 +58,7 @@ def verify_password(stored: str | None, password: str) -> bool:
     None (there is no such user) and "" (no password of this user counts) take as long and are False.
     """
     try:
-        _HASHER.verify(stored or _NOBODY, normalised(password))
+        _HASHER.verify(stored or nobodys(), normalised(password))
     except (VerifyMismatchError, InvalidHashError):
         return False
     return bool(stored)

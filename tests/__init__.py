@@ -3,8 +3,9 @@
 Real are the store (each test of it runs on SQLite and on PostgreSQL), the edge platform (the emulator, with the built
 worker in the runtime that the platform uses), HTTP, processes, threads and files. There is one stand-in, of the actors
 for the HTTP tests (`http/stand_in.py`), because there the answer of an actor is what a test sets. Nothing is patched
-and nothing is skipped. What is real has its own speed, so nothing may depend on speed; and a test that fails once in a
-hundred runs is a defect, of the test or of the service.
+and nothing is skipped; one thing is cheaper than it is, the hash of a password (`cheap_passwords.py`), but not in the
+services that `web/` and the tests of commands start. What is real has its own speed, so nothing may depend on speed;
+and a test that fails once in a hundred runs is a defect, of the test or of the service.
 
 Wall-clock time stands still. The service reads it in one place (`svc/clock.py`) and is handed it everywhere, so a test
 hands it a `FrozenClock` (`clock.py`): it is always 2026-11-21T04:00:00Z, or in `actors/` the moment at which the test

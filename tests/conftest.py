@@ -14,6 +14,7 @@ from edge_worker.programs import forking
 from edge_worker.tools.next_bundle import build_next_bundle
 from svc.store import open_store
 from svc.worker.bundle import load_bundle
+from tests import cheap_passwords
 from tests.clock import FrozenClock
 from tests.databases import own_postgres, postgres_config, postgres_server, sqlite_config
 from tests.emulated import emulator_process, fresh
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from tests.emulated import Running
 
 
+# Also in this process, and not only in the services that it forks.
+assert cheap_passwords.AS_IT_IS
+
 # How long one example takes says nothing on a machine that runs three tests at once.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
@@ -44,7 +48,9 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def programs() -> Iterator[None]:
     """The service and the emulator start quickly."""
-    with forking("svc.main", "svc.store.postgres", "svc.store.sqlite", "edge_worker.emulator.__main__"):
+    with forking(
+        "svc.main", "svc.store.postgres", "svc.store.sqlite", "tests.cheap_passwords", "edge_worker.emulator.__main__"
+    ):
         yield
 
 

@@ -6,9 +6,11 @@ import sys
 import unicodedata
 
 import pytest
+from argon2 import PasswordHasher, Type, extract_parameters, profiles
 
 from svc.password_rules import common_passwords, fault_for, fault_of
-from svc.passwords import hash_password, verify_password
+from svc.passwords import hash_password, nobodys, verify_password
+from tests.cheap_passwords import AS_IT_IS
 
 
 @pytest.mark.parametrize(
@@ -87,3 +89,14 @@ def test_one_text_written_in_two_ways_is_one_password():
     assert verify_password(stored, two)
     assert not verify_password(stored, one.lower())
     assert not verify_password(stored, one + " ")
+
+
+def test_a_password_costs_what_is_recommended_and_that_of_an_unknown_address_as_much(monkeypatch):
+    """The rest of the tests hash cheaply."""
+    assert (AS_IT_IS.memory_cost, AS_IT_IS.time_cost, AS_IT_IS.type) == (64 * 1024, 3, Type.ID)
+    for hasher in (AS_IT_IS, PasswordHasher.from_parameters(profiles.CHEAPEST)):
+        monkeypatch.setattr("svc.passwords._HASHER", hasher)
+        assert extract_parameters(nobodys()) == extract_parameters(hash_password("correct horse"))
+        assert not verify_password(None, "correct horse")
+        assert not verify_password("", "correct horse")
+        assert nobodys() != nobodys()
