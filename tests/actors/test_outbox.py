@@ -134,15 +134,15 @@ async def test_an_hour_without_a_server_and_a_restart_lose_nothing_and_double_no
         metrics = Metrics()
         async with sending(store, clock, server, metrics=metrics) as box:
             for _ in range(6):
-                await box.settled()
                 clock.advance_s(300)
+                await box.settled()
         assert scrape(metrics).total("svc_mail_server_away_total") >= 5
         assert tries(metrics) == {}
     async with open_store(store_config) as store:
         async with sending(store, clock, server) as box:
-            for _ in range(6):
-                await box.settled()
+            for _ in range(6):  # from the end of each on none is tried, before the clock goes on
                 clock.advance_s(300)
+                await box.settled()
             assert len(await store.read(rows())) == EMAILS
             server.start()
             clock.advance_s(400)
