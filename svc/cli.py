@@ -63,9 +63,9 @@ def _config_path(given: str | None) -> Path | None:
 
 def parser_of_all() -> argparse.ArgumentParser:
     """What reads the arguments of every command."""
-    from svc.commands import backup, imports, platform, serving, setup, users
+    from svc.commands import backup, imports, platform, serving, setup, users, vault
 
-    return _parser(setup, serving, health, backup, platform, imports, users)
+    return _parser(setup, serving, health, backup, platform, imports, users, vault)
 
 
 def _parser(*groups: ModuleType) -> argparse.ArgumentParser:

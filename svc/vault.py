@@ -1,8 +1,9 @@
 """Working tokens at rest: sealed with AES-GCM under a key of the key file, bound to their account.
 
 The key file holds one key a line (base64, 32 bytes), the newest first: sealing uses the first, opening tries
-all, so a key is rotated by putting a new line on top. The sealed tokens themselves tell whether a key is missing: a
-service that cannot open one does not start, and never makes a new key file in the place of a lost one.
+all, so a key is rotated by putting a new line on top (`svc vault rotate`). The sealed tokens themselves tell whether a
+key is missing: a service that cannot open one does not start, and never makes a new key file in the place of a lost
+one.
 """
 
 from __future__ import annotations
@@ -32,25 +33,54 @@ _NONCE_BYTES = 12
 
 
 class Vault:
-    """Seals and opens secrets. Its repr shows nothing."""
+    """Seals and opens secrets. Its repr shows nothing.
 
-    def __init__(self, keys: list[bytes]) -> None:
+    With `path`, the keys are those of a key file, which is read again when it has changed: before something is sealed,
+    and when something does not open. So a key is rotated beside a running service.
+    """
+
+    def __init__(self, keys: list[bytes], path: Path | None = None) -> None:
         self._ciphers = [AESGCM(key) for key in keys]
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None  # the file's state when it was last read here
 
     def seal(self, secret: str, owner_id: str) -> bytes:
         """`secret` sealed; it opens only with the same `owner_id`."""
+        self._read_again()
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._ciphers[0].encrypt(nonce, secret.encode(), owner_id.encode())
 
     def open(self, sealed: bytes, owner_id: str) -> str:
         """The secret of `sealed`. Raises CannotUnseal: another key, another owner, or damaged."""
+        secret = self._opened(sealed, owner_id)
+        if secret is None and self._read_again():
+            secret = self._opened(sealed, owner_id)
+        if secret is None:
+            raise CannotUnseal
+        return secret
+
+    def _opened(self, sealed: bytes, owner_id: str) -> str | None:
         nonce, box = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         for cipher in self._ciphers:
             try:
                 return cipher.decrypt(nonce, box, owner_id.encode()).decode()
             except (InvalidTag, ValueError):
                 continue
-        raise CannotUnseal
+        return None
+
+    def _read_again(self) -> bool:
+        """Whether the key file has changed, and was read."""
+        state = None if self._path is None else _state_of(self._path)
+        if self._path is None or state is None or state == self._seen:
+            return False
+        self._seen = state
+        try:
+            keys = read_keys(self._path)
+        except (OSError, ConfigError) as error:
+            log.warning("the changed key file cannot be used; the keys of before are", extra={"why": str(error)})
+            return False
+        self._ciphers = [AESGCM(key) for key in keys]
+        return True
 
     def opens(self, sealed: bytes, owner_id: str) -> bool:
         """Whether `open` would give the secret."""
@@ -80,7 +110,7 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
             keys = [_make(path)] if make else []
     except OSError as error:
         raise ConfigError(f"The key file {path} cannot be used: {error.strerror or error}") from None
-    vault = Vault(keys)
+    vault = Vault(keys, path)
     lost = sum(not vault.opens(box, owner_id) for owner_id, box in sealed.items())
     if lost and not accept:
         raise ConfigError(f"The key file {path} does not open the tokens of {lost} of {len(sealed)} accounts. {_MEND}")
@@ -93,6 +123,15 @@ _MEND = (
     "Put the missing key back as one of its lines. If there is no copy of it, set [vault] lost_tokens to accept:"
     " those accounts then need a new token each."
 )
+
+
+def _state_of(path: Path) -> tuple[int, int, int] | None:
+    """What changes with the file; None: it cannot be seen."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _make(path: Path) -> bytes:

@@ -12,7 +12,8 @@ import pytest
 
 from svc.config import ConfigError, VaultConfig
 from svc.errors import CannotUnseal
-from svc.vault import Vault, open_vault
+from svc.vault import Vault, open_vault, read_keys, write_keys
+from svc.vault import new_key as new_key_bytes
 
 OWNER = "acc_a"
 
@@ -122,3 +123,23 @@ def test_a_key_file_that_cannot_be_read_or_made_is_said_to_be_one(tmp_path, plac
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="cannot be used"):
         opened(tmp_path / place)
+
+
+def test_a_key_file_that_changed_is_read_again_when_it_is_needed(tmp_path, caplog):
+    path = tmp_path / "key"
+    vault = opened(path)
+    old = vault.seal("cfat_secret", OWNER)
+    keys = [new_key_bytes(), *read_keys(path)]
+    write_keys(path, keys)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert Vault(keys[:1]).open(vault.seal("cfat_secret", OWNER), OWNER) == "cfat_secret"
+    assert vault.open(old, OWNER) == "cfat_secret"
+    third = [new_key_bytes(), *keys]
+    write_keys(path, third)
+    assert vault.opens(Vault(third).seal("cfat_secret", OWNER), OWNER)
+    path.write_text("damaged")
+    assert vault.opens(vault.seal("cfat_secret", OWNER), OWNER)
+    assert vault.opens(old, OWNER)
+    path.unlink()
+    assert vault.opens(old, OWNER)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
