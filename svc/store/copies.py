@@ -102,3 +102,21 @@ def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str 
     except OSError as error:
         raise ConfigError(f"The store {path} cannot be replaced: {error}") from error
     return None if moved is None else str(moved)
+
+
+def transfer(source: StoreConfig, target: StoreConfig) -> dict[str, int]:
+    """Copy a store that no service runs on to where there is none. Returns how many rows each table has.
+
+    Raises ConfigError: a service runs on either, there is a store already, or a place cannot be used.
+    """
+    with taking_place(target) as folder:
+        if is_there(target):
+            raise ConfigError("There is a store at that address already; nothing was copied.")
+        file = folder / "store.db"
+        copy_alone(source, file)
+        try:
+            rows = sqlite_file.contents(file).rows
+        except sqlite_file.NotAStore as error:
+            raise ConfigError(f"The store cannot be copied: {error}.") from error
+        put(target, file, "", replace=False)
+    return rows

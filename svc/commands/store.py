@@ -1,0 +1,36 @@
+"""The store itself: from one engine to the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from svc.commands.arguments import Commands
+    from svc.config import Config
+
+
+def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
+    """Add the commands of this file; `shared`: what every command takes."""
+    store = commands.add_parser("store", help="the store itself").add_subparsers(required=True, metavar="ACTION")
+    copy = store.add_parser(
+        "copy",
+        parents=[shared],
+        help="copy the whole store to another place, of either engine, while no service runs",
+        description="The store that was copied stays as it is. A password is better in PGPASSWORD than in the address.",
+    )
+    copy.add_argument("--to", metavar="URL", required=True, help="sqlite:///path or postgresql://user@host/name")
+    copy.set_defaults(command=_copy)
+
+
+def _copy(config: Config, arguments: argparse.Namespace) -> int:
+    from pydantic import SecretStr
+
+    from svc.config import StoreConfig
+    from svc.store.copies import transfer
+
+    rows = transfer(config.store, StoreConfig(url=SecretStr(arguments.to)))
+    print(f"{sum(rows.values())} rows of {len(rows)} tables were copied, and counted again: none is missing.")
+    print("Now set [store] url to the new address; the service works with the old one until then.")
+    return 0
