@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.clock import iso
+from svc.clock import DAY_MS, iso, system_clock
 from svc.config import ConfigError
 from svc.container import data_trouble
 from svc.errors import ServiceError
 from svc.http.web import load_web
 from svc.mail import check_mail
 from svc.store import open_store, outbox, rollouts
+from svc.store.backups import backed_up_at
 from svc.store.sealed_tokens import sealed_tokens
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
@@ -41,18 +42,22 @@ class Finding:
 
 
 _NOT_KNOWN = Finding("workers", True, "whether they are of this version is not known")
+_NO_BACKUP_KNOWN = Finding("backup", True, "when the last one was made is not known")
+# Who makes backups makes them every day.
+_OLD_BACKUP_MS = 2 * DAY_MS
 _NO_EMAILS_KNOWN = Finding("e-mails", True, "how many wait is not known")
 
 
 async def check(config: Config) -> list[Finding]:
     """Look at every part, also after one that fails. Makes what a first start would make, but no key."""
-    store, sealed, workers, emails = await _store(config)
+    store, sealed, workers, emails, backups = await _store(config)
     return [
         Finding("configuration", True, "every setting is known and in range"),
         _tried("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
         _tried("web application", lambda: f"built, {load_web().bytes // 1024} KB in memory"),
         _tried("key file", lambda: _key_file(config, sealed)),
         store,
+        backups,
         workers,
         await look_at_mail(config),
         emails,
@@ -82,8 +87,8 @@ async def look_at_store(config: Config) -> Finding:
     return (await _store(config))[0]
 
 
-async def _store(config: Config) -> tuple[Finding, dict[str, bytes], Finding, Finding]:
-    """What was found, what is sealed in it, and what it tells: of the update of workers, and of e-mails that wait."""
+async def _store(config: Config) -> tuple[Finding, dict[str, bytes], Finding, Finding, Finding]:
+    """What was found, what is sealed in it, and what it tells: of the update of workers, e-mails that wait, backups."""
     kind = config.store.url.get_secret_value().partition(":")[0]
     try:
         with trio.fail_after(config.edge.timeout_s):
@@ -91,9 +96,32 @@ async def _store(config: Config) -> tuple[Finding, dict[str, bytes], Finding, Fi
                 sealed = await store.read(sealed_tokens())
                 workers = await _workers(config, store)
                 emails = _waiting(await store.read(outbox.backlog()))
-                return Finding("store", True, f"{kind} answers, its schema is current"), sealed, workers, emails
+                backups = _backup(await store.read(backed_up_at()), system_clock())
+                return (
+                    Finding("store", True, f"{kind} answers, its schema is current"),
+                    sealed,
+                    workers,
+                    emails,
+                    backups,
+                )
     except (ConfigError, ServiceError, OSError, trio.TooSlowError) as error:
-        return Finding("store", False, f"{kind}: {error}; check [store] url"), {}, _NOT_KNOWN, _NO_EMAILS_KNOWN
+        return (
+            Finding("store", False, f"{kind}: {error}; check [store] url"),
+            {},
+            _NOT_KNOWN,
+            _NO_EMAILS_KNOWN,
+            _NO_BACKUP_KNOWN,
+        )
+
+
+def _backup(at: int | None, now: int) -> Finding:
+    """How old the last good backup is. Without any it is no failure: others may copy the store in their own way."""
+    if at is None:
+        return Finding("backup", True, "svc backup has made none yet (docs/operate/backup.md)")
+    if now - at > _OLD_BACKUP_MS:
+        text = f"the last good one was made on {iso(at)}, more than two days ago; svc backup FILE makes one"
+        return Finding("backup", False, text)
+    return Finding("backup", True, f"the last good one was made on {iso(at)}")
 
 
 async def _workers(config: Config, store: Store) -> Finding:

@@ -96,6 +96,7 @@ class StoreConfig(_Section):
 
     url: SecretStr = SecretStr("sqlite:///var/svc.db")
     pool_size: Number = 10
+    copies: str = "var"
 
     @property
     def engine(self) -> Literal["sqlite", "postgres"]:

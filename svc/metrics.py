@@ -216,6 +216,9 @@ STORE_UP = GaugeMetric(
 STORE_BYTES = GaugeMetric(
     "svc_store_bytes", "What the store takes on its disk: SQLite's file with its log, the database of PostgreSQL."
 )
+BACKUP_AGE = GaugeMetric(
+    "svc_backup_age_seconds", "How long ago the last good backup was made; left out before the first."
+)
 STORE_COMMIT = HistogramMetric(
     "svc_store_commit_seconds", "Commits with what was written in them; on SQLite one is for a group.", buckets=_QUICK_S
 )
@@ -287,7 +290,7 @@ TABLE: Mapping[str, tuple[Metric, ...]] = {
     "Edge platform": (CALL_SECONDS, CALL_WAIT, CALLS_HELD_BACK, CALLS_RUNNING, CALLS_WAITING),
     "Store": (
         STORE_UP, STORE_BYTES, STORE_COMMIT, STORE_READ, STORE_WAIT, STORE_WAITING, STORE_GROUP, STORE_FAILURES,
-        CHORE_SECONDS, CHORE_ROWS,
+        CHORE_SECONDS, CHORE_ROWS, BACKUP_AGE,
     ),
     "Mail": (MAIL_WAITING, MAIL_OLDEST, MAIL_TRIES, MAIL_EXPIRED, MAIL_AWAY),
     "Process": (BUILD, LOOP_LAG, TASKS, LOG_LINES),

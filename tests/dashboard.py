@@ -161,6 +161,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Store": (
         Panel("Up", "short", (("svc_store_up", "up"),)),
         Panel("Size", "bytes", (("svc_store_bytes", "on its disk"),)),
+        Panel("Last good backup", "s", (("svc_backup_age_seconds", "ago"),)),
         Panel("Commits", "s", spread("svc_store_commit_seconds")),
         Panel("Reads", "s", spread("svc_store_read_seconds")),
         Panel("Wait, 99 %", "s", ((quantile(0.99, "svc_store_wait_seconds", "access"), "{{access}}"),)),

@@ -17,10 +17,12 @@ import trio
 from pydantic import SecretStr
 
 from svc import check
+from svc.clock import DAY_MS, system_clock
 from svc.config import Config, MetricsConfig, StoreConfig, VaultConfig
 from svc.model import User
 from svc.passwords import verify_password
 from svc.store import open_store, rollouts, users
+from svc.store.backups import note_backup
 from svc.store.rollouts import Progress
 from svc.store.tx import Tx, sql
 from svc.vault import open_vault
@@ -134,6 +136,18 @@ def test_a_check_finds_all_well_and_makes_no_key(tmp_path):
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "will be made at the first start" in answer.stdout
     assert not (tmp_path / "var/vault.key").exists()
+
+
+@pytest.mark.rule("X17")
+@pytest.mark.parametrize(("age_days", "status", "told"), [(1, 0, "was made on"), (3, 1, "more than two days ago")])
+def test_a_check_tells_when_the_last_backup_is_old(tmp_path, age_days, status, told):
+    async def note() -> None:
+        async with open_store(store_of(tmp_path)) as store:
+            await store.run(note_backup(system_clock() - age_days * DAY_MS))
+
+    trio.run(note)
+    answer = svc(tmp_path, "check")
+    assert (answer.returncode, told in answer.stdout) == (status, True), answer.stdout
 
 
 @pytest.mark.rule("X7")

@@ -56,8 +56,29 @@ def _backup(config: Config, arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.flush()
     else:
         manifest = run.backup(config, Path(arguments.file), now, with_key=with_key, replace=arguments.replace)
+    _note(config, manifest, now)
     print(f"{_told(manifest)}{_about_key(manifest)}", file=sys.stderr)
     return 0
+
+
+def _note(config: Config, manifest: Manifest, now: int) -> None:
+    """Let the store know that it was backed up. One of an earlier schema is left as it is until its update."""
+    import trio
+
+    from svc.config import ConfigError
+    from svc.errors import StoreUnavailable
+    from svc.store import backups, open_store
+    from svc.store.migrate import migrations
+
+    async def note() -> None:
+        async with open_store(config.store) as store:
+            await store.run(backups.note_backup(now))
+
+    if manifest.schema_number == migrations("sqlite")[-1].number:
+        try:
+            trio.run(note)
+        except (ConfigError, StoreUnavailable) as error:  # read-only, say: the backup is as good
+            print(f"svc: the backup is good, but its time could not be noted: {error}", file=sys.stderr)
 
 
 def _verify(_config: Config, arguments: argparse.Namespace) -> int:

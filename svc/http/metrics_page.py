@@ -53,7 +53,7 @@ _GRACEFUL_S = 1.0
 
 _TOLD_BY_THE_STORE = (
     table.ACCOUNTS, table.ACCOUNTS_BEHIND, table.OPERATIONS_RUNNING, table.ROLLOUT, table.ROLLOUT_ACCOUNTS,
-    table.MAIL_WAITING, table.MAIL_OLDEST, table.STORE_BYTES,
+    table.MAIL_WAITING, table.MAIL_OLDEST, table.STORE_BYTES, table.BACKUP_AGE,
 )  # fmt: skip
 
 
@@ -112,6 +112,8 @@ class StoreLooks:
         tell(table.MAIL_WAITING, found.mail.waiting)
         oldest_at = found.mail.since
         tell(table.MAIL_OLDEST, 0 if oldest_at is None else max(0, now - oldest_at) / 1000)
+        if found.backed_up_at is not None:
+            tell(table.BACKUP_AGE, max(0, now - found.backed_up_at) / 1000)
         rollout = found.rollout
         for each in get_args(RolloutState):
             tell(table.ROLLOUT, int(rollout is not None and rollout.state == each), each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
@@ -49,4 +50,6 @@ def _engine(config: StoreConfig, *, serving: bool, metrics: Metrics | None) -> A
         return open_sqlite(config.path, serving=serving, metrics=metrics)
     from svc.store.postgres import open_postgres
 
-    return open_postgres(config.url.get_secret_value(), config.pool_size, serving=serving, metrics=metrics)
+    copies = Path(config.copies) if config.copies else None
+    url = config.url.get_secret_value()
+    return open_postgres(url, config.pool_size, serving=serving, metrics=metrics, copies=copies)

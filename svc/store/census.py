@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from svc.store import operations, outbox, rollouts
+from svc.store import backups, operations, outbox, rollouts
 from svc.store.tx import Tx, sql
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class Census:
     """How much there is at one moment: accounts by state, operations under way by kind, e-mails that wait.
 
     `behind`: accounts that have pushed, but no totals of as late as was asked for. `rollout`: of this bundle, if any.
+    `backed_up_at`: when the last good backup was made (epoch ms), if ever.
     """
 
     accounts: Mapping[str, int]
@@ -27,6 +28,7 @@ class Census:
     running: Mapping[str, int]
     mail: Queue
     rollout: Rollout | None
+    backed_up_at: int | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ def census(bundle: str, behind_before: int) -> Tx[Census]:
         running={row["kind"]: row["n"] for row in running},
         mail=(yield from outbox.queue()),
         rollout=(yield from rollouts.current(bundle)),
+        backed_up_at=(yield from backups.backed_up_at()),
     )
 
 

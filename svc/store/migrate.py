@@ -51,12 +51,25 @@ def migrations(engine: Engine, folder: Path = _FOLDER) -> list[Migration]:
     return found
 
 
-def pending(known: list[Migration], version: int) -> list[Migration]:
-    """The migrations after `version`. Raises ConfigError when the store is newer than this program."""
+def pending(known: list[Migration], version: int, store: Path | None = None) -> list[Migration]:
+    """The migrations after `version`. `store`: beside which copies lie that were made before updates.
+
+    Raises ConfigError when the store is newer than this program; it names the copy of before, if there is one.
+    """
     newest = known[-1].number
     if version > newest:
-        raise ConfigError(f"The store has schema {version}; this program knows {newest}. Use the newer program.")
+        message = f"The store has schema {version}; this program knows {newest}. Use the newer program"
+        copies = [] if store is None else [copy_before(store, step.number) for step in reversed(known)]
+        copy = next((each for each in copies if each.exists()), None)
+        if copy is not None:
+            message += f", or go back to the store as it was before the update: svc restore --replace {copy}"
+        raise ConfigError(f"{message}.")
     return [migration for migration in known if migration.number > version]
+
+
+def copy_before(store: Path, version: int) -> Path:
+    """Where the copy of a store lies that was made before it left this version of the schema."""
+    return store.with_name(f"{store.name}.schema-{version}.backup")
 
 
 def _statements(text: str, engine: Engine) -> tuple[str, ...]:

@@ -35,11 +35,13 @@ from svc.metrics import STORE_COMMIT, STORE_FAILURES, STORE_READ, STORE_WAIT, ST
 from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
-from svc.store.migrate import migrations, pending
+from svc.store.migrate import copy_before, migrations, pending
+from svc.store.postgres_copy import pour_out, schema_version
 from svc.store.tx import Changed, sql
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
+    from pathlib import Path
 
     from svc.store.migrate import Migration
     from svc.store.tx import Row, Statement, Tx
@@ -338,13 +340,24 @@ class LoopThread:
 
 @asynccontextmanager
 async def open_postgres(
-    url: str, pool_size: int, *, serving: bool = False, metrics: Metrics | None = None
+    url: str,
+    pool_size: int,
+    *,
+    serving: bool = False,
+    metrics: Metrics | None = None,
+    copies: Path | None = None,
+    known: list[Migration] | None = None,
 ) -> AsyncIterator[PostgresStore]:
-    """The store in the database at `url`, migrated. Raises ConfigError: not reached, of a newer program, or served."""
+    """The store in the database at `url`, migrated. `copies`: the folder in which it is copied before; None: it is not.
+
+    `known`: the migrations; None: this program's. Raises ConfigError: not reached, of a newer program, served, or it
+    cannot be copied.
+    """
+    known = known or migrations("postgres")
     loop_thread = LoopThread()
     try:
         try:
-            pool = await loop_thread.cross(lambda _: _open(url, pool_size, serving))
+            pool = await loop_thread.cross(lambda _: _open(url, pool_size, serving, copies, known))
         except _Replaced:
             raise ConfigError(_SERVED) from None
         except (*DRIVER_ERRORS, ValueError) as error:
@@ -363,8 +376,8 @@ async def open_postgres(
 _SERVED = "Another svc serve uses this PostgreSQL store; one service a store."
 
 
-async def _open(url: str, pool_size: int, serving: bool) -> asyncpg.Pool:
-    epoch = await _prepare(url, serving)
+async def _open(url: str, pool_size: int, serving: bool, copies: Path | None, known: list[Migration]) -> asyncpg.Pool:
+    epoch = await _prepare(url, serving, copies, known)
 
     async def hold(connection: asyncpg.Connection) -> None:
         """Hold the store's lock with this connection. Raises _Replaced: the store is another service's by now."""
@@ -402,7 +415,7 @@ async def _keep_session(_: object) -> None:
     """No transaction changes its session, and the driver's own reset would let go of the lock."""
 
 
-async def _prepare(url: str, serving: bool) -> int:
+async def _prepare(url: str, serving: bool, copies: Path | None, known: list[Migration]) -> int:
     """Bring the schema up to date and, for a service, take the store. Returns the epoch that then begins.
 
     All or nothing; two services that start at once do it one after the other.
@@ -413,7 +426,9 @@ async def _prepare(url: str, serving: bool) -> int:
             await lock_migrations(connection)
             if serving:
                 await lock_alone(connection)
-            await migrate(connection, migrations("postgres"))
+            if copies is not None:
+                await _copy_before(url, connection, copies, known)
+            await migrate(connection, known)
             count = "update serving set epoch = epoch + 1 returning epoch" if serving else "select epoch from serving"
             return int(await connection.fetchval(count))
     finally:
@@ -432,6 +447,37 @@ async def lock_alone(connection: asyncpg.Connection) -> None:
             return
         await asyncio.sleep(_LOCK_WAIT_S)
     raise ConfigError(_SERVED)
+
+
+async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, known: list[Migration]) -> None:
+    """Copy a store whose schema is about to change into `folder`. Raises ConfigError: it cannot be copied."""
+    version = await schema_version(connection)
+    names = await connection.fetchrow("select current_database() as database, current_schema() as schema")
+    store = folder / f"{names['database']}-{names['schema']}"
+    if not pending(known, version, store) or not version:
+        return
+    target = copy_before(store, version)
+    try:
+        part = _room_for(target)
+        other = await asyncpg.connect(url, timeout=ACQUIRE_S)  # which reads the whole store as of one moment
+        try:
+            await pour_out(other, part)
+        finally:
+            await other.close()
+        part.replace(target)
+    except OSError as error:
+        raise ConfigError(
+            f"The store cannot be copied to {target} before its schema is changed: {error.strerror or error};"
+            " set [store] copies to a folder for it, or to nothing where you have made a backup yourself"
+        ) from None
+
+
+def _room_for(target: Path) -> Path:
+    """Where a file is made that is to be `target` once it is whole."""
+    part = target.with_name(f"{target.name}.part")
+    part.parent.mkdir(parents=True, exist_ok=True)
+    part.unlink(missing_ok=True)
+    return part
 
 
 async def migrate(connection: asyncpg.Connection, known: list[Migration]) -> None:

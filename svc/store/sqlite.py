@@ -39,7 +39,7 @@ from svc.metrics import (
 from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
-from svc.store.migrate import migrations, pending
+from svc.store.migrate import copy_before, migrations, pending
 from svc.store.sqlite_place import finish, is_unfinished, lock
 from svc.store.tx import Changed
 
@@ -502,12 +502,12 @@ def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) 
 
     Raises ConfigError: a newer schema.
     """
-    if pending(known, _schema_version(connection)):
+    if pending(known, _schema_version(connection), path):
         with _lone_writer(connection):  # so that two programs that start at once do it once
             version = _schema_version(connection)
-            steps = pending(known, version)
+            steps = pending(known, version, path)
             if steps and version:
-                _copy(path, path.with_name(f"{path.name}.schema-{version}.backup"))
+                _copy(path, copy_before(path, version))
             for step in steps:
                 for statement in step.statements:
                     connection.execute(statement)

@@ -14,6 +14,7 @@ from svc.errors import ErrorNote, StoreUnavailable
 from svc.http.metrics_page import open_metrics_page
 from svc.metrics import Metrics
 from svc.store import operations
+from svc.store.backups import note_backup
 from tests.http.test_sockets import answer_of, head
 from tests.scraped import Scraped
 from tests.store.makers import an_account
@@ -104,8 +105,12 @@ async def test_what_the_store_tells_is_in_every_scrape(store: Store, clock: Froz
         before = await service.scrape()
         assert before.counts("svc_accounts", "state") == {}
         assert len(before.series("svc_accounts")) == 9
+        assert before.series("svc_backup_age_seconds") == []
         await store.run(an_account())
+        await store.run(note_backup(clock() - 3_000))
+        await store.run(note_backup(clock() - 7_000))  # one that took longer
         found = await service.scrape()
+        assert found.total("svc_backup_age_seconds") == 3
         assert found.counts("svc_accounts", "state") == {("pending",): 1}
         assert found.counts("svc_operations_running", "kind") == {("connect",): 1}
         assert (found.total("svc_store_up"), found.total("svc_mail_oldest_seconds")) == (1, 0)

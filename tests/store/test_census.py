@@ -111,5 +111,6 @@ async def test_no_count_reads_a_large_table(tmp_path: Path) -> None:
         "SCAN pushed",  # two numbers a row
         "SCAN operations USING INDEX operations_running",  # those that run
         "SCAN rollouts",
+        "SCAN serving",  # one row
         "SEARCH operations USING INDEX operations_age (updated_at>?)",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,14 +12,16 @@ import trio
 from pydantic import SecretStr
 
 from svc.config import ConfigError, StoreConfig
-from svc.store import open_store, users
+from svc.store import open_store, postgres_place, users
 from svc.store.migrate import Migration, migrations, pending
+from svc.store.postgres import open_postgres
 from svc.store.sqlite import connect, migrate
 from svc.store.tx import sql
+from tests.databases import postgres_config
 from tests.store.makers import a_user
 
 if TYPE_CHECKING:
-    from svc.store.tx import Tx
+    from svc.store.tx import Row, Tx
 
 
 def _set_schema(url: str, number: int) -> Tx[None]:
@@ -123,3 +126,50 @@ async def test_a_server_that_does_not_answer_is_refused_without_its_password():
         async with open_store(StoreConfig(url=SecretStr("postgresql://svc:hunter2@127.0.0.1:1/svc"))):
             pass
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.rule("X17")
+def test_a_store_that_is_newer_names_the_copy_of_before(tmp_path):
+    path = tmp_path / "svc.db"
+    steps = migrations("sqlite")
+    newest = steps[-1].number
+    with closing(connect(path)) as connection:
+        migrate(connection, path, steps)
+        migrate(connection, path, [*steps, Migration(newest + 1, "one-more", ("create table more (id integer)",))])
+        with pytest.raises(ConfigError, match=rf"svc restore --replace {path}.schema-{newest}.backup"):
+            migrate(connection, path, steps)
+
+
+@pytest.mark.rule("X17")
+async def test_a_postgres_store_is_copied_before_its_schema_changes(postgres_url, tmp_path):
+    """And the older program can go back to the copy."""
+    with postgres_config(postgres_url) as config:
+        url = config.url.get_secret_value()
+        steps = migrations("postgres")
+        newest = steps[-1].number
+        newer = [*steps, Migration(newest + 1, "one-more", ("create table more (id bigint)",))]
+        folder = tmp_path / "copies"
+        async with open_postgres(url, 2, copies=folder) as store:
+            user_id = await store.run(a_user())
+        assert not folder.exists()
+        (tmp_path / "file").touch()
+        with pytest.raises(ConfigError, match=r"cannot be copied .* set \[store\] copies"):
+            async with open_postgres(url, 2, copies=tmp_path / "file", known=newer):
+                pass
+        async with open_postgres(url, 2, copies=folder, known=newer) as store:
+            await store.run(a_user())
+        [copy] = folder.iterdir()
+        assert copy.stat().st_mode & 0o077 == 0
+        with pytest.raises(ConfigError, match=rf"svc restore --replace {copy}\."):
+            async with open_postgres(url, 2, copies=folder):
+                pass
+        aside = await trio.to_thread.run_sync(partial(postgres_place.put, url, copy, "now", replace=True))
+        async with open_postgres(url, 2, copies=folder) as store:
+            assert await store.read(users.get_user(user_id)) is not None
+            [row] = await store.read(_one(f"select count(*) as n, (select count(*) from {aside}.more) as m from users"))
+            assert (row["n"], row["m"]) == (1, 0)
+            await store.run(_one(f"drop schema {aside} cascade"))
+
+
+def _one(text: str) -> Tx[list[Row]]:
+    return (yield sql(text))

@@ -422,9 +422,10 @@ create table pushed (
 );
 
 -- One row. epoch counts the services that have taken the store, one after the other (PostgreSQL); looks is what the
--- service changes to see whether the store can be written to.
+-- service changes to see whether the store can be written to; backed_up_at is when the last good backup was made.
 create table serving (
     epoch INT not null,
-    looks INT not null
+    looks INT not null,
+    backed_up_at INT
 );
 insert into serving (epoch, looks) values (0, 0);
