@@ -83,6 +83,8 @@ def wheel() -> Path:
 def deb() -> None:
     """dist/svc_….deb: the folder, the units, a configuration that names their places."""
     _need("dpkg-deb", package="dpkg")
+    if not FOLDER.exists():
+        binary()
     root = _emptied(BUILD / "deb")
     shutil.copytree(FOLDER, root / "usr/lib/svc", symlinks=True)
     (root / "usr/bin").mkdir()

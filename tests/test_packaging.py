@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,8 +14,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from edge_worker.harness.service import environment
+from svc.config import load
 
 ROOT = Path(__file__).parents[1]
 
@@ -120,3 +123,22 @@ def test_a_service_without_the_web_application_says_so_and_serves_the_api(tmp_pa
         said = [line for line in process.stderr if b"web application" in line]
     assert len(said) == 1
     assert b"run: make build" in said[0]
+
+
+def test_what_compose_tells_the_service_is_settings_that_there_are():
+    """An unknown one would end the start, and nobody here can run compose."""
+    compose = yaml.safe_load((ROOT / "packaging/compose.yaml").read_text())
+    given = {"SVC_DOMAIN": "svc.example", "SVC_DB_PASSWORD": "secret"}
+
+    def filled(text: str) -> str:
+        return re.sub(r"\$\{(\w+)(?::([-?])([^}]*))?\}", lambda m: given.get(m[1], m[3] if m[2] == "-" else ""), text)
+
+    config = load(None, {name: filled(text) for name, text in compose["services"]["svc"]["environment"].items()})
+    assert config.store.url.get_secret_value() == "postgresql://svc:secret@db/svc"
+    assert config.push_trouble(config.push_url(config.http.base_url)) is None
+    [network] = compose["networks"]["default"]["ipam"]["config"]
+    assert config.http.trusted_proxies == (network["subnet"],)
+
+
+def test_the_package_brings_a_good_configuration():
+    assert load(ROOT / "packaging/debian/config.toml", {}).mail.folder == Path("/var/lib/svc/mail")

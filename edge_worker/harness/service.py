@@ -53,8 +53,8 @@ _SETTLES_S = 90.0
 class Program:
     """A `svc` that is not the one of these sources: a binary, one in a root tree or in a container.
 
-    `command`: what stands before its own arguments, made out of its environment. `kill`: the command that kills it,
-    where the process that `command` starts is not the service's and cannot take it along; empty: that one is killed.
+    `command`: what makes it serve, made out of its environment. `kill`: the command that kills it, where the process
+    that `command` starts is not the service's and cannot take it along; empty: that one is killed.
     """
 
     command: Callable[[dict[str, str]], Sequence[str | Path]]
@@ -177,9 +177,8 @@ async def open_service(
     environ = environment(folder, settings)
     with (folder / "log").open("ab") as log:
         if program is not None:
-            command = [*program.command(environ), "serve"]
             process: trio.Process | Fork = await trio.lowlevel.open_process(
-                command, env=environ, stdout=subprocess.PIPE, stderr=log
+                program.command(environ), env=environ, stdout=subprocess.PIPE, stderr=log
             )
         else:
             serve = ["-m", "svc", "serve"] if bundle is None else ["-c", _SERVE_BUNDLE, str(bundle)]

@@ -37,7 +37,13 @@ async def journey(emulator: Emulator, place: Place) -> None:
     await emulator.set_rudeness(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
     customer = await emulator.create_account([proxied_zone(HOST)])
     # One port for both lives: the worker pushes to where it was installed.
-    settings = {"SVC_HTTP_BIND": free_port(), "SVC_EDGE_API_BASE_URL": emulator.api, **place.settings}
+    bind = free_port()
+    settings = {
+        "SVC_HTTP_BIND": bind,
+        "SVC_HTTP_BASE_URL": f"http://{bind}",
+        "SVC_EDGE_API_BASE_URL": emulator.api,
+        **place.settings,
+    }
     async with open_service(place.folder, settings, program=place.program) as service:
         await _serves_everything(service)
         await service.sign_up("a@example.com", "a long password")

@@ -19,7 +19,7 @@ BINARY = Path(__file__).parents[2] / "dist/svc"
 async def test_one_file_runs_the_whole_service(tmp_path: Path) -> None:
     unpacked = tmp_path / "unpacked"
     unpacked.mkdir()
-    program = Program(lambda environ: ["env", "-u", "PATH", f"TMPDIR={unpacked}", BINARY])
+    program = Program(lambda environ: ["env", "-u", "PATH", f"TMPDIR={unpacked}", BINARY, "serve"])
     async with open_emulator(local_egress=True) as emulator:
         await journey(emulator, Place(program, tmp_path / "svc", {}))
     # Neither the end nor the kill of what was started has left anything of it.

@@ -1,0 +1,181 @@
+"""`make artefacts`: each artefact through the journey where it is installed, as its document says; and all of it is the
+same bytes wherever it is built. Root trees, mounts, a container take root: `make test` runs the binary alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edge_worker.emulator.process import open_emulator
+from edge_worker.harness.service import Program
+from tests.artefacts.journey import Place, journey
+from tests.artefacts.places import PLACES, ROOT, container, in_tree, new_tree, run, shell, stand_in, what_lacks
+from tests.operate.documents import blocks
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from edge_worker.emulator.client import Emulator
+
+DIST = ROOT / "dist"
+BLOCKS = {block.name: block.text for block in blocks("install.md")}
+# Builds and trees take a minute or two each.
+pytestmark = pytest.mark.timeout(600)
+# What the binary may ask of the system that it runs on.
+_NEWEST_GLIBC = (2, 34)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _built() -> None:
+    if lacks := what_lacks():
+        pytest.exit(lacks, returncode=1)
+    for made in DIST.glob("svc[-_]*"):
+        made.unlink()
+    build(ROOT)
+
+
+@pytest.fixture
+async def emulator() -> AsyncIterator[Emulator]:
+    async with open_emulator(local_egress=True) as running:
+        yield running
+
+
+@pytest.fixture
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for what is installed: the test's own is searched for secrets, and documents have made-up ones."""
+    folder = tmp_path_factory.mktemp("installed")
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def tree(installed: Path) -> Path:
+    """The root of a fresh Debian."""
+    return new_tree(installed / "root")
+
+
+def build(folder: Path) -> None:
+    """Make every artefact of a checkout; the image on images that this machine makes."""
+    images = {"SVC_IMAGE_PYTHON": stand_in("python"), "SVC_IMAGE_SYSTEM": stand_in("system")}
+    run("make", f"PYTHON={sys.executable}", "--directory", folder, "binary", "wheel", "deb", "image", **images)
+
+
+async def test_the_binary_on_a_tree_without_python(tree: Path, emulator: Emulator) -> None:
+    assert not list(tree.glob("usr/bin/python*"))
+    shutil.copy(DIST / "svc", tree / "root/svc")
+    assert shell(tree, BLOCKS["sudo install -m 755 svc /usr/local/bin/svc"]).startswith("svc 0.")
+    first_start = BLOCKS["mkdir -p ~/svc && cd ~/svc"]
+    assert "ok   worker bundle" in shell(tree, "HOME=/root\n" + first_start.removesuffix("svc serve\n"))
+    folder = tree / "home/somebody"
+    folder.mkdir()
+    os.chown(folder, 1000, 1000)
+    inside = ("sqlite:////home/somebody/svc.db", "/home/somebody/vault.key", "/home/somebody/mail")
+    program = in_tree(tree, "1000:1000", "/usr/local/bin/svc", "serve")
+    await journey(emulator, Place(program, folder, dict(zip(PLACES, inside, strict=True))))
+    assert not list((tree / "tmp").iterdir())  # neither the end nor the kill left what was unpacked
+
+
+def test_a_temporary_folder_that_will_not_do_is_told_in_words_that_the_document_has(tree: Path) -> None:
+    shutil.copy(DIST / "svc", tree / "usr/local/bin/svc")
+    rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs/operate/install.md").read_text(), re.MULTILINE)
+    told = [[*re.findall("`(.+?)`", row)] for row in rows]
+    remedy = BLOCKS["mkdir -p ~/svc/run && cd ~/svc"].replace("svc serve", "svc --version")
+    for options, words in (("noexec", told[0]), ("size=8m", told[1])):
+        mounted = f"mount -t tmpfs -o {options} tmpfs {tree}/tmp; exec chroot {tree} env HOME=/root sh -c"
+        isolated = ("unshare", "--mount", "sh", "-euc", mounted + ' "$1"', "sh")
+        refused = subprocess.run([*isolated, "svc --version"], capture_output=True, text=True, check=False)
+        assert refused.returncode != 0
+        assert [each for each in words if each in refused.stderr], refused.stderr
+        assert run(*isolated, remedy).startswith("svc 0.")
+
+
+async def test_the_package_on_a_fresh_debian(tree: Path, emulator: Emulator) -> None:
+    [package] = DIST.glob("*.deb")
+    shutil.copy(package, tree / "root")
+    shell(tree, BLOCKS["sudo apt-get install ./svc_*.deb"])
+    checks = [text for text in BLOCKS.values() if "svc check --config" in text]
+    assert "FAIL" not in shell(tree, checks[0])
+    [add] = [text for text in BLOCKS.values() if "svc user add" in text]
+    shell(
+        tree,
+        add.replace(" --config", " --password-stdin --config").replace("sudo -u", "echo 'a long password' | sudo -u"),
+    )
+    owners = shell(tree, "stat -c '%U:%G %a' /etc/svc/config.toml /var/lib/svc /var/lib/svc/svc.db").splitlines()
+    assert owners[:2] == ["root:svc 640", "svc:svc 700"]
+    assert owners[2].startswith("svc:svc ")
+    # As the unit starts it. Where it keeps its files its configuration tells it.
+    away = [word for name in PLACES for word in ("-u", name)]
+    unit = (tree / "usr/lib/systemd/system/svc.service").read_text()
+    [serve] = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
+    program = in_tree(tree, "svc:svc", "env", *away, *serve.split())
+    await journey(emulator, Place(program, tree / "var/lib/svc", {}))
+    shell(tree, "apt-get purge --yes svc")
+    assert (tree / "var/lib/svc/svc.db").exists()
+    assert not (tree / "etc/svc").exists()
+    assert not (tree / "usr/lib/svc").exists()
+
+
+async def test_the_image_under_a_real_runtime(installed: Path, tmp_path: Path, emulator: Emulator) -> None:
+    await journey(emulator, container(installed, tmp_path / "data"))
+
+
+async def test_the_wheel_in_an_empty_environment(installed: Path, tmp_path: Path, emulator: Emulator) -> None:
+    [wheel] = DIST.glob("*.whl")
+    shutil.copy(wheel, installed)
+    # Only what the image is built from: nothing that this environment happens to have.
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(ROOT / "build/image/wheelhouse")}
+    script = BLOCKS["python3 -m venv svc-environment"].replace("python3", sys.executable, 1)
+    assert run("sh", "-euc", f"cd {installed}\n{script}", **offline).splitlines()[-1].startswith("svc 0.")
+    program = Program(lambda environ: [installed / "svc-environment/bin/svc", "serve"])
+    await journey(emulator, Place(program, tmp_path / "svc", {}))
+
+
+def test_no_file_asks_for_a_newer_glibc() -> None:
+    asked: dict[tuple[int, int], list[str]] = {}
+    for path in [DIST / "svc", *(ROOT / "build/svc").rglob("*")]:
+        if path.is_file() and path.open("rb").read(4) == b"\x7fELF":
+            for version in re.findall(r"GLIBC_(\d+)\.(\d+)", run("objdump", "-T", path)):
+                asked.setdefault((int(version[0]), int(version[1])), []).append(path.name)
+    assert asked
+    assert {version: set(names) for version, names in asked.items() if version > _NEWEST_GLIBC} == {}
+
+
+def test_two_builds_in_two_folders_are_the_same_bytes(tmp_path: Path) -> None:
+    """The second has another name, another environment, and nothing that the first one has made."""
+    folder = tmp_path / "another-name"
+    folder.mkdir()
+    files = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    packed = subprocess.run(["tar", "--create", "--null", "--files-from=-"], cwd=ROOT, input=files, capture_output=True)
+    subprocess.run(["tar", "--extract", "--directory", folder], input=packed.stdout, check=True)
+    os.environ["SOURCE_DATE_EPOCH"] = run("git", "log", "-1", "--format=%ct").strip()
+    build(folder)
+    first, second = digests(DIST), digests(folder / "dist")
+    for name in sorted(first):
+        print(f"{first[name]}  {name}  {'same' if second.get(name) == first[name] else 'DIFFERS'}")
+    assert first == second
+
+
+def digests(dist: Path) -> dict[str, str]:
+    """The files, and the image's layers, which registries know them by."""
+    found = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in dist.iterdir() if path.suffix != ".tar"
+    }
+    with tarfile.open(dist / "svc-image.tar") as archive:
+        [manifest] = json.load(archive.extractfile("manifest.json") or sys.exit("no manifest"))
+        config = json.load(archive.extractfile(manifest["Config"]) or sys.exit("no configuration"))
+    return found | {f"layer {number}": layer for number, layer in enumerate(config["rootfs"]["diff_ids"])}
