@@ -1,6 +1,6 @@
 """Every setting of the service: read from config.toml and the environment, checked once, frozen.
 
-config.toml beside this file documents them; a test holds that it names every one with its default.
+config.toml documents them; a test holds that it names every one with its default.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 # A setting's section and name, as they stand in the file.
 Answers = dict[tuple[str, str], str | list[str]]
 
-_DOCUMENTED = Path(__file__).parent / "config.toml"
+# Beside this file in what is installed; at the top of the sources.
+_PLACES = [Path(__file__).parent / "config.toml", Path(__file__).parents[1] / "config.toml"]
 _SETTING = re.compile(r"(\w+) = (.*?)(\s+#.*)?")
 _HEAD = """\
 # The configuration of svc, made by `svc init`. What begins with # has the default that it shows: take the # away to set
@@ -31,7 +32,7 @@ def filled(answers: Answers) -> str:
     Raises ValueError: there is no such setting.
     """
     section, lines, left = "", [], dict(answers)
-    for line in _DOCUMENTED.read_text().partition("\n\n")[2].splitlines():
+    for line in next(path for path in _PLACES if path.exists()).read_text().partition("\n\n")[2].splitlines():
         if line.startswith("["):
             section = line.strip("[]")
         found = _SETTING.fullmatch(line)

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from svc.config import Config, ConfigError, load
 
 ROOT = Path(__file__).parents[1]
-FILE = ROOT / "svc/config.toml"
+FILE = ROOT / "config.toml"
 
 
 def plain(value):
