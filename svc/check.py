@@ -133,12 +133,13 @@ async def _workers(config: Config, store: Store) -> Finding:
     older = await store.read(rollouts.outdated(bundle))
     rollout = await store.read(rollouts.current(bundle))
     if rollout is not None and rollout.state == "halted":
+        # What an operator has halted is as it is meant to be.
         text = (
-            f"their update is halted: {rollout.failed} failed, {rollout.updated} went well, {older} are of another"
-            f" version and go on to count; `operation.error` of those accounts says why; it goes on with a newer"
-            f" version of the service, or when the failed ones are mended: {_BY_HAND}"
+            f"their update is halted ({rollout.reason}): {rollout.failed} failed, {rollout.updated} went well, {older}"
+            " are of another version and go on to count; `svc rollout status` says more; `svc rollout resume`, or a"
+            " newer version of the service, goes on"
         )
-        return Finding("workers", False, text)
+        return Finding("workers", rollout.reason == "operator", text)
     if not older:
         return Finding("workers", True, "all that are installed are of this version")
     if not config.worker.auto_update:

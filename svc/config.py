@@ -74,6 +74,7 @@ Bind = Annotated[str, AfterValidator(_bind)]
 BindOrOff = Annotated[str, AfterValidator(lambda value: value and _bind(value))]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 Network = Annotated[str, AfterValidator(_network)]
+EdgeAccountId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 
 class _Section(BaseModel):
@@ -136,6 +137,7 @@ class WorkerConfig(_Section):
     push_url: HttpUrl = ""
     allow_local_push: bool = False
     auto_update: bool = True
+    canary: tuple[EdgeAccountId, ...] = ()
     updates_at_once: Number = 8
 
 
@@ -206,6 +208,7 @@ class TimingConfig(_Section):
     health_well_every_s: Seconds = 86_400
     recheck_s: Seconds = 60
     rollout_every_s: Seconds = 15
+    wave_s: Seconds = 3600
     retiring_days: Days = 30
     token_days: WholeDays = 365
     expiry_warning_days: Days = 14
@@ -339,4 +342,4 @@ def _setting(name: str) -> tuple[str, str]:
 
 
 def _is_list(section: str, key: str) -> bool:
-    return (section, key) == ("http", "trusted_proxies")
+    return (section, key) in {("http", "trusted_proxies"), ("worker", "canary")}

@@ -141,7 +141,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         Panel(
             "Update of the workers",
             "short",
-            (("svc_rollout_accounts", "{{outcome}}"), ("svc_rollout_state", "{{state}}")),
+            (
+                ("svc_rollout_accounts", "{{outcome}}"),
+                ("svc_rollout_wave", "wave"),
+                ("svc_rollout_state", "{{state}}"),
+            ),
         ),
     ),
     "Edge platform": (

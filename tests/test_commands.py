@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,14 +17,13 @@ import pytest
 import trio
 from pydantic import SecretStr
 
-from svc import check
+from svc import check, cli
 from svc.clock import DAY_MS, system_clock
 from svc.config import Config, MetricsConfig, StoreConfig, VaultConfig
 from svc.model import User
 from svc.passwords import verify_password
 from svc.store import open_store, rollouts, users
 from svc.store.backups import note_backup
-from svc.store.rollouts import Progress
 from svc.store.tx import Tx, sql
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
@@ -154,30 +154,123 @@ def test_a_check_tells_when_the_last_backup_is_old(tmp_path, age_days, status, t
 def test_a_check_tells_how_far_the_update_of_workers_is_and_what_ends_a_halt(tmp_path):
     assert "all that are installed are of this version" in svc(tmp_path, "check").stdout
 
-    async def halt(state: str) -> None:
-        async with open_store(store_of(tmp_path)) as store:
-            await store.run(with_rollout(state))
-
-    trio.run(halt, "running")
+    update_of_workers(tmp_path, "running")
     answer = svc(tmp_path, "check")
     assert (answer.returncode, "3 updated, 4 failed, 1 of another version" in answer.stdout) == (0, True)
     answer = svc(tmp_path, "check", SVC_WORKER_AUTO_UPDATE="false")
     assert (answer.returncode, "auto_update is off" in answer.stdout) == (0, True)
-    trio.run(halt, "halted")
+    update_of_workers(tmp_path, "halted")
     answer = svc(tmp_path, "check")
     assert answer.returncode == 1
     [failed] = [line for line in answer.stdout.splitlines() if line.startswith("FAIL")]
-    for text in ("their update is halted: 4 failed, 3 went well", "POST /v1/accounts/{id}/install", "newer version"):
+    for text in ("their update is halted (failures): 4 failed, 3 went well", "svc rollout resume", "newer version"):
         assert text in failed
 
 
-def with_rollout(state: str) -> Tx[None]:
+def update_of_workers(folder: Path, state: str) -> None:
     """An account with an older worker, and how far its update is."""
-    rollout = yield from rollouts.begin(load_bundle().sha256, 1)
-    yield from rollouts.note(rollout, "halted" if state == "halted" else "running", Progress(9, 3, 4, 0, 0), 2)
-    if state == "running":
-        account_id = yield from an_account()
-        yield sql("update accounts set edge_bundle = 'old' where id = $1", account_id)
+
+    def made() -> Tx[None]:
+        rollout = yield from rollouts.begin(load_bundle().sha256, 1)
+        yield from rollouts.note(rollout, 3, 4)
+        if state == "halted":
+            yield from rollouts.halt(rollout, "failures", 2)
+        else:
+            yield sql("update accounts set edge_bundle = 'old' where id = $1", (yield from an_account()))
+
+    async def make() -> None:
+        async with open_store(store_of(folder)) as store:
+            await store.run(made())
+
+    trio.run(make)
+
+
+def of_accounts(folder: Path) -> dict[str, str]:
+    """A rollout in its second wave: an account that is updated, one whose update failed, one that is left alone, and
+    one whose turn comes; their ids."""
+    errors = {"failed": "self_check_timeout", "alone": "resource_drift"}
+
+    def made() -> Tx[dict[str, str]]:
+        rollout = yield from rollouts.begin(load_bundle().sha256, 1)
+        yield sql("update rollouts set wave = 1, wave_began_at = 2, wave_size = 4")
+        ids = {}
+        for name in ("updated", "failed", "alone", "waiting"):
+            account_id = ids[name] = yield from an_account()
+            operation = f"op_{name}"
+            push = f'{{"at": 9, "bundle": "b", "install": "{operation}"}}' if name == "updated" else None
+            yield sql(
+                "update accounts set edge_bundle = $2, edge_schema = 1, install_id = $3, heard_at = 9, push = $4,"
+                " state = 'ready', sealed_token = $5 where id = $1",
+                account_id,
+                rollout.bundle if name == "updated" else "old",
+                operation,
+                push,
+                b"sealed",
+            )
+            yield sql(
+                "insert into wave_accounts (account_id, wave, due_at, since, operation_id)"
+                " values ($1, 1, 4102444800000, 3, $2)",
+                account_id,
+                None if name == "waiting" else operation,
+            )
+            yield sql("update operations set state = 'done' where account_id = $1", account_id)
+            if name != "waiting":
+                yield sql(
+                    "insert into operations (id, account_id, edge_account_id, kind, state, step, error, attempts,"
+                    " created_at, updated_at) select $2, id, edge_account_id, 'update', $3, 'selfcheck', $4, 0, 4, 5"
+                    " from accounts where id = $1",
+                    account_id,
+                    operation,
+                    "done" if name == "updated" else "failed",
+                    json.dumps({"code": errors[name], "message": "m"}) if name in errors else None,
+                )
+        return ids
+
+    async def make() -> dict[str, str]:
+        async with open_store(store_of(folder)) as store:
+            return await store.run(made())
+
+    return trio.run(make)
+
+
+@pytest.mark.rule("X7")
+def test_the_update_of_workers_is_looked_at_halted_and_resumed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def said(*arguments: str) -> tuple[object, str]:
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["rollout", *arguments])
+        found = capsys.readouterr()
+        return ended.value.code, found.out + found.err
+
+    store_of(tmp_path)
+    assert said("status") == (
+        0,
+        "no update of workers has begun; a service with a newer worker begins it when it runs\n",
+    )
+    assert said("halt") == (1, "svc: no update of workers has begun\n")
+    assert said("resume") == (1, "svc: no update of workers has begun\n")
+    ids = of_accounts(tmp_path)
+    code, text = said("status")
+    lines = text.splitlines()
+    assert (code, lines[1]) == (0, "state   running, since 1970-01-01T00:00:00.001Z")
+    assert lines[3] == "next    an account of the wave 1 % at 2100-01-01T00:00:00.000Z"
+    assert [line.split() for line in lines[6:8]] == [["canary", *"0000000"], ["1", "%", *"4100111"]]
+    assert lines[8:] == ["failed: self_check_timeout 1", "left alone: resource_drift 1"]
+    assert len({len(line) for line in lines[5:8]}) == 1
+    assert said("resume") == (1, "svc: the update of workers is running, and not halted\n")
+    assert said("halt") == (0, "halted; updates under way come to their end\n")
+    assert said("halt") == (1, "svc: the update of workers is halted already\n")
+    assert "state   halted: by svc rollout halt, since 20" in said("status")[1]
+    [workers] = [line for line in svc(tmp_path, "check").stdout.splitlines() if " workers:" in line]
+    assert workers.startswith("ok   workers: their update is halted (operator)")
+    assert said("resume", "--unwatched") == (0, "resumed; the running service goes on at its next look\n")
+    text = said("status")[1]
+    assert "running (it halts no more by itself)" in text
+    assert "failed:" not in text  # it is to be tried again
+    with sqlite3.connect(tmp_path / "var/svc.db") as database:
+        rows = dict(database.execute("select account_id, since > 3 from wave_accounts").fetchall())
+    assert rows == {account_id: int(name == "failed") for name, account_id in ids.items()}
 
 
 @pytest.mark.parametrize(

@@ -1,57 +1,34 @@
-"""Transactions on rollouts: how far a new worker has come, and which accounts are next.
+"""Transactions on rollouts: the newest one's state, its wave, and who may change them.
 
-Counted are the accounts that were there when the rollout began: what a new account runs was never updated. An account
-has the new worker, and it works, when that worker has pushed, whether an update or its user has installed it.
+The service and an operator's command change the same row at the same time, so each change says what it expects to find.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from svc.model import Rollout
-from svc.store import installs
-from svc.store.tx import Row, Tx, note_from_json, sql
+from svc.model import WAVES, Rollout
+from svc.store.tx import Row, Tx, many, sql
 
 if TYPE_CHECKING:
-    from svc.errors import Code
-    from svc.model import RolloutState
+    from collections.abc import Sequence
 
-# The account's worker has reported itself since its upload.
-_CONFIRMED = "coalesce(a.push, '') like '%\"install\": \"' || a.install_id || '\"%'"
-# These tell of the account, and not of the worker that was to be installed.
-_OF_THE_ACCOUNT: frozenset[Code] = frozenset(
-    {
-        "permission_error",
-        "token_refused",
-        "revoked",
-        "resource_drift",
-        "name_taken",
-        "credentials_missing",
-        "credentials_unreadable",
-        "cron_limit",
-        "subdomain_required",
-        "schema_newer",
-    }
-)
+    from svc.model import HaltReason
+
+# How many accounts a wave is compared with: enough to tell a share, and read in a moment.
+_COMPARED = 200
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a rollout is, in accounts. `under_way`: updates that run; `working`: those that do not only wait for the
-    new worker's first push."""
-
-    total: int
-    updated: int
-    failed: int
-    under_way: int
-    working: int
+def newest() -> Tx[Rollout | None]:
+    """The newest rollout, of whichever bundle."""
+    rows = yield sql("select * from rollouts order by id desc limit 1")
+    return _rollout(rows[0]) if rows else None
 
 
 def current(bundle: str) -> Tx[Rollout | None]:
     """The rollout of this bundle, if it is the newest."""
-    rows = yield sql("select * from rollouts order by id desc limit 1")
-    return _rollout(rows[0]) if rows and rows[0]["bundle"] == bundle else None
+    found = yield from newest()
+    return found if found is not None and found.bundle == bundle else None
 
 
 def begin(bundle: str, now: int) -> Tx[Rollout]:
@@ -59,93 +36,165 @@ def begin(bundle: str, now: int) -> Tx[Rollout]:
     found = yield from current(bundle)
     if found is not None:
         return found
+    yield sql("delete from wave_accounts")
     rows = yield sql(
-        "insert into rollouts (bundle, state, started_at, changed_at) values ($1, 'running', $2, $2) returning *",
+        "insert into rollouts (bundle, state, started_at, changed_at, looked_at)"
+        " values ($1, 'running', $2, $2, $2) returning *",
         bundle,
         now,
     )
     return _rollout(rows[0])
 
 
-def progress(rollout: Rollout, silent_ms: int) -> Tx[Progress]:
-    """How far it is. A worker that had not been heard of for `silent_ms` before its update does not count as failed
-    when it stays silent."""
-    [counts] = yield sql(
-        f"select count(*) as total, count(case when a.edge_bundle = $1 and {_CONFIRMED} then 1 end) as updated"  # noqa: S608
-        " from accounts a where a.edge_bundle is not null and a.created_at <= $2",
-        rollout.bundle,
-        rollout.started_at,
-    )
-    [running] = yield sql(
-        "select count(*) as under_way, count(case when step <> 'selfcheck' then 1 end) as working"
-        " from operations where state = 'running' and kind = 'update'"
-    )
-    failures = yield sql(
-        "select o.account_id, o.error, o.created_at, a.heard_at from operations o join accounts a"  # noqa: S608
-        " on a.id = o.account_id where o.updated_at >= $2 and o.created_at >= $2 and o.state = 'failed'"
-        " and o.kind in ('update', 'install') and a.created_at <= $2"
-        f" and (a.edge_bundle <> $1 or a.install_id = o.id and not {_CONFIRMED})",
-        rollout.bundle,
-        rollout.started_at,
-    )
-    failed = {row["account_id"] for row in failures if _tells_of_the_worker(row, silent_ms)}
-    return Progress(counts["total"], counts["updated"], len(failed), running["under_way"], running["working"])
-
-
-def _tells_of_the_worker(row: Row, silent_ms: int) -> bool:
-    error = note_from_json(row["error"])
-    if error is None or error.code in _OF_THE_ACCOUNT or (error.details or {}).get("transient"):
-        return False
-    heard_at = row["heard_at"]
-    return error.code != "self_check_timeout" or (heard_at is not None and heard_at >= row["created_at"] - silent_ms)
-
-
-def waiting(
-    rollout: Rollout, schema: int, *, heard_since: int, failed_before: int, most: int, kind: Literal["heard", "silent"]
-) -> Tx[list[str]]:
-    """Accounts (their ids) that can be updated now and were not; those of which an update failed only after a while.
-
-    heard: their worker has pushed since `heard_since`. silent: it has not, though it should. `schema`: the bundle's; a
-    worker that needs a newer one is left alone.
-    """
-    if kind == "heard":
-        condition = "a.state = 'ready' and a.heard_at >= $3"
-    else:
-        condition = "a.state in ('ready', 'no_connection') and (a.heard_at is null or a.heard_at < $3)"
+def looked(rollout: Rollout, patient_until: int, now: int) -> Tx[Rollout]:
+    """The service has looked; silence counts from `patient_until` on. Returns the rollout as it is."""
     rows = yield sql(
-        f"select a.id from accounts a where a.edge_bundle <> $1 and a.edge_schema <= $2 and {condition}"  # noqa: S608
-        " and a.sealed_token is not null and not exists (select 1 from operations o where o.account_id = a.id"
-        " and (o.state = 'running' or o.kind = 'update' and o.state = 'failed' and o.created_at >= $4))"
-        " order by a.id limit $5",
-        rollout.bundle,
-        schema,
-        heard_since,
-        max(rollout.started_at, failed_before),
-        most,
+        "update rollouts set looked_at = $2, patient_until = $3 where id = $1 returning *",
+        rollout.id,
+        now,
+        patient_until,
     )
-    return [row["id"] for row in rows]
+    return _rollout(rows[0])
 
 
-def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int) -> Tx[bool]:
-    """Begin the update of an account, unless its user was faster. Raises Conflict, NotFound."""
-    rows = yield sql("select 1 from accounts where id = $1 and edge_bundle <> $2", account_id, rollout.bundle)
+def begin_wave(rollout: Rollout, size: int | None, accounts: Sequence[tuple[str, int]], now: int) -> Tx[bool]:
+    """Begin the rollout's present wave with these accounts (id, epoch ms of their turn); False: it is halted meanwhile.
+
+    With it begins the comparison: some of the accounts that have the worker before are noted as they are.
+    """
+    rows = yield sql(
+        "update rollouts set wave_began_at = $3, wave_size = $4, changed_at = $3"
+        " where id = $1 and wave = $2 and wave_began_at is null and state = 'running' returning *",
+        rollout.id,
+        rollout.wave,
+        now,
+        size,
+    )
     if not rows:
         return False
-    yield from installs.begin_update(account_id, operation_id, now)
+    yield sql("delete from wave_accounts where wave is null")
+    yield from _joined(rollout.wave, accounts, now)
+    yield sql(
+        "insert into wave_accounts (account_id, wave, due_at, since, push_before)"
+        " select a.id, cast(null as bigint), cast($2 as bigint), cast($2 as bigint), a.push from accounts a"
+        " where a.edge_bundle <> $1 and a.push is not null and a.state = 'ready'"
+        " and not exists (select 1 from wave_accounts m where m.account_id = a.id) order by a.id limit $3",
+        rollout.bundle,
+        now,
+        _COMPARED,
+    )
     return True
 
 
-def note(rollout: Rollout, state: RolloutState, found: Progress, now: int) -> Tx[None]:
-    """Keep how far it is, and its state."""
+def join(rollout: Rollout, accounts: Sequence[tuple[str, int]], now: int) -> Tx[bool]:
+    """More accounts (id, epoch ms of their turn) for the wave that runs, or that was the last; False: it is halted
+    meanwhile."""
+    going = yield from _going(rollout, now)
+    if going:
+        yield from _joined(rollout.wave, accounts, now)
+    return going
+
+
+def _joined(wave: int, accounts: Sequence[tuple[str, int]], now: int) -> Tx[None]:
+    yield many(
+        "insert into wave_accounts (account_id, wave, due_at, since, push_before)"
+        " select a.id, cast($2 as bigint), cast($3 as bigint), cast($4 as bigint), a.push from accounts a"
+        " where a.id = $1 on conflict (account_id) do update set wave = excluded.wave, due_at = excluded.due_at,"
+        " since = excluded.since, push_before = excluded.push_before",
+        [(account_id, wave, due_at, now) for account_id, due_at in accounts],
+    )
+
+
+def end_wave(rollout: Rollout, now: int) -> Tx[None]:
+    """The present wave is over: the next one is to begin, or all is done."""
+    last = rollout.wave == len(WAVES) - 1
     yield sql(
-        "update rollouts set state = $2, updated = $3, failed = $4, changed_at = $5"
-        " where id = $1 and (state <> $2 or updated <> $3 or failed <> $4)",
+        "update rollouts set state = $3, wave = $4, wave_began_at = $5, changed_at = $6"
+        " where id = $1 and wave = $2 and state = 'running'",
         rollout.id,
-        state,
-        found.updated,
-        found.failed,
+        rollout.wave,
+        "done" if last else "running",
+        rollout.wave if last else rollout.wave + 1,
+        rollout.wave_began_at if last else None,
         now,
     )
+
+
+def halt(rollout: Rollout, reason: HaltReason, now: int) -> Tx[bool]:
+    """Begin no more updates; those under way come to their end. False: it was halted or done already."""
+    rows = yield sql(
+        "update rollouts set state = 'halted', reason = $2, changed_at = $3"
+        " where id = $1 and state = 'running' returning id",
+        rollout.id,
+        reason,
+        now,
+    )
+    return bool(rows)
+
+
+def resume(rollout: Rollout, failed: Sequence[str], now: int, *, watched: bool) -> Tx[bool]:
+    """Go on with the wave that was halted; the accounts that `failed` (their ids) are tried again, and what is compared
+    is compared anew. False: it was not halted. `watched`: it may halt by itself again."""
+    rows = yield sql(
+        "update rollouts set state = 'running', reason = null, watched = $2, changed_at = $3"
+        " where id = $1 and state = 'halted' returning id",
+        rollout.id,
+        int(watched),
+        now,
+    )
+    if not rows:
+        return False
+    # The turns that were to come are as far apart as they were.
+    halted_ms = now - rollout.changed_at
+    yield sql("update rollouts set wave_began_at = wave_began_at + $2 where id = $1", rollout.id, halted_ms)
+    yield sql(
+        "update wave_accounts set due_at = due_at + $2 where wave = $1 and operation_id is null and due_at > $3",
+        rollout.wave,
+        halted_ms,
+        rollout.changed_at,
+    )
+    yield from _again(rollout, failed, now)
+    yield sql(
+        "update wave_accounts set push_before = (select push from accounts a where a.id = wave_accounts.account_id)"
+        " where wave is null or wave = $1",
+        rollout.wave,
+    )
+    return True
+
+
+def try_again(rollout: Rollout, failed: Sequence[str], now: int) -> Tx[bool]:
+    """It is the turn of these accounts again, whose update failed; False: the rollout is halted meanwhile."""
+    going = yield from _going(rollout, now)
+    if going:
+        yield from _again(rollout, failed, now)
+    return going
+
+
+def _again(rollout: Rollout, failed: Sequence[str], now: int) -> Tx[None]:
+    """Forget what became of these accounts in whichever wave."""
+    yield sql(
+        "update wave_accounts set wave = $3, since = $2, due_at = $2 where account_id = any($1)",
+        tuple(failed),
+        now,
+        rollout.wave,
+    )
+
+
+def _going(rollout: Rollout, now: int) -> Tx[bool]:
+    """The wave that runs, or was the last, has accounts to wait for; False: it is halted, or another runs."""
+    rows = yield sql(
+        "update rollouts set state = 'running', changed_at = case when state = 'done' then $3 else changed_at end"
+        " where id = $1 and wave = $2 and state in ('running', 'done') returning id",
+        rollout.id,
+        rollout.wave,
+        now,
+    )
+    return bool(rows)
+
+
+def note(rollout: Rollout, updated: int, failed: int) -> Tx[None]:
+    """Keep how far it is."""
+    yield sql("update rollouts set updated = $2, failed = $3 where id = $1", rollout.id, updated, failed)
 
 
 def outdated(bundle: str) -> Tx[int]:
@@ -160,7 +209,15 @@ def _rollout(row: Row) -> Rollout:
         id=row["id"],
         bundle=row["bundle"],
         state=row["state"],
+        reason=row["reason"],
+        watched=bool(row["watched"]),
+        wave=row["wave"],
+        wave_began_at=row["wave_began_at"],
+        wave_size=row["wave_size"],
         updated=row["updated"],
         failed=row["failed"],
         started_at=row["started_at"],
+        changed_at=row["changed_at"],
+        looked_at=row["looked_at"],
+        patient_until=row["patient_until"],
     )

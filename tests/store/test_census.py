@@ -10,7 +10,6 @@ from svc.errors import ErrorNote
 from svc.ids import new_id, new_secret
 from svc.store import notices, open_store, operations, outbox, rollouts, states
 from svc.store.census import census, ended_since
-from svc.store.rollouts import Progress
 from svc.store.tx import many, sql
 from tests.clock import START_MS
 from tests.databases import sqlite_config
@@ -59,7 +58,8 @@ async def test_accounts_pushes_operations_mail_and_the_rollout_are_counted(store
     for at in (START_MS + 5, START_MS + 3):
         await store.run(notices.tell(ids[0], {}, [{"trouble": "x"}], well=False, due_at=None, now=at))
     rollout = await store.run(rollouts.begin("b", START_MS))
-    await store.run(rollouts.note(rollout, "halted", Progress(9, 3, 4, 0, 0), START_MS))
+    await store.run(rollouts.note(rollout, 3, 4))
+    await store.run(rollouts.halt(rollout, "failures", START_MS))
 
     found = await store.read(census("b", START_MS))
     assert dict(found.accounts) == {"ready": 2, "revoked": 1, "pending": 1}

@@ -84,6 +84,9 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     )
     gone = UnwantedRoute(account_id, "zone", "shop.example.com", "shop.example.com/old*", None, site_id)
     yield from unwanted_routes.add([gone])
+    yield sql(
+        "insert into wave_accounts (account_id, wave, due_at, since) values ($1, 0, $2, $2)", account_id, START_MS
+    )
     today = day_of(START_MS)
     for day in (today - 1, today):
         hour = PushedHour(day * DAY_MS, ((site_id, 3, 1, 2), (link_id, 2, 0, 1)))

@@ -272,17 +272,43 @@ create unique index operations_running on operations (edge_account_id) where sta
 create index operations_account on operations (account_id);
 create index operations_age on operations (updated_at);
 
--- Each worker that the service has brought to its accounts, the newest last. Counts are of the accounts that were there
--- when it began: those whose new worker has reported itself, and those whose update failed.
+-- Each worker that the service has brought to its accounts, the newest last; only the newest goes on. Counts are of
+-- wave_accounts: those whose new worker has reported itself, and those whose update failed.
 create table rollouts (
     id IDENTITY,
     bundle TEXT not null,
     state TEXT not null,
+    -- Why it is halted.
+    reason TEXT,
+    -- Whether it halts by itself.
+    watched INT not null default 1,
+    wave INT not null default 0,
+    -- Null: the wave has not begun. How many accounts it is to bring the worker to; null: all that are left.
+    wave_began_at INT,
+    wave_size INT,
     updated INT not null default 0,
     failed INT not null default 0,
     started_at INT not null,
-    changed_at INT not null
+    -- Its state or its wave.
+    changed_at INT not null,
+    -- When the service looked last; and until when silence is its own fault, as it was away.
+    looked_at INT not null,
+    patient_until INT not null default 0
 );
+
+-- The accounts of the newest rollout. wave null: one of some that have the worker before, to compare a wave with.
+create table wave_accounts (
+    account_id TEXT primary key references accounts (id) on delete cascade,
+    wave INT,
+    -- When its turn in the wave is.
+    due_at INT not null,
+    -- What was tried before that is forgotten.
+    since INT not null,
+    operation_id TEXT,
+    -- The worker's report (JSON) when it came into this table.
+    push_before TEXT
+);
+create index wave_accounts_wave on wave_accounts (wave);
 
 -- Kept until valid_until; null: the key of the worker that runs.
 create table worker_keys (
