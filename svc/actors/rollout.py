@@ -6,7 +6,7 @@ A wave's accounts take their turns over its time, as a hash of their ids says, a
 that tell nothing of the worker. When too many fail, or the wave's workers tell of errors or of dropped events that the
 others do not have, no more are begun: `halted`, an ERROR once; `svc rollout status` and `svc check` tell it, and `svc
 rollout resume` or a newer bundle goes on. Workers that have been silent come last, as silence afterwards says nothing
-of them. All that is looked at is in the store, so a restart goes on where the process ended, and so a command beside the
+of them. All that is looked at is in the store, so a restart goes on where the process ended, and a command beside the
 service is heard; the updates themselves are operations of their accounts' actors.
 """
 
