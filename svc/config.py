@@ -90,6 +90,7 @@ class HttpConfig(_Section):
     connections: Number = 1_000
     max_body_bytes: Number = 1_048_576
     graceful_s: Seconds = 35
+    access_log: bool = True
 
 
 class StoreConfig(_Section):

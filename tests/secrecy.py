@@ -213,12 +213,13 @@ class _LogLines(logging.Handler):
 def log_lines() -> Iterator[list[str]]:
     """Every line of the log of this process while the block runs, as a service would write it."""
     root, ours, handler = logging.getLogger(), logging.getLogger("svc"), _LogLines()
+    before = ours.level
     root.addHandler(handler)
     ours.setLevel(logging.INFO)
     try:
         yield handler.lines
     finally:
-        ours.setLevel(logging.NOTSET)
+        ours.setLevel(before)
         root.removeHandler(handler)
 
 

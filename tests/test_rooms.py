@@ -25,6 +25,7 @@ FLOOR = {
     "svc.config",
     "svc.email_body",
     "svc.emails",
+    "svc.logs",
     "svc.token_page",
     "svc.vault",
     "svc.worker",

@@ -33,6 +33,7 @@ from svc.actors.duty import Timers, name_of
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
 from svc.errors import ServiceError, Stopping
+from svc.logs import lines_about
 from svc.metrics import ASK_SECONDS, DUTY_SECONDS, MAILBOX_WAIT
 from svc.store import accounts
 from svc.store import operations as operation_rows
@@ -326,7 +327,7 @@ class AccountActor:
                 return math.inf
             self._look = trio.CancelScope()
             began_at = time.monotonic()
-            with self._look if duty in _BROKEN_OFF else nullcontext():
+            with self._look if duty in _BROKEN_OFF else nullcontext(), lines_about(account=account.id):
                 next_due = min(next_due, await duty(self._context, account, self.timers))
             self._context.metrics.observe(DUTY_SECONDS, time.monotonic() - began_at, name_of(duty))
             if len(self.mailbox):
@@ -339,7 +340,8 @@ class AccountActor:
         self._context.metrics.observe(MAILBOX_WAIT, began_at - ask.asked_at)
         how = "cancelled"
         try:
-            ask.resolve(outcome.Value(await ask.work()))
+            with lines_about(**ask.about):
+                ask.resolve(outcome.Value(await ask.work()))
             how = "done"
         except ServiceError as error:
             ask.resolve(outcome.Error(error))

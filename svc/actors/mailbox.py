@@ -15,9 +15,10 @@ import outcome
 import trio
 
 from svc.errors import Busy, Stopping
+from svc.logs import about
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from svc.store.idempotency import Claim
 
@@ -35,6 +36,7 @@ class Ask(Generic[T]):
     claim: Claim | None = None
     done: trio.Event = field(default_factory=trio.Event)
     asked_at: float = field(default_factory=time.monotonic)
+    about: Mapping[str, str] = field(default_factory=lambda: dict(about()))  # of the lines of who asks
     result: outcome.Outcome[T] | None = None
 
     def resolve(self, result: outcome.Outcome[T]) -> None:

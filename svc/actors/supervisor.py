@@ -26,6 +26,7 @@ from svc.actors.live import LiveReads
 from svc.actors.worker_watch import STOPPED_MS
 from svc.errors import ServiceError, StoreUnavailable
 from svc.faults import contained
+from svc.logs import begin_lines
 from svc.metrics import ACTOR_CRASHES, ACTORS, DUE_LATE, MAILBOX_DEPTH, MAILBOX_WAITING, SYNC_BEHIND
 from svc.store import accounts
 
@@ -206,10 +207,11 @@ class Supervisor:
     async def _keep(self, actor: AccountActor) -> None:
         """One life of the account's task: until nothing waits and nothing is due. Whatever fails in it ends here."""
         edge_account_id = actor.edge_account_id
+        begin_lines(edge_account=edge_account_id)  # whoever woke it
         next_due = math.inf
         try:
             crashes = self._failures.get(edge_account_id, _Failures()).crashes + 1
-            with contained(log, "actor crashed", edge_account=edge_account_id, crashes=crashes) as life:
+            with contained(log, "actor crashed", crashes=crashes) as life:
                 next_due = await self._life(actor)
             if life.failed:
                 next_due = trio.current_time() + await self._crashed(edge_account_id)
@@ -244,7 +246,7 @@ class Supervisor:
         failures.crashes += 1
         self._context.metrics.count(ACTOR_CRASHES)
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
-            with contained(log, "crash not shown", level=logging.WARNING, edge_account=edge_account_id) as noting:
+            with contained(log, "crash not shown", level=logging.WARNING) as noting:
                 await self._context.store.run(accounts.note_crash(edge_account_id, _CRASH.note()))
             failures.shown = not noting.failed  # the next crash tries it again
         return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)

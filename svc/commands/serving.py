@@ -48,7 +48,7 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
             for line in lines:
                 log.info(line)
 
-    set_up_logging()
+    set_up_logging(arguments.environ.get("JOURNAL_STREAM", ""))
     systemd = from_environment(arguments.environ)
     trio.run(partial(run, config, announce, systemd=systemd, greet=greet))
     return 0

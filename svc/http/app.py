@@ -21,7 +21,7 @@ from svc.http.credentials import Credentials
 from svc.http.events import Events
 from svc.http.explain import Explain
 from svc.http.export import Export
-from svc.http.front import DEFAULT_HEADERS, SEEN, Front, Seen, headers_of, new_request_id
+from svc.http.front import DEFAULT_HEADERS, SEEN, Front, Seen, headers_of
 from svc.http.idempotency import Idempotency, refusal
 from svc.http.keys import Keys
 from svc.http.ledger import Ledger
@@ -84,13 +84,14 @@ def create_app(deps: Deps) -> QuartTrio:
     app.register_error_handler(HTTPException, _refused_by_framework)
     app.register_error_handler(Exception, _failed)
     app.register_error_handler(UnknownPath, partial(_unknown_path, deps.web))
-    front = Front(app.asgi_app, serve.directly, deps.web, app.config, deps.metrics)
+    logs = deps.config.http.access_log
+    front = Front(app.asgi_app, serve.directly, deps.web, app.config, deps.metrics, logs=logs)
     app.asgi_app = front  # type: ignore[method-assign]  # quart's own way to wrap it
     return app
 
 
 async def _begin() -> None:
-    g.request_id = new_request_id()
+    g.request_id = _seen().request_id
     g.headers = {}
     if request.url_rule is not None:
         _seen().route = request.url_rule.endpoint.partition(" ")[2]
@@ -154,6 +155,6 @@ async def _failed(error: Exception) -> Response:
     log.error(
         "request failed",
         exc_info=error,
-        extra={"request": g.request_id, "method": request.method, "route": str(request.url_rule)},
+        extra={"method": request.method, "route": str(request.url_rule)},
     )
     return await _refused(ServiceError("internal", details={"id": g.request_id}))

@@ -16,7 +16,9 @@ from svc.http.idempotency import refusal, stored
 from svc.http.serve import BrokenOff
 from svc.http.web import METHODS
 from svc.ids import random_base32
+from svc.logs import lines_about
 from svc.metrics import BODY_BYTES, IN_FLIGHT, OTHER, REQUEST_ERRORS, REQUEST_SECONDS
+from svc.metrics import METHODS as KNOWN_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -41,9 +43,11 @@ DEFAULT_HEADERS = {
 
 @dataclass(slots=True)
 class Seen:
-    """What the metrics tell of one request: the template of its route, what came of it, the code of an error, the
-    bytes of its bodies."""
+    """What the metrics and the log tell of one request: its id, the template of its route, the status of its answer
+    (None: none was begun), what came of it, the code of an error, the bytes of its bodies."""
 
+    request_id: str
+    answered: int | None = None
     route: str = OTHER
     status: str = "gone"
     code: str | None = None
@@ -61,20 +65,27 @@ class Front:
         web: Web | None,
         config: Mapping[str, Any],
         metrics: Metrics,
+        *,
+        logs: bool,
     ) -> None:
         self._framework = framework
         self._directly = directly
         self._web = web
         self._config = config  # the framework's, whose bounds hold for both
         self._metrics = metrics
+        self._logs = logs  # a line for each request
         self._in_flight = 0
         metrics.at_scrape(lambda: metrics.set(IN_FLIGHT, self._in_flight))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request, as ASGI has it."""
-        seen = Seen()
+        seen = Seen(new_request_id())
         began_at = time.perf_counter()
         self._in_flight += 1
+        with lines_about(request=seen.request_id):
+            await self._measured(scope, receive, send, seen, began_at)
+
+    async def _measured(self, scope: Any, receive: Any, send: Any, seen: Seen, began_at: float) -> None:
         try:
             await self._serve(scope, receive, send, seen)
         finally:
@@ -87,6 +98,8 @@ class Front:
                 self._metrics.count(BODY_BYTES, seen.route, "received", by=seen.received)
             if seen.sent:
                 self._metrics.count(BODY_BYTES, seen.route, "sent", by=seen.sent)
+            if self._logs:
+                _log_request(scope["method"], seen, took_s)
 
     async def _serve(self, scope: Any, receive: Any, send: Any, seen: Seen) -> None:
         path = path_of(scope["path"], scope["raw_path"])
@@ -96,7 +109,8 @@ class Front:
             nonlocal begun
             if not begun:
                 begun = True
-                seen.status = f"{message['status'] // 100}xx"
+                seen.answered = message["status"]
+                seen.status = f"{seen.answered // 100}xx"
             await send(message)
             seen.sent += len(message.get("body", b""))
 
@@ -106,7 +120,7 @@ class Front:
             return message
 
         if path is None:
-            await _refuse(noted, NotFound(), new_request_id(), seen)
+            await _refuse(noted, NotFound(), seen)
             return
         # However many slashes a path begins with, the framework takes them for one.
         route = f"/{path.lstrip('/')}"
@@ -133,37 +147,42 @@ class Front:
             if begun:
                 seen.status = "broken"
                 raise
-            request_id = new_request_id()
-            log.exception(
-                "request failed outside of its handler", extra={"request": request_id, "kind": kind_of(error)}
-            )
-            await _refuse(noted, ServiceError("internal", details={"id": request_id}), request_id, seen)
+            log.exception("request failed outside of its handler", extra={"kind": kind_of(error)})
+            await _refuse(noted, ServiceError("internal", details={"id": seen.request_id}), seen)
+
+
+def _log_request(method: str, seen: Seen, took_s: float) -> None:
+    """A line for a request: no address of its client, no path and no query, which hold what is nobody's business."""
+    told = {"method": method if method in KNOWN_METHODS else OTHER, "route": seen.route, "status": seen.answered}
+    if seen.status in ("gone", "broken"):
+        told["ended"] = seen.status
+    if seen.code is not None:
+        told["code"] = seen.code
+    log.info("request", extra={**told, "ms": round(took_s * 1000, 1)})
 
 
 async def _serve_directly(handler: Handler, request: Incoming, send: Any, seen: Seen) -> None:
     """As the framework would, with its handlers of errors below."""
-    request_id = new_request_id()
     try:
         answer = stored(await handler(request), HTTPStatus.OK)
     except HungUp:
         return
     except ServiceError as error:
-        await _refuse(send, error, request_id, seen)
+        await _refuse(send, error, seen)
         return
     except Exception as error:
-        log.exception("request failed", extra={"request": request_id, "kind": kind_of(error), "route": seen.route})
-        await _refuse(send, ServiceError("internal", details={"id": request_id}), request_id, seen)
+        log.exception("request failed", extra={"kind": kind_of(error), "route": seen.route})
+        await _refuse(send, ServiceError("internal", details={"id": seen.request_id}), seen)
         return
-    await _send(send, answer, request_id)
+    await _send(send, answer, seen.request_id)
 
 
 async def _serve_file(file: File, scope: Any, send: Any, seen: Seen) -> None:
-    request_id = new_request_id()
     if scope["method"] not in METHODS:
-        await _refuse(send, ServiceError("method_not_allowed"), request_id, seen, {"Allow": ", ".join(METHODS)})
+        await _refuse(send, ServiceError("method_not_allowed"), seen, {"Allow": ", ".join(METHODS)})
         return
     status, headers, body = file.answer(scope["headers"])
-    headers = [*headers, (b"x-request-id", request_id.encode())]
+    headers = [*headers, (b"x-request-id", seen.request_id.encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     body = b"" if scope["method"] == "HEAD" else body
     await send({"type": "http.response.body", "body": body, "more_body": False})
@@ -187,9 +206,9 @@ def new_request_id() -> str:
     return f"req_{random_base32(20)}"
 
 
-async def _refuse(send: Any, error: ServiceError, request_id: str, seen: Seen, more: Mapping[str, str] = {}) -> None:
+async def _refuse(send: Any, error: ServiceError, seen: Seen, more: Mapping[str, str] = {}) -> None:
     seen.code = error.code
-    await _send(send, refusal(error), request_id, {**headers_of(error), **more})
+    await _send(send, refusal(error), seen.request_id, {**headers_of(error), **more})
 
 
 async def _send(send: Any, answer: StoredAnswer, request_id: str, more: Mapping[str, str] = {}) -> None:

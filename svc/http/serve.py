@@ -365,7 +365,7 @@ def to_response(answer: Answer | Response | Streamed, status: int = 200) -> Resp
     if isinstance(answer, Response):
         return answer
     if isinstance(answer, Streamed):
-        body = b"" if request.method == "HEAD" else _sent(answer.pieces, g.request_id)
+        body = b"" if request.method == "HEAD" else _sent(answer.pieces)
         response = Response(body, status, headers=dict(answer.headers), content_type=answer.content_type)
         response.headers.pop("Content-Length", None)  # of the answer to HEAD: how long the other is nobody knows
         response.timeout = None
@@ -378,7 +378,7 @@ def _parsed(model: type[B], raw: bytes, *, digested: bool) -> tuple[B, str]:
     return parse_body(model, raw), _digest(raw) if digested else ""
 
 
-async def _sent(pieces: AsyncGenerator[bytes, None], request_id: str) -> AsyncGenerator[bytes, None]:
+async def _sent(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     """The pieces. Raises BrokenOff."""
     try:
         async with aclosing(pieces):
@@ -390,7 +390,7 @@ async def _sent(pieces: AsyncGenerator[bytes, None], request_id: str) -> AsyncGe
             logging.WARNING if expected else logging.ERROR,
             "answer broken off",
             exc_info=None if expected else error,
-            extra={"request": request_id, "kind": kind_of(error)},
+            extra={"kind": kind_of(error)},
         )
         raise BrokenOff from error
 

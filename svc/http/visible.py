@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from svc.errors import NotFound
+from svc.logs import tell_lines
 from svc.store import accounts, disconnects, links, sites
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def seen(caller: Caller, account: A | None) -> A:
     """A user's account, if this caller sees it. Raises NotFound, also when there is none."""
     if account is None or not caller.sees(account.edge_account_id):
         raise NotFound
+    tell_lines(account=account.id)
     return account
 
 

@@ -11,6 +11,7 @@ from svc.ids import digest, new_secret
 from svc.store import worker_keys
 from svc.store.tx import sql
 from tests.http.test_sockets import answer_of, head, port
+from tests.secrecy import log_lines
 
 __all__ = ["port"]  # a fixture
 
@@ -126,14 +127,15 @@ async def test_a_worker_that_hangs_up_in_the_middle_of_its_push_leaves_nothing(w
     assert (await exchange(port, whole(bearer)))[0] == 200  # and no error is logged
 
 
-async def test_a_bug_is_told_with_the_id_under_which_the_log_has_it(world, port, bearer, expected_errors, caplog):
+async def test_a_bug_is_told_with_the_id_under_which_the_log_has_it(world, port, bearer, expected_errors):
     expected_errors.allow("request failed")
     await world.store.run(_break())
-    status, headers, body = await exchange(port, whole(bearer))
+    with log_lines() as lines:
+        status, headers, body = await exchange(port, whole(bearer))
     error = json.loads(body)["error"]
     assert (status, error["code"], error["details"]["id"]) == (500, "internal", headers["x-request-id"])
-    [record] = [one for one in caplog.records if one.getMessage() == "request failed"]
-    assert (record.request, record.route) == (error["details"]["id"], "/edge/push")
+    [line] = [json.loads(text) for text in lines if '"request failed"' in text]
+    assert (line["request"], line["route"]) == (error["details"]["id"], "/edge/push")
 
 
 def _break():

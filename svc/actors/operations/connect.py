@@ -21,6 +21,7 @@ import trio
 from svc.actors.operations import bootstrap
 from svc.errors import EdgeUnavailable, ServiceError, StoreUnavailable
 from svc.ids import new_id
+from svc.logs import tell_lines
 from svc.store import connects, operations
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ async def connect(
                     now=context.clock(),
                 )
             )
+            tell_lines(account=account.id, operation=operation.id)
             operation, token = await _working_token(context, checked.access, account, operation)
     except (EdgeUnavailable, trio.TooSlowError) as error:
         await context.store.run(connects.leave_pending(edge_account_id, operations.WAITING, context.clock()))

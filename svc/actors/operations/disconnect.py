@@ -27,6 +27,7 @@ from svc.edge import d1, routes, tokens, workers
 from svc.edge.answers import DailyLimit
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.ids import new_id
+from svc.logs import tell_lines
 from svc.store import accounts, disconnects, operations, sites, unwanted_routes, users
 from svc.store.events import by_service
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
@@ -92,6 +93,7 @@ async def _carry_out(
     context: Context, operation: Operation, commit: Commit[FormerAccount, R], by: float = math.inf
 ) -> R:
     account = accounts.present(await context.store.read(accounts.account_by_id(operation.account_id)))
+    tell_lines(account=account.id, operation=operation.id)
     leaving = await context.store.read(users.is_leaving(account.user_id))
     removal = _Removal(context, account, operation, keeps_counts=not leaving)
     await removal.list_what_is_there()

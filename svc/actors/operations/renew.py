@@ -24,6 +24,7 @@ from svc.actors import checkup
 from svc.actors.operations import bootstrap
 from svc.errors import EdgeUnavailable, ServiceError, StoreUnavailable
 from svc.ids import new_id
+from svc.logs import tell_lines
 from svc.store import accounts, operations, renewals
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
             account, operation = await context.store.run(
                 renewals.begin_renew(account_id, new_id("op"), context.clock())
             )
+            tell_lines(account=account.id, operation=operation.id)
             operation, token = await bootstrap.mint(context, access, account, operation)
     except StoreUnavailable:
         raise  # the row says what is to be cleaned up

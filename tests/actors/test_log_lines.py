@@ -1,0 +1,30 @@
+"""What an account's task logs says which account, which operation, and for whose request."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.secrecy import log_lines
+
+
+@pytest.mark.rule("X14")
+async def test_lines_tell_the_account_the_operation_and_the_request_that_asked(service):
+    # A first upload is not taken, and the bootstrap token stays.
+    await service.emulator.fault("drop_before", "*/workers/scripts/svc-edge", method="PUT", times=2)
+    await service.emulator.fault("refuse", "*/tokens/*", method="DELETE", times=None)
+    with log_lines() as lines:
+        answer = await service.connect()
+        assert answer.status == 202
+        shown = await service.settled("ready")
+    found = [json.loads(text) for text in lines]
+    edge = service.customer.account_id
+    [waits, *_] = [one for one in found if one["message"] == "operation waits"]
+    assert (waits["account"], waits["operation"]) == (shown["id"], (await service.account()).install_id)
+    assert (waits["edge_account"], "request" in waits) == (edge, False)
+    [kept, *_] = [one for one in found if one["message"] == "bootstrap token not deleted"]
+    assert (kept["request"], kept["account"]) == (answer.headers["X-Request-Id"], shown["id"])
+    assert kept["operation"].startswith("op_")
+    [request] = [one for one in found if one["message"] == "request" and one["method"] == "POST"]
+    assert (request["request"], request["route"], request["status"]) == (kept["request"], "/v1/accounts", 202)
