@@ -125,10 +125,11 @@ class EdgeConfig(_Section):
     settling_s: Seconds = 60
     settling_in_connect_s: Seconds = 10
     report_read_s: Seconds = 5
-    concurrency: Number = 16
+    concurrency: Number = 64
     concurrency_per_user: Number = 6
     concurrency_per_account: Number = 4
     calls_per_token: Number = 1_150
+    calls_per_second: Number = 180
     retries: NonNegativeInt = 3
 
 

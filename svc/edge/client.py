@@ -56,7 +56,7 @@ class Edge:
         self._shares = Shares(
             config.concurrency, per_account=config.concurrency_per_account, per_user=config.concurrency_per_user
         )
-        self._pace = Pace(config.calls_per_token)
+        self._pace = Pace(config.calls_per_token, config.calls_per_second)
         self._base_url = config.api_base_url
         self._timeout_s = config.timeout_s
         self.retry = Retry(config.retries, first_wait_s)
@@ -110,6 +110,7 @@ class Edge:
                     if too_many is not None:
                         self._metrics.count(CALLS_HELD_BACK, "pace")
                         return too_many
+                    await self._pace.turn()
                     call.sent_at = trio.current_time()
                     deadline.deadline = trio.current_time() + self._timeout_s
                     return await self._send_and_receive(bearer.token, exchange)

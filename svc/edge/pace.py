@@ -1,8 +1,10 @@
-"""How many calls a token may make: counted before they are sent, so that the platform never blocks it.
+"""How many calls the platform takes: of a token and of this address. Both are kept before a call is sent, so that the
+platform never blocks either.
 
-The platform takes 1,200 calls of a token in five minutes, and blocks one that makes more for the next five (platform
-docs: fundamentals/api/reference/limits). An account-owned token has this to itself; a user's tokens share theirs. What
-is counted is kept in memory: after a restart the window is empty, and a block that this earns is waited out.
+It takes 1,200 calls of a token in five minutes, and blocks one that makes more for the next five; and 200 a second of
+an address (platform docs: fundamentals/api/reference/limits). An account-owned token has its number to itself; a user's
+tokens share theirs. What is counted is kept in memory: after a restart the window is empty, and a block that this earns
+is waited out.
 """
 
 from __future__ import annotations
@@ -26,11 +28,24 @@ _KEPT_ONE_IN = 8
 
 
 class Pace:
-    """At most `calls` of each token in any five minutes; those that nobody waits for leave an eighth of them free."""
+    """At most `calls` of each token in any five minutes; those that nobody waits for leave an eighth of them free.
 
-    def __init__(self, calls: int) -> None:
+    Of all tokens `per_second` leave in a second, evenly, so that no second of the platform's has more.
+    """
+
+    def __init__(self, calls: int, per_second: int) -> None:
+        self._between_s = 1 / per_second
+        self._next_at = 0.0
+        self._leaving = trio.Lock()
         self._counted = SlidingLimit(calls, _WINDOW_S)
         self._kept = calls // _KEPT_ONE_IN
+
+    async def turn(self) -> None:
+        """Wait until the next call may leave, for as long as those who hold a place before it take: milliseconds."""
+        async with self._leaving:
+            await trio.sleep_until(self._next_at)
+            # After a time without a call, or one in which nothing ran, nothing is made up for.
+            self._next_at = max(self._next_at + self._between_s, trio.current_time())
 
     def count(self, bearer: Bearer) -> Failed | None:
         """Count a call that is about to be sent; what it fails with where it would be too many.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import trio
 
 from edge_worker.harness.service import eventually
 from svc.actors import look_times
+from svc.actors.operations.install import push_second
 from svc.actors.worker_watch import STOPPED_MS
 from svc.clock import DAY_MS, HOUR_MS
 from svc.config import TimingConfig
@@ -68,6 +70,14 @@ def test_an_account_that_is_well_has_a_time_of_its_own_in_the_day_whatever_resta
         assert before + again * 1000 == pytest.approx(turn_at, abs=1)
         after = int(turn_at) + 5_000
         assert look_times.first_wait_s(due(number, heard_at=after), timing, after) <= 3_600
+
+
+@pytest.mark.rule("W3")
+def test_pushes_are_spread_over_seconds_from_which_a_run_ends_before_the_next() -> None:
+    dice = random.Random(7)
+    seconds = Counter(push_second(dice.randbytes(16).hex()) for _ in range(22_500))
+    assert all(3 <= second // 60 <= 52 and second % 60 < 45 for second in seconds)
+    assert (len(seconds), max(seconds.values()) < 40) == (50 * 45, True)
 
 
 @pytest.mark.rule("A15", "A20")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
 
 CALLS = 40
+PER_SECOND = 50
 KEPT = 5
 
 
@@ -68,3 +69,27 @@ async def test_without_counting_the_emulated_platform_blocks_the_token(
             await workers.get_script(access, "svc-edge")
         assert blocked.value.remote_status == 429
         assert blocked.value.retry_after_s == 300
+
+
+async def test_the_address_never_makes_more_calls_a_second_than_it_may_whoever_makes_them(
+    emulator: Emulator, customer: Customer, working_token: str
+) -> None:
+    config = EdgeConfig(
+        api_base_url=emulator.api, concurrency=64, concurrency_per_account=64, calls_per_second=PER_SECOND
+    )
+    left_at: list[float] = []
+    async with open_edge(config) as edge:
+        send = edge._send_and_receive
+
+        async def noted(*arguments: Any) -> Any:
+            left_at.append(trio.current_time())
+            return await send(*arguments)
+
+        edge._send_and_receive = noted  # type: ignore[method-assign, assignment]
+        async with trio.open_nursery() as nursery:
+            for user_id in range(CALLS):
+                access = edge.access(customer.account_id, working_token, user_id)
+                nursery.start_soon(workers.get_script, access, "svc-edge")
+    # Also where this machine was late with one: nothing is made up for.
+    assert len(left_at) == CALLS
+    assert all(later - before >= 9 / PER_SECOND - 0.001 for before, later in zip(left_at, left_at[10:], strict=False))

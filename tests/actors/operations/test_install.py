@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
-from collections import Counter
 
 import pytest
 
 from edge_worker.harness.service import eventually
-from svc.actors.operations.install import push_second
 from svc.edge.tokens import WORKING_RIGHTS
 
 pytestmark = pytest.mark.usefixtures("every_state_is_told")
@@ -208,11 +205,3 @@ async def edited(service, install_id, tags=None, name="svc-edge"):
             "PUT", f"{path}/subdomain", token, json={"subdomain": f"w{service.customer.account_id[:12]}"}
         )
     await service.as_platform("PUT", f"{path}/scripts/{name}", token, files=form)
-
-
-@pytest.mark.rule("W3")
-def test_pushes_are_spread_over_seconds_from_which_a_run_ends_before_the_next():
-    dice = random.Random(7)
-    seconds = Counter(push_second(dice.randbytes(16).hex()) for _ in range(22_500))
-    assert all(3 <= second // 60 <= 52 and second % 60 < 45 for second in seconds)
-    assert (len(seconds), max(seconds.values()) < 40) == (50 * 45, True)
