@@ -57,7 +57,7 @@ async def load(
             for wanted in requests():
                 if time.perf_counter() >= ends_at:
                     return
-                await _exchange(stream, wanted, status)
+                await exchange(stream, wanted, status)
                 done += 1
 
     began, cpu_before = time.perf_counter(), cpu_s(pid)
@@ -91,7 +91,7 @@ async def paced(
                 if due > began + seconds:
                     return
                 await trio.sleep_until(due)
-                await _exchange(stream, next(requests), 200)
+                await exchange(stream, next(requests), 200)
                 took_ms.append((trio.current_time() - due) * 1000)
 
     async with trio.open_nursery() as nursery:
@@ -99,7 +99,8 @@ async def paced(
             nursery.start_soon(one, first)
 
 
-async def _exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> None:
+async def exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> None:
+    """Send a request and read its answer. Raises AssertionError: it has another status."""
     await stream.send_all(wanted)
     answer = b""
     while not _whole(answer):
