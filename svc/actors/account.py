@@ -282,6 +282,10 @@ class AccountActor:
         """What the account's own database holds of a target, see `actors.live`. Spends the user's limit."""
         return await self.reads.read(user_id, account, asked)
 
+    async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
+        """What the account's own database holds of a site that waits for its first view. Spends the user's limit."""
+        return await self.reads.first_view(user_id, account, site_id)
+
     async def ledger(self, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]) -> WorkerSide:
         """What became of a day's events in the account, see `actors.ledger`. Spends the user's limit."""
         return await ledger.read(self._context, self.reads, user_id, account, day, stored)

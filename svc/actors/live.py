@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 import trio
 
 from svc.actors import health
+from svc.clock import day_of
 from svc.edge import d1
 from svc.errors import CannotUnseal, EdgeError, StoreUnavailable
 from svc.faults import contained
@@ -38,6 +39,9 @@ Reason = Literal["not_installed", "cloudflare", "rate_limited"]
 Found = Sequence[Sequence[Row]]
 # Which database, and what is asked of it.
 _Question = tuple[str, str, Hashable]
+
+# Who waits for a site's first view asks again and again, and is told soon; those who ask together share a read.
+_FIRST_VIEW_KEPT_S = 10
 
 # By the length of their text, a third or a quarter of what they take in memory. A report's is some kB.
 _KEPT_BYTES = 16_000_000
@@ -78,30 +82,47 @@ class LiveReads:
 
     async def read(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
         """What the database holds of the target in those days, as of the moment of the read."""
+        return await self._read_target(user_id, account, asked, asked)
+
+    async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
+        """The same of a site whose first view somebody waits for; of yesterday, too, as midnight may pass meanwhile."""
+        today = day_of(self._context.clock())
+        asked = TargetDays(site_id, today - 1, today)
+        return await self._read_target(user_id, account, asked, ("first view", asked), _FIRST_VIEW_KEPT_S)
+
+    async def _read_target(
+        self, user_id: int, account: Account, asked: TargetDays, key: Hashable, kept_s: float | None = None
+    ) -> Live | Unavailable:
         now, caps = self._context.clock(), self._context.bundle.caps
 
         def count(found: Found) -> Live:
             # Reports show the largest keys only: what is kept of a large site is as small as of any other.
             return add_up(Rows(*found), asked, caps, now).with_tops()
 
-        return await self.ask(user_id, account, asked, partial(_made, read_statements(asked), count))
+        return await self.ask(user_id, account, key, partial(_made, read_statements(asked), count), kept_s)
 
     async def ask(
-        self, user_id: int, account: Account, key: Hashable, read: Callable[[Access, str], Awaitable[T]]
+        self,
+        user_id: int,
+        account: Account,
+        key: Hashable,
+        read: Callable[[Access, str], Awaitable[T]],
+        kept_s: float | None = None,
     ) -> T | Unavailable:
         """A kept answer, that of a read under way, or one of a read of its own: only this is of the user's limit.
 
         What failed is not kept: the limit bounds how often it is tried. `key` names the question, apart from all others
-        that are asked of an account. `read` is given the account and its database's id; it only reads, and raises
-        ValueError, KeyError, TypeError on what the worker did not write.
+        that are asked of an account. `kept_s`: None is as long as reports are. `read` is given the account and its
+        database's id; it only reads, and raises ValueError, KeyError, TypeError on what the worker did not write.
         """
         now = self._context.clock()
+        kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000
         if account.state not in SERVING or account.database_id is None or account.sealed_token is None:
             return Unavailable("not_installed")
         # By the database, too: a new one in its place is another.
         question = (account.id, account.database_id, key)
         kept = self._kept.get(question)
-        if kept is not None and 0 <= now - kept.at < self._context.config.timing.report_cache_s * 1000:
+        if kept is not None and 0 <= now - kept.at < kept_ms:
             return cast("T", kept.value)
         reading = self._under_way.get(question)
         if reading is None:

@@ -74,6 +74,23 @@ class OneReport(Answer):
     report: Report
 
 
+class FirstView(Answer):
+    """Whether a site is visited at all, as its worker's database has it now."""
+
+    seen: bool = Field(description="A view was counted.")
+    bots: bool = Field(description="Visits were counted, as bots: programs made them, or a browser that is driven.")
+    as_of: Moment = Field(description="When it was looked.")
+    unavailable: UnavailableReason | None = Field(
+        description="Why it could not be looked; `seen` is then what the worker has sent."
+    )
+
+
+class OneFirstView(Answer):
+    """Whether the first view was seen."""
+
+    first_view: FirstView
+
+
 SITE = Endpoint(
     method="GET",
     path="/v1/sites/{site_id}/report",
@@ -83,6 +100,16 @@ SITE = Endpoint(
     scopes=("reports",),
     query=ReportQuery,
     answer=OneReport,
+)
+FIRST_VIEW = Endpoint(
+    method="GET",
+    path="/v1/sites/{site_id}/first-view",
+    tag="reports",
+    summary="Whether a site's first view was seen",
+    description="Until the worker has sent one it is looked for live, which counts as a read of a report; an answer is"
+    " kept for 10 seconds. For who waits for it: numbers are in the reports.",
+    scopes=("reports",),
+    answer=OneFirstView,
 )
 LINK = Endpoint(
     method="GET",
@@ -95,4 +122,4 @@ LINK = Endpoint(
     answer=OneReport,
 )
 
-ENDPOINTS = (SITE, LINK)
+ENDPOINTS = (SITE, FIRST_VIEW, LINK)

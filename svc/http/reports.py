@@ -14,6 +14,7 @@ from svc.store import totals
 from svc.worker.counts import TargetDays
 
 if TYPE_CHECKING:
+    from svc.api.shape import NoQuery
     from svc.http.deps import Deps
     from svc.http.serve import Read, Serve
     from svc.model import Account, UnavailableReason
@@ -30,6 +31,7 @@ class Reports:
         self._supervisor = deps.supervisor
         self._clock = deps.clock
         serve.read(api.SITE, self.site)
+        serve.read(api.FIRST_VIEW, self.first_view)
         serve.read(api.LINK, self.link)
 
     async def site(self, read: Read[api.ReportQuery]) -> api.OneReport:
@@ -41,6 +43,24 @@ class Reports:
         if read.query.breakdowns is not None:
             live, unavailable = await self._live(read.caller.user.id, account, site.id, span)
         return api.OneReport(report=site_report(span, stored, live, unavailable))
+
+    async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
+        """Whether a site is visited at all; the account's own database is read until its worker has sent a view."""
+        site, account = await readable_site(self._store, read.caller, read.id)
+        now, seen, bots = self._clock(), site.first_view_at is not None, False
+        unavailable: UnavailableReason | None = None
+        if isinstance(account, FormerAccount):
+            unavailable = None if seen else "not_installed"
+        elif not seen:
+            actor = self._supervisor.account(account.edge_account_id)
+            found = await actor.first_view(read.caller.user.id, account, site.id)
+            if isinstance(found, Unavailable):
+                unavailable = found.reason
+            else:
+                now = found.at
+                seen = any(counts.views for counts in found.days.values())
+                bots = any(counts.bots for counts in found.days.values())
+        return api.OneFirstView(first_view=api.FirstView(seen=seen, bots=bots, as_of=now, unavailable=unavailable))
 
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
         """A link's report; today is read from the account's own database."""

@@ -85,6 +85,26 @@ async def test_two_hundred_who_ask_the_same_at_once_share_one_read_and_one_place
 
 
 @pytest.mark.rule("R3", "R6")
+async def test_who_waits_for_a_first_view_is_told_within_seconds_and_within_the_same_limit(asked):
+    async def waiting() -> Any:
+        return await asked.actor.first_view(asked.account.user_id, asked.account, "site_a")
+
+    for _ in range(2):
+        assert isinstance(await asked.target("site_a"), Live)
+        assert isinstance(await waiting(), Live)
+    assert await asked.calls() == 2  # one of each: what is kept of a report does not answer
+    for _ in range(28):
+        asked.service.clock.advance_s(1.01)
+        assert isinstance(await asked.target("site_a"), Live)
+        assert isinstance(await waiting(), Live)
+    assert await asked.calls() == 4  # after ten seconds, and after twenty
+    for number in range(26):
+        await asked.rows(str(number))
+    asked.service.clock.advance_s(10)
+    assert await waiting() == Unavailable("rate_limited")
+
+
+@pytest.mark.rule("R3", "R6")
 async def test_who_asked_first_and_hangs_up_takes_nothing_from_those_who_wait(asked):
     found: list[Any] = []
 

@@ -228,6 +228,10 @@ class StandInActor:
         await self._asked(f"live {asked.target_id} {asked.first_day} {asked.last_day}")
         return self._world.readable
 
+    async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
+        await self._asked(f"first view {site_id}")
+        return self._world.readable
+
     async def ledger(self, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]) -> WorkerSide:
         await self._asked(f"ledger {day} {sorted(stored)}")
         return self._world.worker_side

@@ -456,6 +456,27 @@ async def test_a_links_today_is_read_live_and_its_closed_days_are_stored(place):
     assert week["breakdowns"]["pages"] == [{"key": "", "n": 8}]
 
 
+async def test_a_first_view_is_looked_for_until_the_worker_has_sent_one(place):
+    supervisor, now = place.world.supervisor, place.world.clock()
+
+    async def first_view() -> Any:
+        path = f"/v1/sites/{place.site}/first-view"
+        return (await place.world.call("GET", path, headers=place.session)).body["first_view"]
+
+    expected = {"seen": False, "bots": False, "as_of": iso(now), "unavailable": "cloudflare"}
+    supervisor.readable = Unavailable("cloudflare")
+    assert await first_view() == expected
+    supervisor.readable = Live(at=now - 9_000, days={place.today: Counts(0, 2, 0)}, hours={}, breakdowns={})
+    assert await first_view() == {**expected, "bots": True, "as_of": iso(now - 9_000), "unavailable": None}
+    supervisor.readable = Live(at=now, days={place.today - 1: Counts(1, 0, 1)}, hours={}, breakdowns={})
+    assert (await first_view())["seen"]
+    supervisor.readable = Unavailable("rate_limited")
+    await place.push(place.part(hours=[(0, [[place.site, 1, 0, 1]])]))
+    supervisor.asked.clear()
+    assert await first_view() == {"seen": True, "bots": False, "as_of": iso(now), "unavailable": None}
+    assert supervisor.asked == []
+
+
 @pytest.mark.rule("R1")
 @pytest.mark.parametrize(
     "query", ["period=1d", "period=", "breakdowns=0", "breakdowns=true", "period=7d&period=7d", "from=x"]

@@ -44,6 +44,7 @@ PATCH  /v1/sites/{site_id}                 sites          | 200     200 scope   
 DELETE /v1/sites/{site_id}                 sites          | 200     200 scope   404     404      200
 POST   /v1/sites/{site_id}/rotate          sites          | 200     200 scope   404     404      200
 GET    /v1/sites/{site_id}/report          reports        | 200     200 scope   404     404      200
+GET    /v1/sites/{site_id}/first-view      reports        | 200     200 scope   404     404      200
 GET    /v1/sites/{site_id}/totals          reports        | 200     200 scope   404     404      200
 GET    /v1/links                           links          | 200     200 scope   200     200      200
 POST   /v1/links                           links          | 201     201 scope   404     404      201

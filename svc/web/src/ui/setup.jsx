@@ -5,27 +5,33 @@ import { t } from "../words.js";
 import { Mark, Note } from "./parts.jsx";
 import { Snippet } from "./snippet.jsx";
 
-/** @typedef {import("../wire").Site} Site */
+/**
+ * @typedef {import("../wire").Site} Site
+ * @typedef {NonNullable<import("../wire").FirstView["unavailable"]>} Unavailable
+ */
 
-const LOOK_AGAIN_MS = 60_000;
+// The service looks again after ten seconds; who still waits after ten minutes has something to mend first.
+const LOOK_AGAIN_MS = 10_000;
+const SLOWLY_AFTER_MS = 600_000;
+const SLOWLY_MS = 60_000;
 /** After so long without a view something is likely to be wrong. */
 const ADVICE_AFTER_MS = 300_000;
 
 /**
- * Whether a view of a site was seen: the worker sends them by the hour, its database has them at once.
+ * Whether a view of a site was seen: the worker sends them by the hour, its database has them within seconds.
  * @param {Site | undefined} site
- * @returns {{seen: boolean, bots: boolean, look: () => void}} `bots`: there were visits, none of them a view
+ * @returns {{seen: boolean, bots: boolean, unavailable: Unavailable | null, look: () => void}} `bots`: there were
+ *   visits, none of them a view; `unavailable`: why it is not known
  */
 export function useFirstView(site) {
   const waits = site?.state === "active" && site.config === "synced" && !site.first_view_at;
-  const live = useResource(
-    "GET /v1/sites/{site_id}/report",
-    waits ? { site_id: site.id, period: "today", breakdowns: "1" } : null,
-    { pace: ({ report }) => (report.breakdowns?.pages.length ? null : LOOK_AGAIN_MS) },
-  );
-  const found = live.data?.report.breakdowns;
-  const seen = Boolean(site?.first_view_at || found?.pages.length);
-  return { seen, bots: !seen && Boolean(found?.bots.length), look: live.again };
+  const read = useResource("GET /v1/sites/{site_id}/first-view", waits ? { site_id: site.id } : null, {
+    pace: ({ first_view }, _, since_ms) =>
+      first_view.seen ? null : since_ms < SLOWLY_AFTER_MS ? LOOK_AGAIN_MS : SLOWLY_MS,
+  });
+  const found = read.data?.first_view;
+  const seen = Boolean(site?.first_view_at || found?.seen);
+  return { seen, bots: !seen && Boolean(found?.bots), unavailable: found?.unavailable ?? null, look: read.again };
 }
 
 /** @param {{site: Site, first: ReturnType<typeof useFirstView>}} props */
@@ -59,6 +65,11 @@ export function Setup({ site, first }) {
             {first.bots && (
               <Note kind="watch">
                 <p>{words.onlyBots}</p>
+              </Note>
+            )}
+            {first.unavailable && (
+              <Note kind="watch">
+                <p>{t().report.unavailable[first.unavailable]}</p>
               </Note>
             )}
             {synced && (

@@ -52,7 +52,7 @@ const sites = {
   },
   waiting: "noch nicht",
   viewHint:
-    "Öffnen Sie eine Seite der Website im Browser. Gesehen wird das binnen weniger Minuten; die Zahlen kommen stündlich.",
+    "Öffnen Sie eine Seite der Website im Browser. Hier steht es binnen einer halben Minute; die Zahlen kommen stündlich.",
   seenLive: "Der erste Aufruf wurde gesehen. Seine Zahl kommt mit dem Ende der Stunde.",
   onlyBots: "Es gab Besuche, aber von Programmen: Keiner davon zählt als Aufruf.",
   look: "Jetzt nachsehen",

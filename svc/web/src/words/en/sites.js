@@ -48,7 +48,7 @@ export default {
     view: "First view seen",
   },
   waiting: "not yet",
-  viewHint: "Open a page of the site in a browser. It is seen within a few minutes; the numbers come every hour.",
+  viewHint: "Open a page of the site in a browser. It is seen here within half a minute; the numbers come every hour.",
   seenLive: "The first view was seen. Its number comes with the end of the hour.",
   onlyBots: "Visits came in, but programs made them: none is counted as a view.",
   look: "Look now",
