@@ -129,11 +129,11 @@ def test_the_history_goes_on_where_its_first_page_ends(tab, bea):
     rows = tab.get_by_role("table").get_by_role("rowheader")
     rows.nth(1).wait_for()
     assert rows.count() == 2
-    tab.get_by_role("button", name="Show more").click()
+    tab.get_by_role("button", name="Show 50 more").click()
     rows.nth(2).wait_for()
     expect(rows.nth(2)).to_be_focused()
     assert rows.last.inner_text() == "Signed up"
-    assert tab.get_by_role("button", name="Show more").count() == 0
+    assert tab.get_by_role("button", name="Show 50 more").count() == 0
 
 
 def test_the_export_is_a_file_that_can_be_read(tab, bea):

@@ -3,7 +3,8 @@
 import { signal } from "@preact/signals";
 
 /**
- * @typedef {{path: string, message: string}} Issue what is wrong with one field of a body; path "" is all of it
+ * @typedef {{path: string, code?: string, message: string, limit?: number}} Issue what is wrong with one field of a
+ *   body; path "" is all of it
  * @typedef {{
  *   body?: unknown,
  *   headers?: Record<string, string>,
@@ -37,6 +38,10 @@ export class ApiError extends Error {
     return this.code === "offline" || this.status === 429 || this.status >= 500;
   }
 }
+
+/** @param {unknown} thrown @returns {ApiError} */
+export const asApiError = (thrown) =>
+  thrown instanceof ApiError ? thrown : new ApiError("unexpected", String(thrown));
 
 /** The waits between tries to reach the service, in seconds; the last one holds on. */
 const TRY_AGAIN_S = [2, 5, 10, 20, 30];

@@ -5,9 +5,11 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { shortcuts } from "./settings.js";
 
+const apple = /^(Mac|iP)/.test(navigator.platform ?? "");
+
 /**
- * @typedef {{keys: string, says: string, does: () => void}} Shortcut `keys`: `n`, or one after the other as `g o`;
- * without `says` it is not in the list
+ * @typedef {{keys: string, says: string, does: () => void}} Shortcut `keys`: `n`, one after the other as `g o`,
+ * or with the key for commands as `Mod+k`; without `says` it is not in the list
  */
 
 /** How long a first key waits for the second. */
@@ -16,8 +18,12 @@ const SECOND_KEY_MS = 1_500;
 /** All that hold now, those of the page that came last first. */
 export const active = signal(/** @type {Shortcut[][]} */ ([]));
 
-/** Whether the list of shortcuts is shown. */
+/** Whether the list of shortcuts is shown; and the field that leads anywhere. */
 export const listed = signal(false);
+export const searching = signal(false);
+
+/** @param {string} key @returns {string} as it stands on the reader's keyboard */
+export const asPrinted = (key) => key.replace(/^Mod\+(.)/, (_, one) => `${apple ? "⌘" : "Ctrl"} ${one.toUpperCase()}`);
 
 /**
  * Shortcuts that hold while a component is shown.
@@ -57,13 +63,23 @@ function typing(target) {
 /** @param {KeyboardEvent} event */
 function pressed(event) {
   if (event.defaultPrevented || event.isComposing || event.repeat) return;
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (shortcuts.value === "off" || typing(event.target) || document.querySelector("dialog:modal")) return;
+  if (event.altKey || shortcuts.value === "off" || document.querySelector("dialog:modal")) return;
+  if (event.ctrlKey || event.metaKey) return command(event);
+  if (typing(event.target)) return;
   const sequence = event.timeStamp - before_at_ms < SECOND_KEY_MS ? `${before} ${event.key}` : event.key;
   const all = active.value.flat();
   const found = all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === event.key);
   before = found ? "" : event.key;
   before_at_ms = found ? 0 : event.timeStamp;
+  if (!found) return;
+  event.preventDefault();
+  found.does();
+}
+
+/** @param {KeyboardEvent} event with Ctrl or ⌘, which no field takes for a letter */
+function command(event) {
+  if (event.shiftKey || event.ctrlKey === apple || event.metaKey !== apple) return;
+  const found = active.value.flat().find(({ keys }) => keys === `Mod+${event.key.toLowerCase()}`);
   if (!found) return;
   event.preventDefault();
   found.does();

@@ -30,16 +30,16 @@ import { useEffect } from "preact/hooks";
 
 import paths from "../pages.json";
 import "./focus.js";
-import { ApiError, unreachable } from "./http.js";
+import { asApiError, unreachable } from "./http.js";
 import { later, loadRest } from "./later.jsx";
 import { LinkReport } from "./pages/link.jsx";
 import { Overview } from "./pages/overview.jsx";
 import { SiteReport } from "./pages/site.jsx";
 import { address, go, listen, match } from "./router.js";
 import { ended, last, resume, user, waiting } from "./session.js";
-import { unsent } from "./ui/form.jsx";
 import { Skeleton, Trouble } from "./ui/parts.jsx";
 import { Shell, SignInAgain } from "./ui/shell.jsx";
+import { unsent } from "./unsent.js";
 import { loadWords } from "./words.js";
 
 /** @type {Record<string, import("preact").ComponentType<any>>} */
@@ -85,14 +85,14 @@ function pageAt(path) {
 }
 
 /** Why it is not known yet whether somebody is signed in. */
-const held = signal(/** @type {ApiError | null} */ (null));
+const held = signal(/** @type {import("./http.js").ApiError | null} */ (null));
 
 async function lookWhoIsThere() {
   held.value = null;
   try {
     await resume();
   } catch (error) {
-    held.value = error instanceof ApiError ? error : new ApiError("unexpected", String(error));
+    held.value = asApiError(error);
     // What was not reached is tried as soon as it answers again.
     if (held.value.code === "offline") return;
     setTimeout(lookWhoIsThere, 1_000 * (held.value.retry_after_s ?? 5));

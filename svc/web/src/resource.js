@@ -7,11 +7,12 @@ import { effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { ask, fill } from "./api.js";
-import { ApiError, unreachable } from "./http.js";
+import { asApiError, unreachable } from "./http.js";
 import { user } from "./session.js";
 
 /**
  * @typedef {import("./api.js").CallName} CallName
+ * @typedef {import("./http.js").ApiError} ApiError
  * @typedef {(data: any, looks: number, since_ms: number) => number | null} Pace how long to wait before the next look,
  *   in ms, after `looks` of them in a row and `since_ms` since the first; null: nothing more is awaited
  */
@@ -59,7 +60,7 @@ class Resource {
     } catch (error) {
       if (this.reading !== reading) return;
       this.reading = null;
-      const refused = error instanceof ApiError ? error : new ApiError("unexpected", String(error));
+      const refused = asApiError(error);
       this.state.value = { ...this.state.peek(), error: refused };
       // What cannot be reached is read as soon as it can; see below.
       if (refused.passes && refused.code !== "offline") {

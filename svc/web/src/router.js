@@ -2,6 +2,8 @@
 
 import { signal } from "@preact/signals";
 
+import { unsent } from "./unsent.js";
+
 /** Where we are. Its search part keeps a page's state: period, search, order. */
 export const address = signal(new URL(location.href));
 
@@ -15,13 +17,32 @@ export function arrived() {
   return before;
 }
 
+/** Who wants to leave a page with something unsent is asked: `go` is what they do then. */
+export const leaving = signal(/** @type {{go: () => void} | null} */ (null));
+
+/** @param {string} path @returns {boolean} whether the way there loses something */
+const loses = (path) => unsent.value > 0 && path !== address.value.pathname;
+
+/** Goes where somebody has asked to go. @param {string} to a path of ours, with its search part */
+export function visit(to) {
+  if (loses(new URL(to, location.href).pathname)) leaving.value = { go: () => go(to) };
+  else go(to);
+}
+
+/** Which step of the history we are at, by which is known how far it is back or forward. */
+let step = 0;
+
 /**
+ * Goes there unasked: what there was to do here is done.
  * @param {string} to a path of ours, with its search part
  * @param {{replace?: boolean}} [options] `replace`: the way back does not lead to where we are now
  */
 export function go(to, { replace = false } = {}) {
   const url = new URL(to, location.href);
-  if (url.href !== location.href) history[replace ? "replaceState" : "pushState"](null, "", url);
+  if (url.href !== location.href) {
+    if (!replace) step += 1;
+    history[replace ? "replaceState" : "pushState"]({ step }, "", url);
+  }
   arrive(url, true);
 }
 
@@ -33,6 +54,9 @@ function arrive(url, top) {
   if (moved && top) scrollTo(0, 0);
 }
 
+/** Shows another address for the same page. @param {URL | string} url */
+export const replaceAddress = (url) => history.replaceState({ step }, "", url);
+
 /**
  * Changes the search part of the address, without a step for the way back.
  * @param {Record<string, string | null>} changes null takes a part away
@@ -43,7 +67,7 @@ export function setSearch(changes) {
     if (value === null || value === "") url.searchParams.delete(name);
     else url.searchParams.set(name, value);
   }
-  history.replaceState(null, "", url);
+  replaceAddress(url);
   address.value = url;
 }
 
@@ -89,7 +113,29 @@ export function safeNext(next) {
  * @param {(path: string) => boolean} ours whether a path is a page of the application
  */
 export function listen(ours) {
-  addEventListener("popstate", () => arrive(new URL(location.href), false));
+  step = history.state?.step ?? 0;
+  replaceAddress(location.href);
+  let asked = false;
+  addEventListener("popstate", ({ state }) => {
+    const url = new URL(location.href);
+    // A place in the page that a link leads to is a step that only the browser has made.
+    const to = state?.step ?? step + 1;
+    if (!asked && loses(url.pathname) && to !== step) {
+      const steps = to - step;
+      history.go(-steps);
+      leaving.value = {
+        go: () => {
+          asked = true;
+          history.go(steps);
+        },
+      };
+      return;
+    }
+    asked = false;
+    step = to;
+    replaceAddress(url);
+    arrive(url, false);
+  });
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
     if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return;
@@ -98,6 +144,6 @@ export function listen(ours) {
     if (url.origin !== location.origin || !ours(url.pathname)) return;
     if (url.hash && url.pathname === location.pathname && url.search === location.search) return;
     event.preventDefault();
-    go(url.pathname + url.search + url.hash);
+    visit(url.pathname + url.search + url.hash);
   });
 }

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { inBrowser } from "./browser.js";
 
 inBrowser();
+const { REMEDIES } = await import("../src/remedies.js");
 const { default: de } = await import("../src/words/de.js");
 const { default: first } = await import("../src/words/en.js");
 const { default: rest } = await import("../src/words/en-rest.js");
@@ -19,10 +21,48 @@ function names(words, above = "") {
 }
 
 test("each text is there in both languages, and none that nobody has in English", () => {
-  const troubles = /^troubles\./;
+  const troubles = /^(troubles|api)\./;
   const english = names(en).filter((name) => !troubles.test(name));
   const german = names(de).filter((name) => !troubles.test(name));
   assert.deepEqual(german.sort(), english.sort());
-  // The service itself speaks English: German has at least what English has.
-  for (const code of Object.keys(en.troubles)) assert.ok(de.troubles[code], code);
+});
+
+test("whatever may go wrong is said in German, too", () => {
+  // In English the service itself has words for all that it refuses.
+  const codes = [...Object.keys(REMEDIES), ...Object.keys(en.troubles)];
+  assert.deepEqual(
+    codes.filter((code) => !de.troubles[code]?.[0]),
+    [],
+  );
+  // What a person can do about it is said where the service says it, but for what a page says better by itself.
+  const own = Object.keys(en.troubles).filter((code) => en.troubles[code]?.[1] === null);
+  const remedied = Object.keys(REMEDIES).filter((code) => REMEDIES[code]?.remedy && !own.includes(code));
+  assert.deepEqual(
+    remedied.filter((code) => !de.troubles[code]?.[1]),
+    [],
+  );
+  assert.deepEqual(
+    Object.keys(de.troubles).filter((code) => !codes.includes(code)),
+    [],
+  );
+});
+
+test("no page of the first load reads texts that come later", () => {
+  const source = new URL("../src/", import.meta.url);
+  /** @type {Map<string, string>} */
+  const found = new Map();
+  /** @param {URL} file with all that it imports, but not what is fetched when it is wanted */
+  const read = (file) => {
+    if (found.has(file.href)) return;
+    const text = readFileSync(file, "utf8");
+    found.set(file.href, text);
+    for (const [, path = ""] of text.matchAll(/from "(\.[^"]+\.jsx?)"/g)) read(new URL(path, file));
+  };
+  read(new URL("main.jsx", source));
+  assert.ok(found.size > 20 && !found.has(new URL("pages/rest.jsx", source).href));
+  const late = new RegExp(`t\\(\\)\\.(${Object.keys(rest).join("|")})\\b`);
+  assert.deepEqual(
+    [...found].filter(([, text]) => late.test(text)).map(([path]) => path),
+    [],
+  );
 });

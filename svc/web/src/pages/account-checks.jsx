@@ -20,7 +20,7 @@ export function Check({ id, checked }) {
   const findings = useSignal(/** @type {import("../wire").Finding[] | null} */ (null));
   const { busy, error, run } = useWrite();
   const check = () =>
-    run("check", async (key) => {
+    run(async (key) => {
       findings.value = null;
       findings.value = (await call("POST /v1/accounts/{account_id}/check", { account_id: id, body: {}, key })).findings;
       checked();
@@ -30,7 +30,7 @@ export function Check({ id, checked }) {
       <h2 id="check">{words.title}</h2>
       <p>{words.intro}</p>
       <p class="actions">
-        <button type="button" class="quiet" aria-disabled={busy !== ""} onClick={check}>
+        <button type="button" class="quiet" aria-disabled={busy} onClick={check}>
           {busy ? words.asking : words.submit}
         </button>
         <span role="status">{findings.value?.length === 0 && <Mark kind="good">{words.well}</Mark>}</span>

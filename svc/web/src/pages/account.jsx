@@ -56,15 +56,15 @@ export function Account({ id }) {
   };
   const does = {
     install: () =>
-      write.run("install", async (key) => {
+      write.run(async (key) => {
         show((await call("POST /v1/accounts/{account_id}/install", { account_id: id, body: {}, key })).account);
-      }),
+      }, "install"),
     renew: () => (asking.value = "renew"),
     plan: (/** @type {Account["plan"]} */ plan) =>
-      write.run(`plan ${plan}`, async (key) => {
+      write.run(async (key) => {
         replanned.value = true;
         show((await call("PATCH /v1/accounts/{account_id}", { account_id: id, body: { plan }, key })).account);
-      }),
+      }, `plan ${plan}`),
   };
 
   if (gone.value) return <Gone answer={gone.value} name={account?.name ?? ""} />;
@@ -75,8 +75,8 @@ export function Account({ id }) {
           <>
             <p class="actions">
               {account.token && (
-                <button type="button" class="quiet" aria-disabled={write.busy !== ""} onClick={does.install}>
-                  {write.busy === "install" ? t().common.busy : words.menu.install}
+                <button type="button" class="quiet" aria-disabled={write.busy} onClick={does.install}>
+                  {write.doing === "install" ? t().common.busy : words.menu.install}
                 </button>
               )}
               {account.state !== "pending" && account.state !== "bootstrap_lost" && (
@@ -93,10 +93,10 @@ export function Account({ id }) {
             </p>
             {write.error && <Trouble error={write.error} />}
             <Progress account={account} />
-            <Troubles account={account} does={does} busy={write.busy !== ""} />
+            <Troubles account={account} does={does} busy={write.busy} />
             {account.token && (
               <>
-                <Plan account={account} choose={does.plan} busy={write.busy.startsWith("plan")} />
+                <Plan account={account} choose={does.plan} busy={write.doing.startsWith("plan")} />
                 <Host account={account} changed={read.again} />
                 <Installed account={account} />
                 <Holds id={id} />

@@ -3,9 +3,10 @@
 import { ago } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
-import { go } from "../router.js";
+import { visit } from "../router.js";
 import { Rows } from "../ui/list.jsx";
-import { Empty, Loaded, Mark, Page, State } from "../ui/parts.jsx";
+import { ConnectAccount, NoAccount } from "../ui/no-account.jsx";
+import { Loaded, Mark, Page, State } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Account} Account */
@@ -27,23 +28,15 @@ export function Accounts() {
   const words = t().account;
   const read = useResource("GET /v1/accounts", {}, { pace: whileAnyWorks });
   useKeys([
-    { keys: "n", says: t().accounts.connect, does: () => go("/accounts/connect") },
+    { keys: "n", says: t().accounts.connect, does: () => visit("/accounts/connect") },
     { keys: "r", says: t().common.shortcuts.again, does: read.again },
   ]);
-  const connect = (
-    <a class="button" href="/accounts/connect">
-      {t().accounts.connect}
-    </a>
-  );
   return (
-    <Page title={t().accounts.title} head={read.data?.accounts.length ? connect : undefined}>
+    <Page title={t().accounts.title} head={read.data?.accounts.length ? <ConnectAccount /> : undefined}>
       <Loaded read={read}>
         {({ accounts }) =>
           accounts.length === 0 ? (
-            <Empty>
-              <p>{words.empty}</p>
-              <p>{connect}</p>
-            </Empty>
+            <NoAccount>{words.empty}</NoAccount>
           ) : (
             <Rows
               label={t().accounts.title}

@@ -115,21 +115,15 @@ function ToAccount({ asked }) {
 }
 
 function Resend() {
-  const words = t().door.signUp;
+  const words = t().session;
   const { busy, error, done, run } = useWrite();
-  const resend = () =>
-    run("resend", () => call("POST /auth/confirm/resend", { body: { email: user.value?.email ?? "" } }));
+  const resend = () => run(() => call("POST /auth/confirm/resend", { body: { email: user.value?.email ?? "" } }));
   return (
     <>
-      <button
-        type="button"
-        class="quiet"
-        aria-disabled={busy !== "" || done !== ""}
-        onClick={() => done === "" && resend()}
-      >
+      <button type="button" class="quiet" aria-disabled={busy || done} onClick={() => done || resend()}>
         {words.sendAgain}
       </button>
-      <span role="status">{done !== "" && words.sentAgain}</span>
+      <span role="status">{done && words.sentAgain}</span>
       {error && error.message}
     </>
   );

@@ -5,18 +5,20 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
 import { ApiError } from "../http.js";
-import { address, go, safeNext } from "../router.js";
+import { address, go, replaceAddress, safeNext } from "../router.js";
 import { end, ended, signIn, user } from "../session.js";
 import { Field, Form, Password } from "../ui/form.jsx";
 import { Note, Page, Trouble } from "../ui/parts.jsx";
 import { SendAgain } from "../ui/send-again.jsx";
 import { t } from "../words.js";
 
+/** @typedef {import("preact").ComponentChildren} Children */
+
 /** @param {{value?: string}} props */
 const Email = ({ value = "" }) => (
   <Field
     name="email"
-    label={t().door.email}
+    label={t().session.email}
     type="email"
     autocomplete="username"
     inputmode="email"
@@ -50,7 +52,7 @@ export function SignIn() {
         }
       >
         <Email />
-        <Password name="password" label={words.password} autocomplete="current-password" required />
+        <Password name="password" label={t().session.password} autocomplete="current-password" required />
       </Form>
       <p>
         <a href="/forgot">{words.signIn.forgot}</a>
@@ -79,7 +81,7 @@ export function SignUp() {
         }}
       >
         <Email value={typed.current} />
-        <NewPassword label={words.password} />
+        <NewPassword label={t().session.password} />
       </Form>
       <p>
         {words.signUp.known} <a href="/sign-in">{words.signIn.title}</a>
@@ -109,37 +111,77 @@ function Sent({ email, other }) {
 }
 
 /**
- * The token of an e-mail's link. It leaves the address bar at once: it must stay in no history and no screenshot.
- * @returns {string}
+ * A page that a link in an e-mail leads to. Its token leaves the address bar at once: it must stay in no history and no
+ * screenshot. A button uses it, since mail scanners open links.
+ * @param {{
+ *   words: {title: string, explain: string, submit: string, done: string, stale: string},
+ *   use: (token: string, values: Record<string, string>) => Promise<unknown>,
+ *   stale: Children,
+ *   done: Children,
+ *   children?: Children,
+ * }} props `use`: what the token is for; `stale`: the way to a new link; `done`: what is shown afterwards; `children`:
+ *   what is asked for
  */
-function useMailedToken() {
-  const token = useRef(/** @type {string | null} */ (null));
-  token.current ??= address.peek().searchParams.get("token") ?? "";
-  useEffect(() => history.replaceState(null, "", location.pathname), []);
-  return token.current;
-}
-
-export function Confirm() {
-  const words = t().door.confirm;
-  const token = useMailedToken();
-  const done = useSignal(false);
-  const stale = useSignal(token === "");
-  if (done.value) {
+function ByMail({ words, use, stale, done, children }) {
+  const token = useRef(address.peek().searchParams.get("token") ?? "");
+  const state = useSignal(/** @type {"open" | "stale" | "done"} */ (token.current ? "open" : "stale"));
+  useEffect(() => replaceAddress(location.pathname), []);
+  if (state.value === "done") {
     return (
       <Page key="done" title={words.done} narrow focus>
-        <p class="actions">
-          <a class="button" href={user.value ? "/" : "/sign-in"}>
-            {words.goOn}
-          </a>
-        </p>
+        {done}
       </Page>
     );
   }
   return (
     <Page title={words.title} narrow>
-      {stale.value ? (
+      {state.value === "stale" ? (
         <>
           <Note kind="watch">{words.stale}</Note>
+          {stale}
+        </>
+      ) : (
+        <Form
+          guard={false}
+          submit={words.submit}
+          send={async (values) => {
+            try {
+              await use(token.current, values);
+              state.value = "done";
+            } catch (error) {
+              if (!aboutToken(error)) throw error;
+              state.value = "stale";
+            }
+          }}
+        >
+          <p>{words.explain}</p>
+          {children}
+        </Form>
+      )}
+    </Page>
+  );
+}
+
+/** @param {unknown} error @returns {boolean} whether it is the link that is wrong */
+const aboutToken = (error) => error instanceof ApiError && error.issues.some(({ path }) => path === "token");
+
+/** @param {{to: string, children: string}} props */
+const Onward = ({ to, children }) => (
+  <p class="actions">
+    <a class="button" href={to}>
+      {children}
+    </a>
+  </p>
+);
+
+export function Confirm() {
+  const words = t().door.confirm;
+  return (
+    <ByMail
+      words={words}
+      use={(token) => call("POST /auth/confirm", { body: { token } })}
+      stale={
+        <>
           <Form
             guard={false}
             submit={words.fresh}
@@ -154,29 +196,11 @@ export function Confirm() {
             <a href="/sign-in">{t().door.signIn.title}</a>
           </p>
         </>
-      ) : (
-        <Form
-          guard={false}
-          submit={words.submit}
-          send={async () => {
-            try {
-              await call("POST /auth/confirm", { body: { token } });
-              done.value = true;
-            } catch (error) {
-              if (!aboutToken(error)) throw error;
-              stale.value = true;
-            }
-          }}
-        >
-          <p>{words.explain}</p>
-        </Form>
-      )}
-    </Page>
+      }
+      done={<Onward to={user.value ? "/" : "/sign-in"}>{words.goOn}</Onward>}
+    />
   );
 }
-
-/** @param {unknown} error @returns {boolean} whether it is the link that is wrong */
-const aboutToken = (error) => error instanceof ApiError && error.issues.some(({ path }) => path === "token");
 
 export function Forgot() {
   const words = t().door.forgot;
@@ -207,50 +231,27 @@ export function Forgot() {
 
 export function Reset() {
   const words = t().door.reset;
-  const token = useMailedToken();
-  const done = useSignal(false);
-  const stale = useSignal(token === "");
-  if (done.value) {
-    return (
-      <Page key="done" title={words.done} narrow focus>
-        <p>{words.doneText}</p>
-        <p class="actions">
-          <a class="button" href="/sign-in">
-            {t().door.signIn.title}
-          </a>
-        </p>
-      </Page>
-    );
-  }
   return (
-    <Page title={words.title} narrow>
-      {stale.value ? (
+    <ByMail
+      words={words}
+      use={async (token, { password = "" }) => {
+        await call("POST /auth/password-reset/confirm", { body: { token, password } });
+        end();
+      }}
+      stale={
+        <p>
+          <a href="/forgot">{words.fresh}</a>
+        </p>
+      }
+      done={
         <>
-          <Note kind="watch">{words.stale}</Note>
-          <p>
-            <a href="/forgot">{words.fresh}</a>
-          </p>
+          <p>{words.doneText}</p>
+          <Onward to="/sign-in">{t().door.signIn.title}</Onward>
         </>
-      ) : (
-        <Form
-          guard={false}
-          submit={words.submit}
-          send={async ({ password = "" }) => {
-            try {
-              await call("POST /auth/password-reset/confirm", { body: { token, password } });
-              end();
-              done.value = true;
-            } catch (error) {
-              if (!aboutToken(error)) throw error;
-              stale.value = true;
-            }
-          }}
-        >
-          <p>{words.explain}</p>
-          <NewPassword label={t().door.newPassword} />
-        </Form>
-      )}
-    </Page>
+      }
+    >
+      <NewPassword label={t().door.newPassword} />
+    </ByMail>
   );
 }
 

@@ -1,15 +1,12 @@
 /** What was changed, by whom, from where: the newest first, more when they are wanted. */
 
-import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-
 import { call } from "../api.js";
 import { moment, number } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useResource } from "../resource.js";
-import { useAction } from "../ui/action.js";
 import { Rows } from "../ui/list.jsx";
-import { Empty, Loaded, Mark, Page, State, Trouble, explain } from "../ui/parts.jsx";
+import { PAGE, useMore } from "../ui/more.jsx";
+import { Empty, Loaded, Mark, Page, State, explain } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
 /**
@@ -17,46 +14,36 @@ import { t } from "../words.js";
  * @typedef {Record<string, string | undefined>} Names of objects, by their ids
  */
 
-const PAGE = 50;
 /** Where an object is looked at, by how its id begins. */
 const PAGES = { acc: "/accounts/", site: "/sites/", lnk: "/links/" };
 
 export function Events() {
   const words = t().events;
-  const first = useResource("GET /v1/events", { limit: PAGE });
-  const older = useSignal(/** @type {{events: Event[], next_cursor?: string}} */ ({ events: [] }));
-  const begin = useRef(0);
-  /** @param {{events: Event[], next_cursor?: string}} page @param {number} known how many were shown before it */
-  const add = (page, known) => {
-    begin.current = known;
-    older.value = { ...page, events: [...older.value.events, ...page.events] };
-  };
-  // What was read anew begins again with its first page.
-  const begun = first.data?.events[0]?.id;
-  useEffect(() => void (older.value = { events: [] }), [begun]);
-  useKeys([{ keys: "r", says: t().common.shortcuts.again, does: first.again }]);
+  const read = useResource("GET /v1/events", { limit: PAGE });
+  const { rows, begin, more } = useMore({
+    read,
+    asked: "",
+    rows: ({ events }) => events,
+    next: (after) => call("GET /v1/events", { after, limit: PAGE }),
+  });
+  useKeys([{ keys: "r", says: t().common.shortcuts.again, does: begin }]);
   const names = useNames();
   return (
     <Page title={words.title}>
       <p>{words.intro}</p>
-      <Loaded read={first} rows={8}>
-        {({ events, next_cursor }) => {
-          const all = [...events, ...older.value.events];
-          const next = older.value.events.length > 0 ? older.value.next_cursor : next_cursor;
-          if (all.length === 0 && !next) {
-            return (
-              <Empty>
-                <p>{words.none}</p>
-              </Empty>
-            );
-          }
-          return (
+      <Loaded read={read} rows={8}>
+        {() =>
+          rows.length === 0 && !more ? (
+            <Empty>
+              <p>{words.none}</p>
+            </Empty>
+          ) : (
             <>
-              <List events={all} names={names} begin={begin.current} />
-              {next && <More after={next} take={(page) => add(page, all.length)} />}
+              <List events={rows} names={names} />
+              {more}
             </>
-          );
-        }}
+          )
+        }
       </Loaded>
     </Page>
   );
@@ -76,16 +63,9 @@ function useNames() {
   ]);
 }
 
-/** @param {{events: Event[], names: Names, begin: number}} props `begin`: the first of those that were added last */
-function List({ events, names, begin }) {
+/** @param {{events: Event[], names: Names}} props */
+function List({ events, names }) {
   const words = t().events;
-  // Who has asked for more goes on at the first of them.
-  useEffect(() => {
-    const row = begin > 0 && document.querySelectorAll(".rows tbody th")[begin];
-    if (!(row instanceof HTMLElement)) return;
-    row.tabIndex = -1;
-    row.focus();
-  }, [begin]);
   return (
     <Rows
       label={words.title}
@@ -133,29 +113,5 @@ function Outcome({ of: { action, outcome } }) {
         <code>{outcome}</code>
       </Mark>
     </span>
-  );
-}
-
-/** @param {{after: string, take: (page: {events: Event[], next_cursor?: string}) => void}} props */
-function More({ after, take }) {
-  const { busy, error, run } = useAction();
-  return (
-    <>
-      {error && <Trouble error={error} />}
-      <p class="after">
-        <button
-          type="button"
-          class="quiet"
-          aria-disabled={busy}
-          onClick={() =>
-            run(async () => {
-              take(await call("GET /v1/events", { after, limit: PAGE }));
-            })
-          }
-        >
-          {busy ? t().common.busy : t().events.more}
-        </button>
-      </p>
-    </>
   );
 }

@@ -8,7 +8,7 @@ import { changed, useResource } from "../resource.js";
 import { address, go } from "../router.js";
 import { Field, Form } from "../ui/form.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
-import { Loaded, Note, Page, Trouble } from "../ui/parts.jsx";
+import { Loaded, Note, Page, Trouble, sayIssue } from "../ui/parts.jsx";
 import { bare } from "../ui/qr.jsx";
 import { asDrafts, asRules, Leads, RulesEditor } from "../ui/rules.jsx";
 import { t } from "../words.js";
@@ -31,7 +31,7 @@ const cancel = (place) => (
 /** @param {ApiError} error what belongs to no field is said above the button */
 const unplaced = (error) => {
   if (error.code !== "invalid_request") return undefined;
-  const said = error.issues.map(({ message }) => message).join(" ");
+  const said = error.issues.map(sayIssue).join(" ");
   return said && <Trouble own error={new ApiError(error.code, said)} />;
 };
 
@@ -39,7 +39,7 @@ export function NewLink() {
   const words = t().links;
   const rules = useSignal(asDrafts([]));
   return (
-    <Page title={words.add}>
+    <Page title={t().link.add}>
       <WithLinkHost>
         {({ id: account_id }, host) => (
           <Form
@@ -69,7 +69,7 @@ export function NewLink() {
 const Target = ({ url }) => (
   <Field
     name="url"
-    label={t().links.target}
+    label={t().link.target}
     hint={t().links.targetHint}
     type="url"
     inputMode="url"
@@ -86,7 +86,7 @@ export function EditLink({ id }) {
   return (
     <Page title={words.edit}>
       <Loaded read={read}>
-        {({ link }) => (link.state === "deleted" ? <Note>{words.wasDeleted}</Note> : <Change link={link} />)}
+        {({ link }) => (link.state === "deleted" ? <Note>{t().link.wasDeleted}</Note> : <Change link={link} />)}
       </Loaded>
     </Page>
   );

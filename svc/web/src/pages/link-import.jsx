@@ -8,7 +8,8 @@ import { decoded, inRequests, readLines } from "../import-lines.js";
 import { changed } from "../resource.js";
 import { Field, Form } from "../ui/form.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
-import { Mark, Page, explain } from "../ui/parts.jsx";
+import { Mark, Page, explain, sayIssue } from "../ui/parts.jsx";
+import { useUnsent } from "../unsent.js";
 import { t } from "../words.js";
 
 /**
@@ -44,6 +45,7 @@ function Import({ account_id }) {
   const made = useSignal(0);
   const refused = useSignal(/** @type {Refused[] | null} */ (null));
 
+  useUnsent(text.value !== "" && refused.value === null);
   /** @param {string} given */
   const look = (given) => {
     const lines = readLines(given);
@@ -204,7 +206,7 @@ function Made({ count, refused, mend }) {
 function inWords(error) {
   const { issues } = new ApiError(error.code ?? "", error.message, { details: error.details ?? {} });
   return issues.length > 0
-    ? issues.map(({ path, message }) => `${path}: ${message}`).join("; ")
+    ? issues.map((issue) => `${issue.path}: ${sayIssue(issue)}`).join("; ")
     : explain(error).message;
 }
 

@@ -23,7 +23,7 @@ const whileUnderWay = ({ link }, looks, since_ms) => (underWay(link) ? whileWork
 
 /** @param {{id: string}} props */
 export function LinkReport({ id }) {
-  const words = t().links;
+  const words = t().link;
   const read = useResource("GET /v1/links/{link_id}", { link_id: id }, { pace: whileUnderWay });
   const link = read.data?.link;
   return (
@@ -39,7 +39,7 @@ export function LinkReport({ id }) {
 
 /** @param {{link: Link}} props */
 function Acts({ link }) {
-  const words = t().links;
+  const words = t().link;
   const asking = useSignal(false);
   useLinkKeys();
   return (
@@ -73,7 +73,7 @@ function Acts({ link }) {
 
 /** @param {{link: Link}} props */
 function Head({ link }) {
-  const words = t().links;
+  const words = t().link;
   return (
     <>
       {link.state === "deleted" && <Note>{words.wasDeleted}</Note>}

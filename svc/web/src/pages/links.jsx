@@ -1,28 +1,28 @@
 /** The list of links: searched and put in order by the service, fifty at a time. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
-import { ApiError, call } from "../api.js";
+import { call } from "../api.js";
 import { number } from "../format.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
-import { address, go, setSearch } from "../router.js";
+import { address, setSearch, visit } from "../router.js";
+import { Choice } from "../ui/choice.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
-import { NoAccount } from "../ui/link-host.jsx";
 import { Rows } from "../ui/list.jsx";
-import { Empty, Loaded, Page, Trouble } from "../ui/parts.jsx";
+import { PAGE, useMore } from "../ui/more.jsx";
+import { NoAccount } from "../ui/no-account.jsx";
+import { Empty, Loaded, Page } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
 /**
  * @typedef {import("../wire").Link} Link
  * @typedef {"newest" | "clicks" | "code" | "oldest"} Order
  * @typedef {{q: string, order: Order, account_id: string}} Wanted what the address says
- * @typedef {{asked: string, links: Link[], next_cursor?: string | undefined}} Further what comes behind
  */
 
-const PAGE = 50;
 const SEARCH_AFTER_MS = 250;
 // The service looks for so many characters at the most; an address that was pasted is found by its beginning.
 const LONGEST_Q = 50;
@@ -47,7 +47,7 @@ export function Links() {
   const words = t().links;
   const { q, order, account_id } = wanted();
   const accounts = useResource("GET /v1/accounts", {});
-  useKeys([{ keys: "n", says: words.newKey, does: () => go("/links/new") }]);
+  useKeys([{ keys: "n", says: words.newKey, does: () => visit("/links/new") }]);
   return (
     <Page
       title={words.title}
@@ -57,7 +57,7 @@ export function Links() {
             {words.import}
           </a>
           <a class="button" href="/links/new">
-            {words.add}
+            {t().link.add}
           </a>
         </span>
       }
@@ -65,7 +65,7 @@ export function Links() {
       <Loaded read={accounts} rows={6}>
         {({ accounts: all }) =>
           all.length === 0 ? (
-            <NoAccount />
+            <NoAccount>{words.noAccount}</NoAccount>
           ) : (
             <>
               <div class="link-search">
@@ -128,7 +128,7 @@ function Search({ q }) {
         value={typed.value}
         onInput={(event) => type(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key === "Enter" && make) go(make);
+          if (event.key === "Enter" && make) visit(make);
           if (event.key !== "Escape") return;
           event.preventDefault();
           if (text) type("");
@@ -141,88 +141,28 @@ function Search({ q }) {
 }
 
 /**
- * @template {string} T
- * @param {{label: string, value: T, options: Record<T, string>, choose: (value: T) => void}} props
- */
-function Choice({ label, value, options, choose }) {
-  const id = useId();
-  return (
-    <p class="field">
-      <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => choose(/** @type {T} */ (event.currentTarget.value))}>
-        {Object.entries(options).map(([one, text]) => (
-          <option key={one} value={one}>
-            {/** @type {string} */ (text)}
-          </option>
-        ))}
-      </select>
-    </p>
-  );
-}
-
-/**
- * What was found; more of it comes behind, by the service's cursor. What was found before stays until then.
+ * What was found. What was found before stays until then.
  * @param {Wanted} wanted
  */
 function Found({ q, order, account_id }) {
   const params = { q: q.slice(0, LONGEST_Q), order, account_id, limit: PAGE };
-  const first = useKept(useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay }));
-  const asked = `${q} ${order} ${account_id}`;
-  const further = useSignal(/** @type {Further | null} */ (null));
-  const more = further.value?.asked === asked ? further.value : null;
-  const busy = useSignal(false);
-  const failed = useSignal(/** @type {ApiError | null} */ (null));
-  const table = useRef(/** @type {HTMLDivElement | null} */ (null));
-  useKeys([{ keys: "r", says: t().common.shortcuts.again, does: () => begin() }]);
+  const read = useKept(useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay }));
+  const { rows, begin, more } = useMore({
+    read,
+    asked: JSON.stringify(params),
+    rows: ({ links }) => links,
+    next: (cursor) => call("GET /v1/links", { ...params, cursor }),
+  });
+  useKeys([{ keys: "r", says: t().common.shortcuts.again, does: begin }]);
   useLinkKeys();
-
-  const begin = () => {
-    further.value = null;
-    failed.value = null;
-    first.again();
-  };
-  useEffect(() => {
-    failed.value = null;
-  }, [asked]);
-  /** @param {Link[]} shown @param {string} cursor */
-  const readMore = async (shown, cursor) => {
-    if (busy.value) return;
-    busy.value = true;
-    failed.value = null;
-    try {
-      const { links, next_cursor } = await call("GET /v1/links", { ...params, cursor });
-      further.value = { asked, links: [...(more?.links ?? []), ...links], next_cursor };
-      // The first of the new ones takes the focus, which the button has lost.
-      requestAnimationFrame(() => {
-        const link = table.current?.querySelectorAll("tbody tr")[shown.length]?.querySelector("a");
-        link?.focus();
-      });
-    } catch (error) {
-      failed.value = error instanceof ApiError ? error : new ApiError("unexpected", String(error));
-    } finally {
-      busy.value = false;
-    }
-  };
   return (
-    <Loaded read={first} rows={8}>
-      {({ links, next_cursor }) => {
-        const known = new Set(links.map(({ id }) => id));
-        const shown = [...links, ...(more?.links ?? []).filter(({ id }) => !known.has(id))];
-        const cursor = first.loading ? undefined : more ? more.next_cursor : next_cursor;
-        return (
-          <div ref={table} aria-busy={first.loading}>
-            {shown.length === 0 ? <Nothing q={q} /> : <Table links={shown} />}
-            {failed.value && <Trouble error={failed.value} again={begin} />}
-            {cursor && (
-              <p class="actions">
-                <button type="button" class="quiet" aria-disabled={busy.value} onClick={() => readMore(shown, cursor)}>
-                  {busy.value ? t().common.loading : t().common.more(PAGE)}
-                </button>
-              </p>
-            )}
-          </div>
-        );
-      }}
+    <Loaded read={read} rows={8}>
+      {() => (
+        <div aria-busy={read.loading}>
+          {rows.length === 0 ? <Nothing q={q} /> : <Table links={rows} />}
+          {more}
+        </div>
+      )}
     </Loaded>
   );
 }
@@ -265,7 +205,7 @@ function Table({ links }) {
           cell: ({ url, rules }) => (
             <span class="target">
               <span class="clip">{url.replace(/^https:\/\//, "")}</span>
-              {rules.length > 0 && <span class="small">{words.andRules(rules.length)}</span>}
+              {rules.length > 0 && <span class="small">{t().link.andRules(rules.length)}</span>}
             </span>
           ),
         },

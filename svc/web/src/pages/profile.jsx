@@ -7,13 +7,14 @@ import { call } from "../api.js";
 import { moment, number } from "../format.js";
 import { changed, useResource } from "../resource.js";
 import { language, shortcuts, theme } from "../settings.js";
-import { useAction } from "../ui/action.js";
+import { Choice } from "../ui/choice.jsx";
 import { Export } from "../ui/export.jsx";
 import { Farewell, Leave } from "../ui/leave.jsx";
 import { Field, Form, Password } from "../ui/form.jsx";
 import { Loaded, Mark, Note, Page, Trouble } from "../ui/parts.jsx";
 import { SendAgain } from "../ui/send-again.jsx";
 import { Sessions } from "../ui/sessions.jsx";
+import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Caller} Caller */
@@ -120,7 +121,7 @@ function Limits({ of: { limits, use } }) {
 function Notify({ of: { user }, take }) {
   const words = t().profile;
   const id = useId();
-  const { busy, error, run } = useAction();
+  const { busy, error, run } = useWrite();
   return (
     <section aria-labelledby="notify">
       <h2 id="notify">{words.notify}</h2>
@@ -154,17 +155,20 @@ function Look() {
       <div class="choices">
         <Choice
           label={words.theme}
-          of={theme}
+          value={theme.value}
+          choose={(chosen) => (theme.value = chosen)}
           options={{ system: themes.system, light: themes.light, dark: themes.dark }}
         />
         <Choice
           label={words.language}
-          of={language}
+          value={language.value}
+          choose={(chosen) => (language.value = chosen)}
           options={{ system: words.asBrowser, en: "English", de: "Deutsch" }}
         />
         <Choice
           label={words.shortcuts}
-          of={shortcuts}
+          value={shortcuts.value}
+          choose={(chosen) => (shortcuts.value = chosen)}
           options={{ on: words.on, off: words.off }}
           hint={words.shortcutsHint}
         />
@@ -178,7 +182,7 @@ function ChangePassword() {
   const done = useSignal(false);
   return (
     <section aria-labelledby="password">
-      <h2 id="password">{t().door.password}</h2>
+      <h2 id="password">{t().session.password}</h2>
       <div class="column">
         <Form
           submit={words.setPassword}
@@ -202,41 +206,5 @@ function ChangePassword() {
         </Form>
       </div>
     </section>
-  );
-}
-
-/**
- * A choice that holds at once.
- * @template {string} T
- * @param {{
- *   label: string,
- *   of: import("@preact/signals").Signal<T>,
- *   options: Record<T, string>,
- *   hint?: string,
- * }} props
- */
-function Choice({ label, of, options, hint }) {
-  const id = useId();
-  return (
-    <p class="field">
-      <label for={id}>{label}</label>
-      <select
-        id={id}
-        value={of.value}
-        aria-describedby={hint ? `${id}-hint` : undefined}
-        onChange={(event) => (of.value = /** @type {T} */ (event.currentTarget.value))}
-      >
-        {Object.entries(options).map(([value, text]) => (
-          <option key={value} value={value}>
-            {/** @type {string} */ (text)}
-          </option>
-        ))}
-      </select>
-      {hint && (
-        <span class="hint" id={`${id}-hint`}>
-          {hint}
-        </span>
-      )}
-    </p>
   );
 }

@@ -18,4 +18,5 @@ export { Profile } from "./profile.jsx";
 export { Reference } from "./reference.jsx";
 export { NewSite, SiteSettings } from "./site-forms.jsx";
 export { Sites } from "./sites.jsx";
+export { Palette } from "../ui/palette.jsx";
 export { Leading } from "../ui/try-link.jsx";

@@ -8,7 +8,8 @@ import { changed, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
-import { Empty, Loaded, Note, Page, Trouble } from "../ui/parts.jsx";
+import { NoAccount } from "../ui/no-account.jsx";
+import { Loaded, Note, Page, Trouble } from "../ui/parts.jsx";
 import { Snippet } from "../ui/snippet.jsx";
 import { t } from "../words.js";
 
@@ -21,18 +22,7 @@ export function NewSite() {
     <Page title={words.add}>
       <Loaded read={accounts}>
         {({ accounts: found }) =>
-          found.length === 0 ? (
-            <Empty>
-              <p>{words.emptyAccount}</p>
-              <p>
-                <a class="button" href="/accounts/connect">
-                  {t().accounts.connect}
-                </a>
-              </p>
-            </Empty>
-          ) : (
-            <AddForm accounts={found} />
-          )
+          found.length === 0 ? <NoAccount>{words.emptyAccount}</NoAccount> : <AddForm accounts={found} />
         }
       </Loaded>
     </Page>

@@ -3,7 +3,7 @@
 import { call } from "../api.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
-import { go } from "../router.js";
+import { visit } from "../router.js";
 import { Loaded, Note, Page, State, Trouble } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
 import { Setup, useFirstView } from "../ui/setup.jsx";
@@ -34,7 +34,7 @@ export function SiteReport({ id }) {
   const counted = first.seen || deleted || Boolean(before.data?.report.totals.views);
 
   useKeys([
-    { keys: "e", says: words.settings, does: () => !deleted && go(`/sites/${id}/settings`) },
+    { keys: "e", says: words.settings, does: () => !deleted && visit(`/sites/${id}/settings`) },
     ...Array.from({ length: 9 }, (_, i) => ({
       keys: String(i + 1),
       says: i === 0 ? words.firstNine : "",
@@ -65,7 +65,7 @@ export function SiteReport({ id }) {
 async function toSite(place) {
   const { sites } = await call("GET /v1/sites", { limit: 9 }).catch(() => ({ sites: [] }));
   const site = sites[place];
-  if (site) go(`/sites/${site.id}`);
+  if (site) visit(`/sites/${site.id}`);
 }
 
 /** @param {{site: Site}} props */

@@ -1,6 +1,5 @@
 /** The list of sites. */
 
-import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
@@ -8,20 +7,21 @@ import { number } from "../format.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
-import { address, go, setSearch } from "../router.js";
+import { address, setSearch, visit } from "../router.js";
+import { Choice } from "../ui/choice.jsx";
 import { Rows } from "../ui/list.jsx";
-import { Empty, Loaded, Mark, Page, State, Trouble } from "../ui/parts.jsx";
+import { PAGE, useMore } from "../ui/more.jsx";
+import { NoAccount } from "../ui/no-account.jsx";
+import { Empty, Loaded, Mark, Page, State } from "../ui/parts.jsx";
 import { Sparkline } from "../ui/sparkline.jsx";
 import { t } from "../words.js";
 
 /**
  * @typedef {import("../wire").Site} Site
- * @typedef {import("../wire").SiteList} SiteList
  * @typedef {"newest" | "oldest" | "host"} Order
  * @typedef {"active" | "deleted"} Which
  */
 
-const AT_ONCE = 50;
 const TYPED_MS = 200;
 
 /** @type {import("../resource.js").Pace} */
@@ -38,12 +38,18 @@ export function Sites() {
   const order = one(asked.get("order"), /** @type {Order[]} */ (["newest", "oldest", "host"]));
   const state = one(asked.get("state"), /** @type {Which[]} */ (["active", "deleted"]));
   const accounts = useResource("GET /v1/accounts", {});
-  const wanted = { q, order, state, limit: AT_ONCE };
+  const wanted = { q, order, state, limit: PAGE };
   const read = useKept(useResource("GET /v1/sites", wanted, { pace: whileAnyWorks }));
+  const { rows, begin, more } = useMore({
+    read,
+    asked: JSON.stringify(wanted),
+    rows: ({ sites }) => sites,
+    next: (cursor) => call("GET /v1/sites", { ...wanted, cursor }),
+  });
 
   useKeys([
-    { keys: "n", says: words.add, does: () => go("/sites/new") },
-    { keys: "r", says: t().common.shortcuts.again, does: read.again },
+    { keys: "n", says: words.add, does: () => visit("/sites/new") },
+    { keys: "r", says: t().common.shortcuts.again, does: begin },
   ]);
   const names = new Map((accounts.data?.accounts ?? []).map(({ id, name }) => [id, name]));
   const plain = q === "" && state === "active";
@@ -58,17 +64,17 @@ export function Sites() {
     >
       {!(plain && read.data?.sites.length === 0) && <Filters q={q} order={order} state={state} />}
       <Loaded read={read}>
-        {(list) =>
-          list.sites.length > 0 ? (
-            <List key={JSON.stringify(wanted)} first={list} old={read.loading} wanted={wanted} names={names} />
+        {() =>
+          rows.length > 0 ? (
+            <>
+              <List rows={rows} names={names} />
+              {more}
+            </>
+          ) : plain && names.size === 0 && accounts.data ? (
+            <NoAccount>{words.emptyAccount}</NoAccount>
           ) : (
             <Empty>
               <p>{q ? words.notFound(q) : state === "deleted" ? words.noneDeleted : words.empty}</p>
-              {plain && names.size === 0 && accounts.data && (
-                <p>
-                  {words.emptyAccount} <a href="/accounts/connect">{t().accounts.connect}</a>
-                </p>
-              )}
             </Empty>
           )
         }
@@ -119,88 +125,40 @@ function Filters({ q, order, state }) {
           onKeyDown={leave}
         />
       </p>
-      <Choice id="order" label={words.order} of={order} from={words.orders} />
-      <Choice id="state" label={words.which} of={state} from={words.whiches} />
+      <Choice
+        label={words.order}
+        value={order}
+        options={words.orders}
+        choose={(chosen) => setSearch({ order: chosen === "newest" ? null : chosen })}
+      />
+      <Choice
+        label={words.which}
+        value={state}
+        options={words.whiches}
+        choose={(chosen) => setSearch({ state: chosen === "active" ? null : chosen })}
+      />
     </div>
   );
 }
 
-/** @param {{id: string, label: string, of: string, from: Record<string, string>}} props its choice is in the address */
-const Choice = ({ id, label, of, from }) => (
-  <p class="field">
-    <label for={id}>{label}</label>
-    <select
-      id={id}
-      value={of}
-      onChange={({ currentTarget: { value } }) => setSearch({ [id]: value === Object.keys(from)[0] ? null : value })}
-    >
-      {Object.entries(from).map(([value, text]) => (
-        <option key={value} value={value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  </p>
-);
-
-/**
- * @param {{
- *   first: SiteList,
- *   old: boolean,
- *   wanted: {q: string, order: Order, state: Which, limit: number},
- *   names: Map<string, string>,
- * }} props `old`: what is wanted is still being read; `names`: of the accounts by their ids
- */
-function List({ first, old, wanted, names }) {
+/** @param {{rows: Site[], names: Map<string, string>}} props `names`: of the accounts by their ids */
+function List({ rows, names }) {
   const words = t().sites;
-  const more = useSignal(/** @type {{sites: Site[], cursor: string | undefined} | null} */ (null));
-  const busy = useSignal(false);
-  const failed = useSignal(/** @type {any} */ (null));
-  const cursor = old ? undefined : more.value ? more.value.cursor : first.next_cursor;
-  // A site that has moved on between two looks is shown once.
-  const rows = [...new Map([...first.sites, ...(more.value?.sites ?? [])].map((site) => [site.id, site])).values()];
-  const show = async () => {
-    if (busy.value || !cursor) return;
-    busy.value = true;
-    failed.value = null;
-    const at = rows.length;
-    try {
-      const next = await call("GET /v1/sites", { ...wanted, cursor });
-      more.value = { sites: [...(more.value?.sites ?? []), ...next.sites], cursor: next.next_cursor };
-      requestAnimationFrame(() => {
-        const link = document.querySelectorAll(".rows tbody tr")[at]?.querySelector("a");
-        link?.focus();
-      });
-    } catch (error) {
-      failed.value = error;
-    }
-    busy.value = false;
-  };
   return (
-    <>
-      <Rows
-        label={words.title}
-        rows={rows}
-        id={({ id }) => id}
-        columns={[
-          { label: words.site, cell: ({ id, host }) => <a href={`/sites/${id}`}>{host}</a> },
-          ...(names.size > 1
-            ? [{ label: words.account, cell: (/** @type {Site} */ site) => names.get(site.account_id) ?? "" }]
-            : []),
-          { label: words.state, cell: (site) => <SiteState site={site} /> },
-          { label: words.week, cell: ({ series_7d }) => series_7d && <Week series={series_7d} /> },
-          { label: words.views7d, number: true, cell: ({ views_7d }) => number(views_7d ?? 0) },
-        ]}
-      />
-      {failed.value && <Trouble error={failed.value} />}
-      {cursor && (
-        <p class="actions">
-          <button type="button" class="quiet" aria-disabled={busy.value} onClick={show}>
-            {busy.value ? t().common.busy : t().common.more(AT_ONCE)}
-          </button>
-        </p>
-      )}
-    </>
+    <Rows
+      label={words.title}
+      rows={rows}
+      id={({ id }) => id}
+      columns={[
+        { label: words.site, cell: ({ id, host }) => <a href={`/sites/${id}`}>{host}</a> },
+        ...(names.size > 1
+          ? [{ label: words.account, cell: (/** @type {Site} */ site) => names.get(site.account_id) ?? "" }]
+          : []),
+        { label: words.state, cell: (site) => <SiteState site={site} /> },
+        { label: words.week, cell: ({ series_7d }) => series_7d && <Week series={series_7d} /> },
+        { label: words.views7d, number: true, cell: ({ views_7d }) => number(views_7d ?? 0) },
+      ]}
+    />
   );
 }
 

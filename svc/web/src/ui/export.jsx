@@ -1,15 +1,11 @@
 /** Everything that is the user's, as a file on their machine. */
 
-import { useSignal } from "@preact/signals";
-
 import { ask } from "../api.js";
+import { saveFile } from "../files.js";
 import { ApiError } from "../http.js";
 import { t } from "../words.js";
-import { useAction } from "./action.js";
 import { Trouble } from "./parts.jsx";
-
-// The browser reads the file from its address after the click.
-const FORGOTTEN_AFTER_MS = 60_000;
+import { useWrite } from "./write.js";
 
 /** @throws {ApiError} */
 async function download() {
@@ -21,33 +17,23 @@ async function download() {
     // It is made while it is sent: one that breaks off is none.
     throw new ApiError("offline");
   }
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = /filename="([\w.-]+)"/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1] ?? "svc-export.zip";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), FORGOTTEN_AFTER_MS);
+  const named = /filename="([\w.-]+)"/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
+  saveFile(file, named ?? "svc-export.zip");
 }
 
 export function Export() {
   const words = t().profile.export;
-  const done = useSignal(false);
-  const { busy, error, run } = useAction();
-  const fetchIt = () =>
-    run(async () => {
-      done.value = false;
-      await download();
-      done.value = true;
-    });
+  const { busy, done, error, run } = useWrite();
   return (
     <section aria-labelledby="export">
       <h2 id="export">{words.title}</h2>
       <p>{words.text}</p>
       {error && <Trouble error={error} />}
       <p class="actions">
-        <button type="button" class="quiet" aria-disabled={busy} onClick={fetchIt}>
+        <button type="button" class="quiet" aria-disabled={busy} onClick={() => run(download)}>
           {busy ? t().common.busy : words.submit}
         </button>
-        <span role="status">{done.value && words.done}</span>
+        <span role="status">{done && words.done}</span>
       </p>
     </section>
   );

@@ -1,19 +1,17 @@
 /** Forms: one Idempotency-Key for what is sent, errors at their fields, nothing that was typed is lost. */
 
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { createContext } from "preact";
-import { useContext, useEffect, useId, useRef } from "preact/hooks";
+import { useContext, useId, useRef } from "preact/hooks";
 
-import { newKey } from "../api.js";
 import { ApiError } from "../http.js";
 import { span } from "../format.js";
+import { useUnsent } from "../unsent.js";
 import { t } from "../words.js";
-import { Trouble, useCountdown, useRetryAt } from "./parts.jsx";
+import { Trouble, sayIssue, useCountdown, useRetryAt } from "./parts.jsx";
+import { useWrite } from "./write.js";
 
 /** @typedef {import("preact").ComponentChildren} Children */
-
-/** How many forms hold what somebody has typed and nobody has sent: their page is not left without being asked. */
-export const unsent = signal(0);
 
 /** Issues by field. */
 const Issues = createContext(/** @type {Record<string, string>} */ ({}));
@@ -35,58 +33,34 @@ const Issues = createContext(/** @type {Record<string, string>} */ ({}));
  */
 export function Form({ send, submit, children, more, meanwhile, danger = false, guard = true, rest = null, trouble }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
-  const key = useRef("");
-  const busy = useSignal(false);
+  const { busy, error, run, renew } = useWrite();
   const typed = useSignal(false);
-  const failed = useSignal(/** @type {unknown} */ (null));
-  const error = asApiError(failed.value);
   const left_s = useCountdown(useRetryAt(error ?? rest ?? NONE));
 
-  useEffect(() => {
-    if (!typed.value) return undefined;
-    unsent.value += 1;
-    addEventListener("beforeunload", ask);
-    return () => {
-      unsent.value -= 1;
-      removeEventListener("beforeunload", ask);
-    };
-  }, [typed.value]);
+  useUnsent(typed.value);
 
   const edited = () => {
-    key.current = "";
+    renew();
     typed.value = guard;
   };
   /** @param {Event} event */
   const submitted = async (event) => {
     event.preventDefault();
     const element = form.current;
-    if (!element || busy.value || left_s > 0) return;
-    busy.value = true;
-    failed.value = null;
-    // The same request has the same key: what was done but not answered is not done twice.
-    key.current ||= newKey();
-    try {
-      await send(valuesOf(element), key.current, element);
-      typed.value = false;
-      key.current = "";
-    } catch (thrown) {
-      failed.value = thrown;
-      if (!asApiError(thrown)?.passes) key.current = "";
-      requestAnimationFrame(() => focusFirst(element));
-    } finally {
-      busy.value = false;
-    }
+    if (!element || busy || left_s > 0) return;
+    if (await run((key) => send(valuesOf(element), key, element))) typed.value = false;
+    else requestAnimationFrame(() => focusFirst(element));
   };
 
   // What is wrong with an item of a list is shown at the list, where the item has no field of its own.
   const fields = Object.fromEntries(
-    (error?.issues ?? []).flatMap(({ path, message }) => [
-      [path.split(".", 1)[0], message],
-      [path, message],
+    (error?.issues ?? []).flatMap((issue) => [
+      [issue.path.split(".", 1)[0], sayIssue(issue)],
+      [issue.path, sayIssue(issue)],
     ]),
   );
   const shown = error && Object.keys(fields).some((path) => form.current?.elements.namedItem(path));
-  const button = busy.value ? (meanwhile ?? t().common.busy) : left_s > 0 ? t().common.againIn(span(left_s)) : submit;
+  const button = busy ? (meanwhile ?? t().common.busy) : left_s > 0 ? t().common.againIn(span(left_s)) : submit;
   return (
     <Issues.Provider value={fields}>
       <form
@@ -101,7 +75,7 @@ export function Form({ send, submit, children, more, meanwhile, danger = false, 
         {children}
         {error && !shown && (trouble?.(error) || <Trouble error={error} />)}
         <p class="actions">
-          <button type="submit" class={danger ? "danger" : undefined} aria-disabled={busy.value || left_s > 0}>
+          <button type="submit" class={danger ? "danger" : undefined} aria-disabled={busy || left_s > 0}>
             {button}
           </button>
           {more}
@@ -112,15 +86,6 @@ export function Form({ send, submit, children, more, meanwhile, danger = false, 
 }
 
 const NONE = new ApiError("");
-
-/** @param {unknown} thrown @returns {ApiError | null} */
-function asApiError(thrown) {
-  if (thrown === null) return null;
-  return thrown instanceof ApiError ? thrown : new ApiError("unexpected", String(thrown));
-}
-
-/** @param {BeforeUnloadEvent} event */
-const ask = (event) => event.preventDefault();
 
 /** @param {HTMLFormElement} form @returns {Record<string, string>} */
 function valuesOf(form) {
@@ -228,7 +193,7 @@ export function Password({ name, label, ...attributes }) {
     <>
       <Field name={name} label={label} type={shown.value ? "text" : "password"} {...attributes} />
       <Check
-        label={t().door.showPassword}
+        label={t().session.showPassword}
         checked={shown.value}
         onInput={(/** @type {import("preact").TargetedEvent<HTMLInputElement>} */ event) => {
           // It is no change of what is sent.

@@ -37,7 +37,13 @@ export function Leave({ left }) {
             ))}
           </ol>
           <p>{words.minutes}</p>
-          <Field name="password" label={t().door.password} type="password" autocomplete="current-password" required />
+          <Field
+            name="password"
+            label={t().session.password}
+            type="password"
+            autocomplete="current-password"
+            required
+          />
         </Confirm>
       )}
     </section>

@@ -11,7 +11,7 @@ import { bare, QrDialog } from "./qr.jsx";
 
 /** @param {{link: Link}} props buttons with `data-key`, which `useLinkKeys` presses */
 export function LinkActs({ link }) {
-  const words = t().links;
+  const words = t().link;
   const shown = useSignal(false);
   const { short_url } = link;
   return (
@@ -32,7 +32,7 @@ export function LinkActs({ link }) {
 
 /** c, q and e do it to the row that has the focus; on a page of one link, to that. */
 export function useLinkKeys() {
-  const words = t().links;
+  const words = t().link;
   /** @param {string} key */
   const press = (key) => {
     const table = document.querySelector("main .rows .link-acts");
@@ -49,7 +49,7 @@ export function useLinkKeys() {
 
 /** @param {{link: Link}} props whether the edge has it */
 export function LinkState({ link }) {
-  const words = t().links;
+  const words = t().link;
   if (link.state === "deleted") return <Mark kind="none">{t().common.states.deleted}</Mark>;
   if (link.error) return <Mark kind="watch">{words.held}</Mark>;
   return (

@@ -1,10 +1,11 @@
 /** Which account a link is made in, and that it has a host for links: without, what to do. */
 
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 
 import { useResource } from "../resource.js";
 import { t } from "../words.js";
+import { Choice } from "./choice.jsx";
+import { NoAccount } from "./no-account.jsx";
 import { Empty, Loaded } from "./parts.jsx";
 
 /**
@@ -18,27 +19,24 @@ import { Empty, Loaded } from "./parts.jsx";
  */
 export function WithLinkHost({ children }) {
   const words = t().links;
-  const id = useId();
   const read = useResource("GET /v1/accounts", {});
   const chosen = useSignal("");
   return (
     <Loaded read={read}>
       {({ accounts }) => {
         const account_id = chosen.value || accounts[0]?.id;
-        if (!account_id) return <NoAccount />;
+        if (!account_id) return <NoAccount>{words.noAccount}</NoAccount>;
         return (
           <>
             {accounts.length > 1 && (
-              <p class="field column">
-                <label for={id}>{words.account}</label>
-                <select id={id} value={account_id} onChange={(event) => (chosen.value = event.currentTarget.value)}>
-                  {accounts.map((one) => (
-                    <option key={one.id} value={one.id}>
-                      {one.name}
-                    </option>
-                  ))}
-                </select>
-              </p>
+              <div class="column">
+                <Choice
+                  label={words.account}
+                  value={account_id}
+                  options={Object.fromEntries(accounts.map(({ id, name }) => [id, name]))}
+                  choose={(id) => (chosen.value = id)}
+                />
+              </div>
             )}
             <Hosted key={account_id} account_id={account_id}>
               {children}
@@ -72,19 +70,5 @@ function Hosted({ account_id, children }) {
         )
       }
     </Loaded>
-  );
-}
-
-/** Links need an account, and there is none. */
-export function NoAccount() {
-  return (
-    <Empty>
-      <p>{t().links.noAccount}</p>
-      <p>
-        <a class="button" href="/accounts/connect">
-          {t().accounts.connect}
-        </a>
-      </p>
-    </Empty>
   );
 }

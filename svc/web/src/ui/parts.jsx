@@ -115,6 +115,9 @@ export function explain({ code = "", message = "", details = {} }) {
   return { message: own ? own[0] : message || code, remedy };
 }
 
+/** @param {import("../http.js").Issue} issue @returns {string} what is wrong with a field, in the reader's words */
+export const sayIssue = ({ code = "", message, limit = 0 }) => t().api.issues[code]?.(limit) ?? message;
+
 /**
  * An error: what happened, what to do, its code, and "Try again". The same for what an account or a site keeps.
  * @param {{

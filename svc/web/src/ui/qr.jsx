@@ -3,10 +3,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { ApiError, ask, fill } from "../api.js";
+import { ask, fill } from "../api.js";
+import { saveFile } from "../files.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
 import { Skeleton, Trouble } from "./parts.jsx";
+import { useWrite } from "./write.js";
 
 /** @typedef {import("../wire").Link} Link */
 
@@ -16,7 +18,7 @@ const SIZES_PX = [256, 512, 1024, 2048];
  * @param {Link} link
  * @param {number} [size_px] without it the picture takes the size that it is shown in
  * @returns {Promise<Blob>} an SVG
- * @throws {ApiError}
+ * @throws {import("../http.js").ApiError}
  */
 async function picture({ id }, size_px) {
   const path = fill("/v1/links/{link_id}/qr.svg", { link_id: id, size: size_px });
@@ -40,36 +42,15 @@ async function inPixels(svg, size_px) {
   }
 }
 
-/** @param {Blob} file @param {string} name */
-function download(file, name) {
-  const url = URL.createObjectURL(file);
-  Object.assign(document.createElement("a"), { href: url, download: name }).click();
-  URL.revokeObjectURL(url);
-}
-
 /** @param {{link: Link, close: () => void}} props */
 export function QrDialog({ link, close }) {
-  const words = t().links.picture;
+  const words = t().link.picture;
   const shown = useSignal("");
   const size_px = useSignal(1024);
-  const busy = useSignal(false);
-  const failed = useSignal(/** @type {ApiError | null} */ (null));
+  const { busy, error, run } = useWrite();
   const address = `${link.short_url}?q`;
 
-  /** @param {() => Promise<void>} work */
-  const attempt = async (work) => {
-    if (busy.value) return;
-    busy.value = true;
-    failed.value = null;
-    try {
-      await work();
-    } catch (error) {
-      failed.value = error instanceof ApiError ? error : new ApiError("unexpected", String(error));
-    } finally {
-      busy.value = false;
-    }
-  };
-  const read = () => attempt(async () => void (shown.value = URL.createObjectURL(await picture(link))));
+  const read = () => run(async () => void (shown.value = URL.createObjectURL(await picture(link))));
   useEffect(() => {
     read();
     return () => URL.revokeObjectURL(shown.peek());
@@ -77,10 +58,10 @@ export function QrDialog({ link, close }) {
 
   /** @param {"svg" | "png"} kind */
   const save = (kind) =>
-    attempt(async () => {
+    run(async () => {
       const size = size_px.value;
       const svg = await picture(link, size);
-      download(kind === "svg" ? svg : await inPixels(svg, size), `${link.code}-${size}.${kind}`);
+      saveFile(kind === "svg" ? svg : await inPixels(svg, size), `${link.code}-${size}.${kind}`);
     });
   return (
     <Dialog title={words.title(bare(link))} close={close}>
@@ -88,11 +69,11 @@ export function QrDialog({ link, close }) {
         {shown.value ? (
           <img src={shown.value} alt={words.alt(address)} width="240" height="240" />
         ) : (
-          !failed.value && <Skeleton rows={5} />
+          !error && <Skeleton rows={5} />
         )}
       </div>
       <p class="hint">{words.counts}</p>
-      {failed.value && <Trouble error={failed.value} again={shown.value ? undefined : read} />}
+      {error && <Trouble error={error} again={shown.value ? undefined : read} />}
       <p class="qr-size">
         <select
           aria-label={words.size}
@@ -107,10 +88,10 @@ export function QrDialog({ link, close }) {
         </select>
       </p>
       <p class="actions">
-        <button type="button" aria-disabled={busy.value} onClick={() => save("png")}>
+        <button type="button" aria-disabled={busy} onClick={() => save("png")}>
           {words.png}
         </button>
-        <button type="button" aria-disabled={busy.value} onClick={() => save("svg")}>
+        <button type="button" aria-disabled={busy} onClick={() => save("svg")}>
           {words.svg}
         </button>
         <button type="button" class="quiet" onClick={close}>

@@ -1,11 +1,10 @@
 /** What was counted of a site or a link: totals, their course, and the lists of where from and with what. */
 
-import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
 import { ask } from "../api.js";
+import { saveFile } from "../files.js";
 import { ago, change, day, number, span } from "../format.js";
-import { ApiError } from "../http.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource } from "../resource.js";
@@ -15,6 +14,7 @@ import { t } from "../words.js";
 import { Breakdowns } from "./breakdowns.jsx";
 import { Chart } from "./chart.jsx";
 import { Empty, Loaded, Note, Trouble, useCountdown } from "./parts.jsx";
+import { useWrite } from "./write.js";
 
 /**
  * @typedef {"site" | "link"} Kind
@@ -147,12 +147,12 @@ const livePace =
 function Periods({ of }) {
   const words = t().report;
   return (
-    <nav class="periods" aria-label={words.period}>
+    <nav class="tabs periods" aria-label={words.period}>
       {Object.entries(KEYS).map(([key, period]) => {
         const search = new URLSearchParams(address.value.search);
         search.set("period", period);
         return (
-          <a key={period} href={`?${search}`} aria-current={period === of ? "true" : undefined}>
+          <a key={period} class="tab" href={`?${search}`} aria-current={period === of ? "true" : undefined}>
             {words.periods[period]} <kbd aria-hidden="true">{key}</kbd>
           </a>
         );
@@ -248,35 +248,18 @@ function Unavailable({ report, again }) {
 
 /** @param {{kind: Kind, id: string, name: string}} props all stored days as a file */
 function Download({ kind, id, name }) {
-  const failed = useSignal(/** @type {ApiError | null} */ (null));
-  const busy = useSignal(false);
+  const { busy, error, run } = useWrite();
   const download = async () => {
-    if (busy.value) return;
-    busy.value = true;
-    failed.value = null;
-    try {
-      const answer = await ask("GET", `/v1/${kind}s/${encodeURIComponent(id)}/totals`, {
-        headers: { Accept: "text/csv" },
-      });
-      save(await answer.blob(), `${name.replace(/[^\w.-]+/g, "-")}.csv`);
-    } catch (error) {
-      failed.value = error instanceof ApiError ? error : new ApiError("unexpected", String(error));
-    }
-    busy.value = false;
+    const path = `/v1/${kind}s/${encodeURIComponent(id)}/totals`;
+    const answer = await ask("GET", path, { headers: { Accept: "text/csv" } });
+    saveFile(await answer.blob(), `${name.replace(/[^\w.-]+/g, "-")}.csv`);
   };
   return (
     <div class="download">
-      {failed.value && <Trouble error={failed.value} />}
-      <button type="button" class="quiet" aria-disabled={busy.value} onClick={download}>
-        {busy.value ? t().common.busy : t().report.export}
+      {error && <Trouble error={error} />}
+      <button type="button" class="quiet" aria-disabled={busy} onClick={() => run(download)}>
+        {busy ? t().common.busy : t().report.export}
       </button>
     </div>
   );
-}
-
-/** @param {Blob} blob @param {string} name of the file */
-function save(blob, name) {
-  const url = URL.createObjectURL(blob);
-  Object.assign(document.createElement("a"), { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

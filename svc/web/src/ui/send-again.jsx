@@ -12,7 +12,7 @@ const REST_S = 60;
 
 /** @param {{email: string}} props sends it at most once a minute */
 export function SendAgain({ email }) {
-  const words = t().door.signUp;
+  const words = t().session;
   const sent = useSignal(false);
   const rest = useSignal(/** @type {ApiError | null} */ (null));
   return (

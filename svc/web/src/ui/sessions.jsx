@@ -5,17 +5,17 @@ import { ago, moment } from "../format.js";
 import { changed, useResource } from "../resource.js";
 import { end } from "../session.js";
 import { t } from "../words.js";
-import { useAction } from "./action.js";
 import { Rows } from "./list.jsx";
 import { Loaded, Mark, Trouble } from "./parts.jsx";
 import { SignOut } from "./shell.jsx";
+import { useWrite } from "./write.js";
 
 /** @typedef {import("../wire").Session} Session */
 
 export function Sessions() {
   const words = t().profile.sessions;
   const read = useResource("GET /v1/me/sessions", {});
-  const { busy, error, run } = useAction();
+  const { busy, error, run } = useWrite();
   /** @param {Session[]} ended one after the other; the list shows what was done, also when one of them fails */
   const endThese = (ended) =>
     run(async () => {

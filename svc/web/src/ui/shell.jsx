@@ -1,18 +1,19 @@
 /** What is around every page: navigation, the line that tells of the connection, shortcuts, signing in again. */
 
-import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import { span } from "../format.js";
 import { look, unreachable } from "../http.js";
-import { active, listed, useKeys } from "../keys.js";
-import { address, go } from "../router.js";
+import { active, asPrinted, listed, searching, useKeys } from "../keys.js";
+import { later } from "../later.jsx";
+import { address, leaving, visit } from "../router.js";
 import { giveUp, last, signIn, signOut } from "../session.js";
 import { shortcuts, theme } from "../settings.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
 import { Form, Password } from "./form.jsx";
 import { Mark, useCountdown } from "./parts.jsx";
+import { useWrite } from "./write.js";
 
 /** @typedef {import("preact").ComponentChildren} Children */
 
@@ -41,6 +42,9 @@ const GO = [
   ["r", "/reference", "reference"],
 ];
 
+const Palette = later("Palette", { part: true });
+const stopSearching = () => void (searching.value = false);
+
 /** @param {{signedIn: boolean, children: Children}} props */
 export function Shell({ signedIn, children }) {
   const words = t().common;
@@ -62,6 +66,12 @@ export function Shell({ signedIn, children }) {
       {children}
       {signedIn && <GlobalKeys />}
       {listed.value && <ShortcutList />}
+      {signedIn && searching.value && (
+        <Dialog title={words.goAnywhere} close={stopSearching}>
+          <Palette close={stopSearching} />
+        </Dialog>
+      )}
+      {leaving.value && <Leaving go={leaving.value.go} />}
     </>
   );
 }
@@ -80,10 +90,10 @@ function Visitor() {
   const { nav } = t().common;
   return (
     <nav class="places" aria-label={nav.label}>
-      <a class="place" href="/reference" aria-current={current("/reference")}>
+      <a class="tab" href="/reference" aria-current={current("/reference")}>
         {nav.reference}
       </a>
-      <a class="place" href="/sign-in" aria-current={current("/sign-in")}>
+      <a class="tab" href="/sign-in" aria-current={current("/sign-in")}>
         {nav.signIn}
       </a>
     </nav>
@@ -91,7 +101,9 @@ function Visitor() {
 }
 
 function Navigation() {
-  const { nav, more } = { nav: t().common.nav, more: useRef(/** @type {HTMLDivElement | null} */ (null)) };
+  const words = t().common;
+  const { nav } = words;
+  const more = useRef(/** @type {HTMLDivElement | null} */ (null));
   const here = address.value.href;
   useEffect(() => {
     more.current?.hidePopover();
@@ -99,11 +111,11 @@ function Navigation() {
   return (
     <nav class="places" aria-label={nav.label}>
       {PLACES.map(({ path, name, rare }) => (
-        <a key={path} class={rare ? "place rare" : "place"} href={path} aria-current={current(path)}>
+        <a key={path} class={rare ? "tab rare" : "tab"} href={path} aria-current={current(path)}>
           {nav[name]}
         </a>
       ))}
-      <button type="button" class="place menu" popovertarget="more">
+      <button type="button" class="tab menu" popovertarget="more">
         <span class="wide">{last.value?.email}</span>
         <span class="slim">{nav.more}</span>
       </button>
@@ -114,6 +126,16 @@ function Navigation() {
             {nav[name]}
           </a>
         ))}
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            more.current?.hidePopover();
+            searching.value = true;
+          }}
+        >
+          {words.goAnywhere} <kbd aria-hidden="true">{asPrinted("Mod+k")}</kbd>
+        </button>
         <a href="/events" aria-current={current("/events")}>
           {nav.events}
         </a>
@@ -146,15 +168,9 @@ const asTheme = (value) => (value === "light" || value === "dark" ? value : "sys
 
 /** Signs out in all tabs. Where the service is not reached the session goes on, and the line above says so. */
 export function SignOut() {
-  const busy = useSignal(false);
-  const leave = async () => {
-    if (busy.value) return;
-    busy.value = true;
-    await signOut().catch(() => {});
-    busy.value = false;
-  };
+  const { busy, run } = useWrite();
   return (
-    <button type="button" class="quiet" aria-disabled={busy.value} onClick={leave}>
+    <button type="button" class="quiet" aria-disabled={busy} onClick={() => run(signOut)}>
       {t().common.nav.signOut}
     </button>
   );
@@ -182,7 +198,7 @@ function Connection() {
 
 /** Over a page whose session has ended: whoever signs in again goes on where they were. */
 export function SignInAgain() {
-  const words = t().door;
+  const words = t().session;
   const email = last.value?.email ?? "";
   return (
     <Dialog title={words.again.title}>
@@ -209,11 +225,38 @@ export function SignInAgain() {
   );
 }
 
+/** @param {{go: () => void}} props */
+function Leaving({ go }) {
+  const words = t().common.leaving;
+  const stay = () => (leaving.value = null);
+  return (
+    <Dialog title={words.title} close={stay}>
+      <p>{words.text}</p>
+      <p class="actions">
+        <button type="button" onClick={stay}>
+          {words.stay}
+        </button>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            stay();
+            go();
+          }}
+        >
+          {words.leave}
+        </button>
+      </p>
+    </Dialog>
+  );
+}
+
 function GlobalKeys() {
   const { nav, shortcuts: words } = t().common;
   useKeys([
+    { keys: "Mod+k", says: words.anywhere, does: () => (searching.value = true) },
     { keys: "?", says: words.list, does: () => (listed.value = true) },
-    ...GO.map(([key, path, name]) => ({ keys: `g ${key}`, says: words.goTo(nav[name]), does: () => go(path) })),
+    ...GO.map(([key, path, name]) => ({ keys: `g ${key}`, says: words.goTo(nav[name]), does: () => visit(path) })),
   ]);
   return null;
 }
@@ -248,7 +291,7 @@ const Keys = ({ title, of }) => (
             {keys.split(" ").map((key, i) => (
               <>
                 {i > 0 && ` ${t().common.shortcuts.then} `}
-                <kbd>{key}</kbd>
+                <kbd>{asPrinted(key)}</kbd>
               </>
             ))}
           </dt>

@@ -28,11 +28,12 @@ export function Snippet({ of }) {
   const allowed = shown === "inline" ? `'${of.csp_hash}'` : "'self'";
   return (
     <div class="snippet">
-      <div role="tablist" aria-label={words.snippet} onKeyDown={other}>
+      <div class="tabs" role="tablist" aria-label={words.snippet} onKeyDown={other}>
         {FORMS.map((one) => (
           <button
             key={one}
             type="button"
+            class="tab"
             role="tab"
             id={`${id}-${one}`}
             aria-selected={one === shown}

@@ -5,6 +5,7 @@ import { changed } from "../resource.js";
 import { go } from "../router.js";
 import { t } from "../words.js";
 import { Field, Form } from "./form.jsx";
+import { ConnectAccount } from "./no-account.jsx";
 import { Copy, Mark, State } from "./parts.jsx";
 import { SendAgain } from "./send-again.jsx";
 
@@ -65,9 +66,7 @@ function Connect({ accounts }) {
       <>
         <p>{words.connectText}</p>
         <p class="actions">
-          <a class="button" href="/accounts/connect">
-            {t().accounts.connect}
-          </a>
+          <ConnectAccount />
         </p>
       </>
     );
@@ -115,7 +114,7 @@ function Add({ accounts }) {
         </Form>
       </div>
       <p>
-        {words.orLinks} <a href={`/accounts/${first?.id}`}>{words.linkHost}</a> <a href="/links/new">{t().links.add}</a>
+        {words.orLinks} <a href={`/accounts/${first?.id}`}>{words.linkHost}</a> <a href="/links/new">{t().link.add}</a>
       </p>
     </>
   );

@@ -8,9 +8,9 @@ import { bytes, number } from "../format.js";
 import { ApiError } from "../http.js";
 import { freshToken, user } from "../session.js";
 import { t } from "../words.js";
-import { useAction } from "./action.js";
 import { CALLS } from "./calls.js";
 import { Copy, Note, Trouble } from "./parts.jsx";
+import { useWrite } from "./write.js";
 
 /**
  * @typedef {{status: number, took_ms: number, headers: [string, string][], size_bytes: number, text: string | null}}
@@ -36,7 +36,7 @@ export function TryIt({ method, path, about, access, example }) {
   const seen = useSignal(/** @type {Seen | null} */ (null));
   const shown = useSignal(/** @type {import("./calls.js").Request | null} */ (null));
   const bySession = useSignal(Boolean(user.value));
-  const { busy, error, run } = useAction();
+  const { busy, error, run } = useWrite();
   // What only the browser's cookie opens is for the pages themselves.
   if (access === "refresh") return <p class="small">{words.onlyCookie}</p>;
   const takesCredential = access !== "anybody";

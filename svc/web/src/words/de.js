@@ -2,15 +2,19 @@
 
 import account from "./de/account.js";
 import accounts from "./de/accounts.js";
+import api from "./de/api.js";
 import common from "./de/common.js";
 import door from "./de/door.js";
 import events from "./de/events.js";
 import keys from "./de/keys.js";
+import link from "./de/link.js";
 import links from "./de/links.js";
 import overview from "./de/overview.js";
+import palette from "./de/palette.js";
 import profile from "./de/profile.js";
 import reference from "./de/reference.js";
 import report from "./de/report.js";
+import session from "./de/session.js";
 import sites from "./de/sites.js";
 import troubles from "./de/troubles.js";
 
@@ -18,15 +22,19 @@ import troubles from "./de/troubles.js";
 const de = {
   account,
   accounts,
+  api,
   common,
   door,
   events,
   keys,
+  link,
   links,
   overview,
+  palette,
   profile,
   reference,
   report,
+  session,
   sites,
   troubles,
 };

@@ -1,5 +1,21 @@
 /** English texts that only the pages of pages/rest.jsx read: they come with those, to be no part of the first load. */
 
 import account from "./en/account.js";
+import door from "./en/door.js";
+import events from "./en/events.js";
+import keys from "./en/keys.js";
+import links from "./en/links.js";
+import palette from "./en/palette.js";
+import profile from "./en/profile.js";
+import reference from "./en/reference.js";
 
-export default { account };
+export default {
+  account,
+  door,
+  events,
+  keys,
+  links,
+  palette,
+  profile,
+  reference,
+};

@@ -1,29 +1,23 @@
-/** Every text in English. Each group of pages has a file of its own; words/de/ has the same files in German. */
+/** English texts of the first load. Each group of pages has a file of its own; words/de/ has the same in German. */
 
 import accounts from "./en/accounts.js";
+import api from "./en/api.js";
 import common from "./en/common.js";
-import door from "./en/door.js";
-import events from "./en/events.js";
-import keys from "./en/keys.js";
-import links from "./en/links.js";
+import link from "./en/link.js";
 import overview from "./en/overview.js";
-import profile from "./en/profile.js";
-import reference from "./en/reference.js";
 import report from "./en/report.js";
+import session from "./en/session.js";
 import sites from "./en/sites.js";
 import troubles from "./en/troubles.js";
 
 export default {
   accounts,
+  api,
   common,
-  door,
-  events,
-  keys,
-  links,
+  link,
   overview,
-  profile,
-  reference,
   report,
+  session,
   sites,
   troubles,
 };

@@ -2,11 +2,8 @@
 
 /** @type {typeof import("../en/door.js").default} */
 const door = {
-  email: "E-Mail",
-  password: "Passwort",
   newPassword: "Neues Passwort",
   passwordHint: "8 bis 200 Zeichen, gleich welche; Leerzeichen zählen.",
-  showPassword: "Passwort zeigen",
   signIn: {
     title: "Anmelden",
     submit: "Anmelden",
@@ -18,20 +15,12 @@ const door = {
     elsewhere: "Sie haben sich in einem anderen Tab abgemeldet.",
     left: "Sie haben sich abgemeldet.",
   },
-  again: {
-    title: "Anmelden und weiter",
-    explain: "Ihre Sitzung war abgelaufen. Was Sie eingegeben haben, ist noch da; nach der Anmeldung geht es weiter.",
-    submit: "Anmelden und weiter",
-    giveUp: "Verwerfen",
-  },
   signUp: {
     title: "Registrieren",
     submit: "Registrieren",
     known: "Schon registriert?",
     sent: "Sehen Sie in Ihre Post",
     sentTo: (email) => `Ein Link ist unterwegs an ${email}. Er gilt einen Tag.`,
-    sendAgain: "Noch einmal senden",
-    sentAgain: "Er ist noch einmal unterwegs.",
     wrongAddress: "Falsche Adresse?",
     meanwhile: "Anmelden können Sie sich schon; ein Konto wird verbunden, sobald Ihre Adresse bestätigt ist.",
   },

@@ -17,7 +17,6 @@ const events = {
   outcome: "Ergebnis",
   done: "Erledigt",
   accepted: "Begonnen",
-  more: "Mehr zeigen",
   actions: {
     "user.sign_up": "Registriert",
     "user.confirm": "Adresse bestätigt",

@@ -26,6 +26,7 @@ const troubles = {
     "Löschen Sie, was nicht mehr gebraucht wird, oder bitten Sie den Betreiber um mehr.",
   ],
   not_found: ["Das gibt es nicht, oder es gehört nicht Ihnen.", null],
+  method_not_allowed: ["Den Pfad gibt es, aber nicht mit dieser Methode.", null],
   idempotency_conflict: [
     "Diese Anfrage wurde schon mit anderem Inhalt gesendet.",
     "Senden Sie das Formular noch einmal.",

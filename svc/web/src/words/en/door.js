@@ -1,11 +1,8 @@
 /** What is there before somebody has signed in. */
 
 export default {
-  email: "E-mail",
-  password: "Password",
   newPassword: "New password",
   passwordHint: "8 to 200 characters of any kind; spaces count.",
-  showPassword: "Show the password",
   signIn: {
     title: "Sign in",
     submit: "Sign in",
@@ -17,20 +14,12 @@ export default {
     elsewhere: "You have signed out in another tab.",
     left: "You have signed out.",
   },
-  again: {
-    title: "Sign in to go on",
-    explain: "Your session's time was over. What you have typed is still here, and goes on once you have signed in.",
-    submit: "Sign in and go on",
-    giveUp: "Leave it",
-  },
   signUp: {
     title: "Sign up",
     submit: "Sign up",
     known: "Signed up already?",
     sent: "Look into your mail",
     sentTo: (/** @type {string} */ email) => `We have sent a link to ${email}. It works for a day.`,
-    sendAgain: "Send again",
-    sentAgain: "It is on its way once more.",
     wrongAddress: "Wrong address?",
     meanwhile: "You can sign in meanwhile; an account is connected once your address is confirmed.",
   },

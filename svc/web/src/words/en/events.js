@@ -58,7 +58,6 @@ export default {
   outcome: "Outcome",
   done: "Done",
   accepted: "Begun",
-  more: "Show more",
   actions,
   via,
 };

@@ -1,0 +1,75 @@
+/** Lists that the service gives a page at a time. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+import { t } from "../words.js";
+import { Trouble } from "./parts.jsx";
+import { useWrite } from "./write.js";
+
+/** So many rows come at once. */
+export const PAGE = 50;
+
+/**
+ * The rows of a list's first page, and of those that were asked for behind it.
+ * @template {{id: string}} T
+ * @template {{next_cursor?: string | undefined}} P
+ * @param {{
+ *   read: import("../resource.js").Read<P>,
+ *   asked: string,
+ *   rows: (page: P) => T[],
+ *   next: (cursor: string) => Promise<P>,
+ * }} list `read`: the first page; `asked`: what is looked for, which another list is for; `next`: reads on
+ * @returns {{rows: T[], begin: () => void, more: import("preact").JSX.Element | null}} `begin`: reads all of it anew;
+ *   `more`: what stands below the rows
+ */
+export function useMore({ read, asked, rows, next }) {
+  const first = read.data ? rows(read.data) : [];
+  // Behind another first page would be a gap: then the list begins again.
+  const list = `${asked} ${first.at(-1)?.id}`;
+  const further = useSignal({ list, pages: /** @type {P[]} */ ([]), from: 0 });
+  const shown = useRef(list);
+  shown.current = list;
+  const pages = further.value.list === list ? further.value.pages : [];
+  // What has moved between two looks is shown once.
+  const all = [...new Map([...first, ...pages.flatMap(rows)].map((row) => [row.id, row])).values()];
+  const begin = () => {
+    further.value = { list, pages: [], from: 0 };
+    read.again();
+  };
+  // The first of the new ones takes the focus, which the button has lost.
+  useEffect(() => {
+    if (pages.length > 0) focusRow(further.peek().from);
+  }, [pages.length]);
+  const cursor = read.loading ? undefined : (pages.at(-1) ?? read.data)?.next_cursor;
+  const show = async () => {
+    if (!cursor) return;
+    const page = await next(cursor);
+    if (shown.current === list) further.value = { list, pages: [...pages, page], from: all.length };
+  };
+  return { rows: all, begin, more: cursor ? <More key={list} show={show} begin={begin} /> : null };
+}
+
+/** @param {{show: () => Promise<void>, begin: () => void}} props */
+function More({ show, begin }) {
+  const { busy, error, run } = useWrite();
+  return (
+    <>
+      {error && <Trouble error={error} again={begin} />}
+      <p class="actions">
+        <button type="button" class="quiet" aria-disabled={busy} onClick={() => run(show)}>
+          {busy ? t().common.busy : t().common.more(PAGE)}
+        </button>
+      </p>
+    </>
+  );
+}
+
+/** @param {number} at */
+function focusRow(at) {
+  const name = document.querySelectorAll(".rows tbody th")[at];
+  const taker = name?.querySelector("a") ?? name;
+  if (!(taker instanceof HTMLElement)) return;
+  if (taker === name) taker.tabIndex = -1;
+  taker.focus();
+}

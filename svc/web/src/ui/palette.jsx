@@ -1,0 +1,156 @@
+/** A field that leads to any page, site or link: what is typed is looked for in all of them. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+import { useKept } from "../kept.js";
+import { chosenBy, fitting } from "../palette.js";
+import { useResource } from "../resource.js";
+import { visit } from "../router.js";
+import { t } from "../words.js";
+import { Trouble } from "./parts.jsx";
+import { bare } from "./qr.jsx";
+
+/** @typedef {import("../palette.js").Offer} Offer */
+
+// So many sites, and links, at the most: who wants others types on.
+const FEW = 6;
+const SEARCH_AFTER_MS = 150;
+// The service looks for so many characters at the most.
+const LONGEST_Q = 50;
+
+// Preact's types want a list of the browser's own with this role.
+const COMBOBOX = /** @type {any} */ ({ type: "search", role: "combobox" });
+
+/** @returns {Offer[]} */
+function pages() {
+  const { common, accounts, sites, link, links } = t();
+  const { nav } = common;
+  return [
+    { href: "/", name: nav.overview },
+    { href: "/accounts", name: nav.accounts },
+    { href: "/sites", name: nav.sites },
+    { href: "/links", name: nav.links },
+    { href: "/keys", name: nav.keys },
+    { href: "/events", name: nav.events },
+    { href: "/profile", name: nav.profile },
+    { href: "/reference", name: nav.reference },
+    { href: "/sites/new", name: sites.add },
+    { href: "/links/new", name: link.add },
+    { href: "/links/import", name: links.import },
+    { href: "/accounts/connect", name: accounts.connect },
+  ];
+}
+
+/**
+ * @param {string} q
+ * @returns {{sites: Offer[], links: Offer[], busy: boolean, error: import("../http.js").ApiError | undefined}} what the
+ *   service finds; nothing for nothing
+ */
+function useFound(q) {
+  const asked = q === "" ? null : { q, limit: FEW };
+  const sites = useKept(useResource("GET /v1/sites", asked));
+  const links = useKept(useResource("GET /v1/links", asked));
+  if (!asked) return { sites: [], links: [], busy: false, error: undefined };
+  return {
+    sites: (sites.data?.sites ?? []).map(({ id, host }) => ({ href: `/sites/${id}`, name: host })),
+    links: (links.data?.links ?? []).map((link) => ({ href: `/links/${link.id}`, name: bare(link), about: link.url })),
+    busy: sites.loading || links.loading,
+    error: sites.error ?? links.error,
+  };
+}
+
+/** @param {{close: () => void}} props inside of a dialog */
+export function Palette({ close }) {
+  const words = t().palette;
+  const id = useId();
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const typed = useSignal("");
+  const q = useSignal("");
+  const at = useSignal(0);
+  const timer = useRef(0);
+  const { sites, links, busy, error } = useFound(q.value);
+  useEffect(() => {
+    field.current?.focus();
+    return () => clearTimeout(timer.current);
+  }, []);
+
+  const groups = [
+    { name: words.pages, offers: fitting(pages(), typed.value) },
+    { name: t().common.nav.sites, offers: sites },
+    { name: t().common.nav.links, offers: links },
+  ].filter(({ offers }) => offers.length > 0);
+  const all = groups.flatMap(({ offers }) => offers);
+  const chosen = all[Math.min(at.value, all.length - 1)];
+  const waits = busy || q.value !== typed.value.trim().slice(0, LONGEST_Q);
+  useEffect(() => {
+    document.getElementById(`${id}-chosen`)?.scrollIntoView({ block: "nearest" });
+  }, [chosen?.href]);
+
+  /** @param {string} text */
+  const type = (text) => {
+    typed.value = text;
+    at.value = 0;
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => (q.value = text.trim().slice(0, LONGEST_Q)), SEARCH_AFTER_MS);
+  };
+  /** @param {Offer | undefined} offer */
+  const take = (offer) => {
+    if (!offer) return;
+    close();
+    visit(offer.href);
+  };
+  /** @param {KeyboardEvent} event */
+  const pressed = (event) => {
+    if (event.isComposing) return;
+    const next = chosenBy(event.key, Math.min(at.value, all.length - 1), all.length);
+    if (next === null && event.key !== "Enter") return;
+    event.preventDefault();
+    if (next === null) take(chosen);
+    else at.value = next;
+  };
+  return (
+    <div class="palette">
+      <input
+        ref={field}
+        {...COMBOBOX}
+        aria-label={words.label}
+        aria-expanded={all.length > 0}
+        aria-controls={`${id}-list`}
+        aria-autocomplete="list"
+        aria-activedescendant={chosen ? `${id}-chosen` : undefined}
+        autocomplete="off"
+        autoCapitalize="none"
+        spellcheck={false}
+        placeholder={words.hint}
+        value={typed.value}
+        onInput={(event) => type(event.currentTarget.value)}
+        onKeyDown={pressed}
+      />
+      <div id={`${id}-list`} role="listbox" aria-label={words.label} aria-busy={waits}>
+        {groups.map(({ name, offers }) => (
+          <div key={name} role="group" aria-label={name}>
+            <p class="small" aria-hidden="true">
+              {name}
+            </p>
+            {offers.map((offer) => (
+              <div
+                key={offer.href}
+                role="option"
+                id={offer === chosen ? `${id}-chosen` : undefined}
+                aria-selected={offer === chosen}
+                onClick={() => take(offer)}
+              >
+                {offer.name} {offer.about && <span class="small clip">{offer.about}</span>}
+              </div>
+            ))}
+          </div>
+        ))}
+      </div>
+      {error && <Trouble error={error} />}
+      <p role="status" class={all.length > 0 ? "unseen" : undefined}>
+        {!waits && (all.length > 0 ? words.count(all.length) : words.none(typed.value.trim()))}
+      </p>
+    </div>
+  );
+}

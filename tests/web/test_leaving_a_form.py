@@ -1,0 +1,72 @@
+"""Who leaves a page with something typed and not sent is asked, whatever way they go; who has sent it is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.places import EMAIL, PASSWORD
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+CHOSEN = "another long password"
+
+
+@pytest.fixture
+def typed(page: Page, place) -> Locator:
+    """A form on a page that was come to from another, with something typed into it."""
+    page.goto(f"{place.url}/keys")
+    page.get_by_role("button", name=EMAIL).click()
+    page.get_by_role("link", name="Profile").click()
+    field = page.get_by_label("Password now")
+    field.fill(PASSWORD)
+    return field
+
+
+def leave(page: Page, way: str) -> None:
+    if way == "a link":
+        page.get_by_role("link", name="Links", exact=True).click()
+    elif way == "back":
+        page.evaluate("history.back()")
+    else:
+        page.get_by_role("heading", level=1).press("g")
+        page.keyboard.press("l")
+
+
+@pytest.mark.parametrize("way", ["a link", "back", "a shortcut"])
+def test_who_leaves_what_they_have_typed_is_asked_first(page: Page, place, typed: Locator, way: str) -> None:
+    leave(page, way)
+    dialog = page.get_by_role("dialog", name="Leave this page?")
+    expect(dialog.get_by_role("button", name="Stay here")).to_be_focused()
+    page.keyboard.press("Enter")
+    dialog.wait_for(state="detached")
+    assert page.url == f"{place.url}/profile"
+    assert typed.input_value() == PASSWORD
+    leave(page, way)
+    dialog.get_by_role("button", name="Leave it").click()
+    page.wait_for_url("**/keys" if way == "back" else "**/links")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Keys" if way == "back" else "Links")
+    # Nothing is held any more; and the way back leads to where it did.
+    if way == "back":
+        page.go_forward()
+    else:
+        page.go_back()
+    page.wait_for_url("**/profile")
+    expect(typed).to_have_value("")
+    assert dialog.count() == 0
+
+
+def test_what_was_sent_is_left_unasked(page: Page, place, typed: Locator) -> None:
+    page.get_by_label("New password").fill(CHOSEN)
+    page.get_by_role("button", name="Change the password").click()
+    page.get_by_text("Every other session has ended").wait_for()
+    typed.fill(CHOSEN)
+    page.get_by_label("New password").fill(PASSWORD)
+    page.get_by_role("button", name="Change the password").click()
+    expect(typed).to_have_value("")
+    page.get_by_text("Every other session has ended").wait_for()
+    page.get_by_role("link", name="Links", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Links")

@@ -1,0 +1,91 @@
+"""The field that leads to any page, site or link, by the keyboard alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.places import EMAIL, new_context, sign_in
+from tests.web.test_every_page import AXE, TAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.web.places import Place
+
+
+@pytest.fixture
+def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
+    context = new_context(browser)
+    sign_in(context, furnished)
+    yield context.new_page()
+    context.close()
+
+
+def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Page) -> None:
+    tab.goto(furnished.url)
+    tab.get_by_role("heading", level=1).wait_for()
+    field = tab.get_by_role("combobox", name="Page, site or link")
+    chosen = tab.locator("[role=option][aria-selected=true]")
+
+    def type_and_go(text: str, found: str) -> None:
+        tab.keyboard.press("Control+k")
+        expect(field).to_be_focused()
+        tab.keyboard.type(text)
+        expect(chosen).to_contain_text(found)
+        assert field.get_attribute("aria-activedescendant") == chosen.get_attribute("id")
+        tab.keyboard.press("Enter")
+        expect(field).to_have_count(0)
+
+    type_and_go("history", "History")
+    expect(tab.get_by_role("heading", level=1)).to_have_text("History")
+    expect(tab.get_by_role("heading", level=1)).to_be_focused()
+    # Also from a field, in which a letter is a letter.
+    tab.goto(furnished.at("/links"))
+    tab.get_by_label("Search").focus()
+    type_and_go("op.exam", "shop.example")
+    tab.wait_for_url(furnished.at("/sites/:id"))
+    # By what it leads to; the site of the same name is passed over, round the end and back.
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("shop.example")
+    link = tab.get_by_role("option", name="go.shop.example/hello")
+    link.wait_for()
+    expect(tab.get_by_role("group")).to_have_count(2)
+    tab.keyboard.press("ArrowUp")
+    expect(link).to_have_attribute("aria-selected", "true")
+    tab.evaluate(AXE)
+    options = {"runOnly": {"type": "tag", "values": TAGS}}
+    for theme in ("light", "dark"):
+        tab.emulate_media(color_scheme=theme)
+        found = tab.evaluate("(options) => axe.run(document, options)", options)["violations"]
+        assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in found] == []
+    tab.keyboard.press("Enter")
+    tab.wait_for_url(furnished.at("/links/:id"))
+
+    # Nothing found is said; Esc gives the focus back to where it was.
+    menu = tab.get_by_role("button", name=EMAIL)
+    menu.focus()
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("nowhere at all")
+    tab.get_by_text("Nothing here has “nowhere at all” in its name.").wait_for()
+    tab.keyboard.press("Enter")
+    expect(field).to_be_focused()
+    tab.keyboard.press("Escape")
+    expect(field).to_have_count(0)
+    expect(menu).to_be_focused()
+
+
+def test_the_field_can_be_opened_by_hand_and_its_keys_switched_off(furnished: Place, tab: Page) -> None:
+    tab.set_viewport_size({"width": 390, "height": 844})
+    tab.goto(furnished.at("/profile"))
+    tab.get_by_label("Shortcuts").select_option("off")
+    tab.keyboard.press("Control+k")
+    expect(tab.get_by_role("combobox", name="Page, site or link")).to_have_count(0)
+    tab.get_by_role("button", name="More").click()
+    tab.get_by_role("button", name="Go to…").click()
+    tab.get_by_role("option", name="New link").click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("New link")
