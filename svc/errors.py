@@ -19,7 +19,7 @@ Anything that is not a ServiceError is a bug: it is logged with its traceback an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,6 +84,55 @@ Code = Literal[
     "edge_firewall",
     "cloudflare_error",
 ]
+
+
+# What is wrong with a field, for programs. `other`: the message alone tells.
+IssueCode = Literal[
+    "required",
+    "unknown",
+    "twice",
+    "not_json",
+    "not_object",
+    "not_list",
+    "not_text",
+    "not_boolean",
+    "not_integer",
+    "too_long",
+    "too_short",
+    "too_many",
+    "too_few",
+    "too_large",
+    "too_small",
+    "too_much",
+    "not_offered",
+    "wrong_form",
+    "not_host",
+    "not_https",
+    "not_path",
+    "not_network",
+    "not_email",
+    "not_token",
+    "not_day",
+    "reserved_code",
+    "weak_password",
+    "used_token",
+    "on_link_host",
+    "other",
+]
+
+
+class Issue(NamedTuple):
+    """What is wrong with one field. `path`: which, "" is the whole body; `limit`: the number that the message names."""
+
+    path: str
+    message: str
+    code: IssueCode = "other"
+    limit: int | None = None
+
+    def told(self) -> dict[str, str | int]:
+        """How a request is told."""
+        told: dict[str, str | int] = {"path": self.path, "code": self.code, "message": self.message}
+        return told if self.limit is None else {**told, "limit": self.limit}
 
 
 @dataclass(frozen=True)
@@ -363,11 +412,10 @@ def with_remedy(note: ErrorNote) -> dict[str, Any]:
 
 
 class Invalid(ServiceError):
-    """The request is not of the right form. `issues`: (field path, message) pairs; path "" is the whole body."""
+    """The request is not of the right form; `issues` say where."""
 
-    def __init__(self, issues: Sequence[tuple[str, str]], message: str | None = None) -> None:
-        listed = [{"path": path, "message": text} for path, text in issues]
-        super().__init__("invalid_request", message, {"issues": listed})
+    def __init__(self, issues: Sequence[Issue], message: str | None = None) -> None:
+        super().__init__("invalid_request", message, {"issues": [issue.told() for issue in issues]})
         self.issues = tuple(issues)
 
 

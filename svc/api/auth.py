@@ -29,7 +29,7 @@ class SignUp(Body):
     def _unlike_the_address(cls, password: SecretStr, info: ValidationInfo) -> SecretStr:
         fault = fault_for(info.data.get("email", ""), password.get_secret_value())
         if fault is not None:
-            raise Wrong(fault)
+            raise Wrong(fault, "weak_password")
         return password
 
 

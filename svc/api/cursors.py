@@ -12,7 +12,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from svc.errors import Invalid
+from svc.errors import Invalid, Issue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,11 +44,11 @@ def place_in(cursor: str, of: Sequence[str | None], kinds: Sequence[type]) -> tu
 
 def expired() -> Invalid:
     """A cursor whose list is not kept any more."""
-    return Invalid([("cursor", "has expired: begin again without one")])
+    return Invalid([Issue("cursor", "has expired: begin again without one")])
 
 
 def _foreign() -> Invalid:
-    return Invalid([("cursor", "must be the next_cursor of a page with the same order and the same filters")])
+    return Invalid([Issue("cursor", "must be the next_cursor of a page with the same order and the same filters")])
 
 
 def _is_small(value: object) -> bool:

@@ -14,7 +14,9 @@ class ErrorObject(Answer):
     code: str
     message: str
     details: dict[str, Any] | None = may_be_absent(
-        "`remedy`: what a person can do about it, where there is something. The rest depends on the code.",
+        "`remedy`: what a person can do about it, where there is something. `issues`, of `invalid_request`: of each"
+        " field that is wrong its `path`, a stable `code`, a `message`, and the `limit` that the message names. The"
+        " rest depends on the code.",
     )
 
     @classmethod

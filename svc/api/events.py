@@ -9,7 +9,7 @@ from pydantic import Field
 from svc.api.endpoint import Endpoint
 from svc.api.fields import DIGITS, Count, Id, Moment
 from svc.api.shape import Answer, Query, may_be_absent
-from svc.errors import Invalid
+from svc.errors import Invalid, Issue
 from svc.ids import ID_CHARS, in_base32, is_id, number_of_base32
 from svc.model import Action, EventOrder
 
@@ -84,7 +84,7 @@ def number_in(event_id: str, user_id: int) -> int:
         whose, number = divmod(number_of_base32(event_id.removeprefix(f"{_PREFIX}_")), _NUMBERS)
         if whose == user_id:
             return number
-    raise Invalid([("after", "must be the id of one of your events, or the next_cursor of a page")])
+    raise Invalid([Issue("after", "must be the id of one of your events, or the next_cursor of a page")])
 
 
 LIST = Endpoint(

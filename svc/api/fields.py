@@ -6,7 +6,7 @@ A pattern in a schema is what every right value fits; where a pattern cannot tel
 from __future__ import annotations
 
 import re
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -21,6 +21,9 @@ from svc import emails, password_rules
 from svc.api.ascii_forms import ascii_host, ascii_url
 from svc.clock import day_number, day_text, iso
 from svc.model import RESERVED_CODES
+
+if TYPE_CHECKING:
+    from svc.errors import IssueCode
 
 T = TypeVar("T")
 
@@ -80,12 +83,17 @@ _ASCII_FORM = "ASCII form (xn--…)"
 
 
 class Wrong(ValueError):
-    """What is wrong with a value, in words for whoever sent it."""
+    """What is wrong with a value, in words for whoever sent it, and by a code for programs; see `errors.Issue`."""
+
+    def __init__(self, message: str, code: IssueCode, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.code: IssueCode = code
+        self.limit = limit
 
 
 def _text(value: str) -> str:
     if "\x00" in value:  # PostgreSQL stores none
-        raise Wrong("must not hold a NUL character")
+        raise Wrong("must not hold a NUL character", "wrong_form")
     return value
 
 
@@ -93,27 +101,29 @@ def _host(value: str) -> str:
     try:
         host = ascii_host(value)
     except ValueError:
-        raise Wrong(f"must be a host name that can be registered, or its {_ASCII_FORM}") from None
+        raise Wrong(f"must be a host name that can be registered, or its {_ASCII_FORM}", "not_host") from None
     if len(host) > _LONGEST_HOST or not _fits(_HOST, host):
-        raise Wrong("must be a host name, e.g. shop.example.com")
+        raise Wrong("must be a host name, e.g. shop.example.com", "not_host")
     return host.lower().removesuffix(".")
 
 
 def _https_url(value: str) -> str:
     if len(value) > LONGEST_URL:
-        raise Wrong(f"must have at most {LONGEST_URL} characters")
+        raise Wrong(f"must have at most {LONGEST_URL} characters", "too_long", LONGEST_URL)
     try:
         url = ascii_url(value)
     except ValueError:
         raise Wrong(
-            f"must be an https address whose host can be registered; give the host in its {_ASCII_FORM}"
+            f"must be an https address whose host can be registered; give the host in its {_ASCII_FORM}",
+            "not_https",
         ) from None
     if len(url) > LONGEST_URL:
-        raise Wrong(f"must have at most {LONGEST_URL} characters once it is percent-encoded")
+        raise Wrong(f"must have at most {LONGEST_URL} characters once it is percent-encoded", "too_long", LONGEST_URL)
     if not _fits(_URL, url):
         raise Wrong(
             "must be an https address of a host, with a port from 1 to 65535 or none; spaces and other ASCII characters"
-            " that RFC 3986 does not allow are to be percent-encoded"
+            " that RFC 3986 does not allow are to be percent-encoded",
+            "not_https",
         )
     return url
 
@@ -121,19 +131,22 @@ def _https_url(value: str) -> str:
 def _link_code(value: str) -> str:
     asker = RESERVED_CODES.get(value)
     if asker is not None:
-        raise Wrong(f"must be another: {asker} ask for this one by themselves, and each time would count as a click")
+        raise Wrong(
+            f"must be another: {asker} ask for this one by themselves, and each time would count as a click",
+            "reserved_code",
+        )
     return value
 
 
 def _prefix(value: str) -> str:
     if not _fits(_PREFIX, value):
-        raise Wrong("must begin with / and hold only the characters of a path, others percent-encoded")
+        raise Wrong("must begin with / and hold only the characters of a path, others percent-encoded", "not_path")
     return value
 
 
 def _network(value: str) -> str:
     if not _fits(_NETWORK, value):
-        raise Wrong("must be an address or a network, e.g. 192.0.2.7 or 2001:db8::/32")
+        raise Wrong("must be an address or a network, e.g. 192.0.2.7 or 2001:db8::/32", "not_network")
     return value
 
 
@@ -141,19 +154,19 @@ def _email(value: str) -> str:
     try:
         return emails.parse_address(value)
     except ValueError as error:
-        raise Wrong(str(error)) from None
+        raise Wrong(str(error), "not_email") from None
 
 
 def _digits(value: object) -> int:
     """A number of a query: digits and nothing else that Python would take for one (` 5`, `+5`, `5_0`, `5.0`)."""
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,18}", value):
-        raise Wrong("must be a whole number, in digits")
+        raise Wrong("must be a whole number, in digits", "not_integer")
     return int(value)
 
 
 def _day(value: object) -> int:
     """A day of a query, written as in answers and in no other of the forms that Python would take."""
-    wrong = Wrong("must be a day, e.g. 2026-11-21")
+    wrong = Wrong("must be a day, e.g. 2026-11-21", "not_day")
     if not isinstance(value, str) or not re.fullmatch(_DAY, value):
         raise wrong
     try:
@@ -165,20 +178,20 @@ def _day(value: object) -> int:
 def _new_password(value: SecretStr) -> SecretStr:
     fault = password_rules.fault_of(_password(value).get_secret_value())
     if fault is not None:
-        raise Wrong(fault)
+        raise Wrong(fault, "weak_password")
     return value
 
 
 def _password(value: SecretStr) -> SecretStr:
     if len(value.get_secret_value()) > password_rules.LONGEST:
-        raise Wrong(f"must have at most {password_rules.LONGEST} characters")
+        raise Wrong(f"must have at most {password_rules.LONGEST} characters", "too_long", password_rules.LONGEST)
     return value
 
 
 def _edge_token(value: SecretStr) -> SecretStr:
     """A token of the edge platform goes into a header: visible ASCII only."""
     if not _fits(_EDGE_TOKEN, value.get_secret_value()):
-        raise Wrong("must be a token")
+        raise Wrong("must be a token", "not_token")
     return value
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def _not_empty(value: tuple[Scope, ...]) -> tuple[Scope, ...]:
     if not value:
-        raise Wrong("must have at least one item")
+        raise Wrong("must have at least one item", "too_few", 1)
     return value
 
 

@@ -23,7 +23,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import Text
 from svc.api.shape import LARGE_BYTES, Answer, issues_of, parse_body
 from svc.clock import HOUR_MS, day_number
-from svc.errors import Invalid
+from svc.errors import Invalid, Issue
 
 # What both engines keep, and JavaScript counts exactly.
 _LARGEST = 2**53 - 1
@@ -164,7 +164,7 @@ def _check_marks(raw: bytes) -> None:
     rows = len(raw) // _BYTES_A_ROW
     lists, fields, commas = raw.count(b"[") + raw.count(b"{"), raw.count(b":"), raw.count(b",")
     if fields > _MOST_FIELDS or lists > _MOST_FIELDS + rows or commas > _MOST_FIELDS + 4 * rows:
-        raise Invalid([("", "has more fields, lists or items than any push")])
+        raise Invalid([Issue("", "has more fields, lists or items than any push", "too_much")])
 
 
 def read_parts(raw: tuple[Any, ...]) -> tuple[list[PushedPart], list[int]]:
@@ -183,4 +183,4 @@ def _id_of(value: Any) -> int:
     try:
         return _PartId.model_validate(value).id
     except ValidationError as error:
-        raise Invalid([(f"parts.{path}", text) for path, text in issues_of(error)]) from None
+        raise Invalid([issue._replace(path=f"parts.{issue.path}") for issue in issues_of(error)]) from None

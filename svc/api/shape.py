@@ -13,12 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json, to_json
 
 from svc.api.fields import Wrong
-from svc.errors import Invalid
+from svc.errors import Invalid, Issue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pydantic_core import ErrorDetails
+
+    from svc.errors import IssueCode
 
 SMALL_BYTES = 4_096
 # Of a body with long lists: 50 paths of 1,000 characters, 1,000 edge accounts, ten rules.
@@ -117,17 +119,17 @@ def parse_query(model: type[Q], parameters: Mapping[str, list[str]]) -> Q:
     """The query as a `model`. Raises Invalid, also for a parameter that comes twice."""
     twice = [name for name, values in parameters.items() if len(values) > 1]
     if twice:
-        raise Invalid([(_cut(name), "must come once") for name in twice[:_MOST_ISSUES]])
+        raise Invalid([Issue(_cut(name), "must come once", "twice") for name in twice[:_MOST_ISSUES]])
     try:
         return model.model_validate({name: values[0] for name, values in parameters.items()})
     except ValidationError as error:
         raise Invalid(issues_of(error)) from None
 
 
-def issues_of(error: ValidationError) -> list[tuple[str, str]]:
-    """Field path and message of the first problems; nothing of what was sent but the names of its fields."""
+def issues_of(error: ValidationError) -> list[Issue]:
+    """The first problems; nothing of what was sent but the names of its fields."""
     found = error.errors(include_url=False, include_input=False)[:_MOST_ISSUES]
-    return [(_cut(".".join(str(part) for part in issue["loc"])), _text_of(issue)) for issue in found]
+    return [_issue(_cut(".".join(str(part) for part in each["loc"])), each) for each in found]
 
 
 _TOO_MANY_VALUES = "has more fields or items than any right one"
@@ -141,20 +143,20 @@ def _bounded(raw: bytes, model: type[Body]) -> bytes:
     try:
         value = from_json(raw or b"{}")
     except ValueError:
-        raise Invalid([("", _TEXTS["json_invalid"])]) from None
+        raise Invalid([Issue("", "must be JSON", "not_json")]) from None
     level = [value]
     values = containers = 0
     for _ in range(_DEEPEST):
         values += sum(len(container) for container in level if isinstance(container, (dict, list)))
         if values > model.most_values or any(isinstance(item, dict) and len(item) > _MOST_FIELDS for item in level):
-            raise Invalid([("", _TOO_MANY_VALUES)])
+            raise Invalid([Issue("", _TOO_MANY_VALUES, "too_much")])
         level = [item for container in level for item in _items(container) if isinstance(item, (dict, list))]
         containers += len(level)
         if containers > model.most_containers:
-            raise Invalid([("", _TOO_MANY_CONTAINERS)])
+            raise Invalid([Issue("", _TOO_MANY_CONTAINERS, "too_much")])
         if not level:
             return to_json(value)
-    raise Invalid([("", "is nested too deep")])
+    raise Invalid([Issue("", "is nested too deep", "too_much")])
 
 
 def _check_marks(raw: bytes, model: type[Body]) -> None:
@@ -163,12 +165,12 @@ def _check_marks(raw: bytes, model: type[Body]) -> None:
     No text that is right holds a quotation mark, so between every other two of them stands no text.
     """
     if raw.count(b'"') > 4 * model.most_values:
-        raise Invalid([("", _TOO_MANY_VALUES)])
+        raise Invalid([Issue("", _TOO_MANY_VALUES, "too_much")])
     marks = raw if b'\\"' in raw else b"".join(raw.split(b'"')[::2])
     if marks.count(b",") > model.most_values:
-        raise Invalid([("", _TOO_MANY_VALUES)])
+        raise Invalid([Issue("", _TOO_MANY_VALUES, "too_much")])
     if marks.count(b"[") + marks.count(b"{") > model.most_containers + 1:
-        raise Invalid([("", _TOO_MANY_CONTAINERS)])
+        raise Invalid([Issue("", _TOO_MANY_CONTAINERS, "too_much")])
 
 
 def _items(value: Any) -> Iterable[Any]:
@@ -177,42 +179,47 @@ def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-# What pydantic calls its findings, in our words. Bounds are told where the library tells them.
-_TEXTS = {
-    "json_invalid": "must be JSON",
-    "missing": "is required",
-    "extra_forbidden": "is not a field of this request",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-    "dict_type": "must be an object",
-    "tuple_type": "must be a list",
-    "list_type": "must be a list",
-    "string_type": "must be a text",
-    "string_unicode": "must be a text",
-    "string_too_long": "must have at most {max_length} characters",
-    "string_too_short": "must have at least {min_length} characters",
-    "string_pattern_mismatch": "does not have the form that this field takes",
-    "too_long": "must have at most {max_length} items",
-    "too_short": "must have at least {min_length} items",
-    "literal_error": "must be one of {expected}",
-    "bool_type": "must be true or false",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_parsing_size": "must be a smaller number",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "multiple_of": "must be a multiple of {multiple_of}",
+# What pydantic calls its findings, in our words, and by our code. Bounds are told where the library tells them.
+_TEXTS: Mapping[str, tuple[str, IssueCode]] = {
+    "json_invalid": ("must be JSON", "not_json"),
+    "missing": ("is required", "required"),
+    "extra_forbidden": ("is not a field of this request", "unknown"),
+    "model_type": ("must be an object", "not_object"),
+    "model_attributes_type": ("must be an object", "not_object"),
+    "dict_type": ("must be an object", "not_object"),
+    "tuple_type": ("must be a list", "not_list"),
+    "list_type": ("must be a list", "not_list"),
+    "string_type": ("must be a text", "not_text"),
+    "string_unicode": ("must be a text", "not_text"),
+    "string_too_long": ("must have at most {max_length} characters", "too_long"),
+    "string_too_short": ("must have at least {min_length} characters", "too_short"),
+    "string_pattern_mismatch": ("does not have the form that this field takes", "wrong_form"),
+    "too_long": ("must have at most {max_length} items", "too_many"),
+    "too_short": ("must have at least {min_length} items", "too_few"),
+    "literal_error": ("must be one of {expected}", "not_offered"),
+    "bool_type": ("must be true or false", "not_boolean"),
+    "int_type": ("must be a whole number", "not_integer"),
+    "int_from_float": ("must be a whole number", "not_integer"),
+    "int_parsing": ("must be a whole number", "not_integer"),
+    "int_parsing_size": ("must be a smaller number", "other"),
+    "greater_than_equal": ("must be at least {ge}", "too_small"),
+    "less_than_equal": ("must be at most {le}", "too_large"),
+    "multiple_of": ("must be a multiple of {multiple_of}", "other"),
 }
-_OTHER_TEXT = "is not right"
+_OTHER_TEXT: tuple[str, IssueCode] = ("is not right", "other")
+_LIMITS = ("max_length", "min_length", "ge", "le")
 
 
-def _text_of(issue: ErrorDetails) -> str:
-    context = issue.get("ctx", {})
+def _issue(path: str, found: ErrorDetails) -> Issue:
+    context = found.get("ctx", {})
     wrong = context.get("error")
     if isinstance(wrong, Wrong):
-        return str(wrong)
-    return _TEXTS.get(issue["type"], _OTHER_TEXT).format_map(context)
+        return Issue(path, str(wrong), wrong.code, wrong.limit)
+    # Behind a check of ours the library does not tell a text from a list.
+    kind = f"string_{found['type']}" if context.get("field_type") == "Value" else found["type"]
+    text, code = _TEXTS.get(kind, _OTHER_TEXT)
+    limits = [context[name] for name in _LIMITS if isinstance(context.get(name), int)]
+    return Issue(path, text.format_map(context), code, limits[0] if limits else None)
 
 
 def _cut(text: str) -> str:

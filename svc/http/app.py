@@ -13,7 +13,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import NotFound as UnknownPath
 
-from svc.errors import Invalid, NotFound, ServiceError
+from svc.errors import Invalid, Issue, NotFound, ServiceError
 from svc.http.accounts import Accounts
 from svc.http.auth import Auth
 from svc.http.bulk import Bulk
@@ -142,7 +142,7 @@ async def _refused_by_framework(error: HTTPException) -> Response:
         case 413:
             refused = ServiceError("payload_too_large")
         case _:
-            refused = Invalid([("", error.name)])
+            refused = Invalid([Issue("", error.name)])
     response = await _refused(refused)
     allowed = getattr(error, "valid_methods", None)
     if allowed:

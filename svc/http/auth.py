@@ -22,7 +22,7 @@ from svc.api.auth import REFRESH_COOKIE
 from svc.api.me import User as ShownUser
 from svc.api.shape import Ok
 from svc.clock import DAY_MS
-from svc.errors import Invalid, ServiceError, Unauthorized
+from svc.errors import Invalid, Issue, ServiceError, Unauthorized
 from svc.http.cookies import DEVICE_COOKIE, SIGNED_OUT, Cookies
 from svc.http.credentials import admit, bearer, networks_of
 from svc.http.serve import to_response
@@ -321,7 +321,7 @@ def _reset_password(token: str, chosen: str, password_hash: str, device: str, no
     if user is not None:
         fault = fault_for(user.email, chosen)
         if fault is not None:
-            raise Invalid([("password", fault)])
+            raise Invalid([Issue("password", fault, "weak_password")])
         yield from devices.remember_device(user.id, device, now)
         yield from outbox.post_password_changed(user, now)
     return user
@@ -338,4 +338,4 @@ def _wrong_password() -> Unauthorized:
 
 
 def _stale_link() -> ServiceError:
-    return Invalid([("token", "is not known, was used, or has expired; request a new e-mail")])
+    return Invalid([Issue("token", "is not known, was used, or has expired; request a new e-mail", "used_token")])

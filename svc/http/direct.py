@@ -12,7 +12,7 @@ import trio
 from werkzeug.http import parse_options_header
 
 from svc.api.endpoint import JSON_TYPE
-from svc.errors import Invalid, ServiceError
+from svc.errors import Invalid, Issue, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -68,7 +68,7 @@ class Incoming:
 
 def not_json() -> Invalid:
     """The refusal of a body that is not declared as JSON."""
-    return Invalid([("Content-Type", f"must be {JSON_TYPE}")])
+    return Invalid([Issue("Content-Type", f"must be {JSON_TYPE}")])
 
 
 async def read_body(
@@ -87,7 +87,7 @@ async def read_body(
             if len(raw) > most_bytes:
                 raise ServiceError("payload_too_large")
     if reading.cancelled_caught:
-        raise Invalid([("", "the body did not arrive in time")])
+        raise Invalid([Issue("", "the body did not arrive in time")])
     if raw and mimetype != JSON_TYPE:
         raise not_json()
     return bytes(raw)

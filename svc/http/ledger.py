@@ -10,7 +10,7 @@ import trio
 from svc.actors.ledger import WorkerSide
 from svc.api import ledger as api
 from svc.clock import day_of
-from svc.errors import Invalid
+from svc.errors import Invalid, Issue
 from svc.http.visible import visible_or_former
 from svc.model import FormerAccount
 from svc.store.ledger import stored_day
@@ -41,7 +41,7 @@ class Ledger:
         today = day_of(self._clock())
         day = today if read.query.day is None else read.query.day
         if day > today:
-            raise Invalid([("day", "must not be after today (UTC)")])
+            raise Invalid([Issue("day", "must not be after today (UTC)")])
         before = await self._store.read(stored_day(account.id, day))
         found = await self._worker(read.caller.user.id, account, day, before)
         after = before if found.day is None else await self._store.read(stored_day(account.id, day))

@@ -28,7 +28,7 @@ from werkzeug.routing import BaseConverter
 from svc.api.contract import ENDPOINTS
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoQuery, Query, parse_body, parse_query
-from svc.errors import Forbidden, Invalid, NotFound, ServiceError
+from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError
 from svc.faults import kind_of
 from svc.http.credentials import Caller, Credentials, RateLimited, require
 from svc.http.direct import not_json, read_body
@@ -312,7 +312,7 @@ def idempotency_key(*, required: bool) -> str | None:
     values = request.headers.getlist("Idempotency-Key")
     if not values:
         if required:
-            raise Invalid([("Idempotency-Key", "this header is required with an API key")])
+            raise Invalid([Issue("Idempotency-Key", "this header is required with an API key")])
         return None
     try:
         # The framework reads headers as Latin-1; people who write other letters send UTF-8.
@@ -320,14 +320,14 @@ def idempotency_key(*, required: bool) -> str | None:
     except UnicodeDecodeError:
         key = ""
     if len(values) > 1 or not 1 <= len(key) <= _LONGEST_KEY or not key.isprintable():
-        raise Invalid([("Idempotency-Key", f"must come once, with 1 to {_LONGEST_KEY} characters, in UTF-8")])
+        raise Invalid([Issue("Idempotency-Key", f"must come once, with 1 to {_LONGEST_KEY} characters, in UTF-8")])
     return key
 
 
 def query_of(endpoint: Endpoint[Any, Q]) -> Q:
     """The request's query. Raises Invalid."""
     if len(request.query_string) > _LONGEST_QUERY:
-        raise Invalid([("", f"the query must have at most {_LONGEST_QUERY} characters")])
+        raise Invalid([Issue("", f"the query must have at most {_LONGEST_QUERY} characters")])
     model: type[Any] = endpoint.query or NoQuery
     query: Q = parse_query(model, request.args.to_dict(flat=False))
     return query

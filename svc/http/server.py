@@ -31,7 +31,7 @@ from hypercorn.utils import parse_socket_addr
 from pydantic_core import to_json
 
 from svc.api.endpoint import JSON_TYPE
-from svc.errors import Invalid
+from svc.errors import Invalid, Issue
 from svc.faults import contained
 from svc.metrics import CONNECTIONS, CONNECTIONS_ENDED, CONNECTIONS_LIMIT, MALFORMED, Metrics
 
@@ -152,7 +152,7 @@ class Protocol(H11Protocol):
 
     async def _send_error_response(self, status_code: int) -> None:
         self._metrics.count(MALFORMED, str(status_code))
-        body = to_json(Invalid([("", _REFUSED.get(status_code, "is not HTTP/1.1"))]).body())
+        body = to_json(Invalid([Issue("", _REFUSED.get(status_code, "is not HTTP/1.1"))]).body())
         await self._send_h11_event(
             h11.Response(
                 status_code=status_code,

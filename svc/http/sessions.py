@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc.api import sessions as api
 from svc.api.shape import NoBody, Ok
-from svc.errors import Forbidden, Invalid, NotFound
+from svc.errors import Forbidden, Invalid, Issue, NotFound
 from svc.http.cookies import SIGNED_OUT
 from svc.limits import SlidingLimit
 from svc.password_rules import fault_for
@@ -74,7 +74,7 @@ class Sessions:
         if new == write.body.old.get_secret_value():
             fault = "must be another than the old one"
         if fault is not None:
-            raise Invalid([("new", fault)])
+            raise Invalid([Issue("new", fault, "weak_password")])
         new_hash = await self._passwords.hash(write.body.new)
         now = self._clock()
         change = _change_password(user.id, session_id, verified, new_hash)

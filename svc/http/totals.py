@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from svc.api import totals as api
 from svc.api.endpoint import JSON_TYPE
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
-from svc.errors import Invalid
+from svc.errors import Invalid, Issue
 from svc.http.serve import Streamed, accepted
 from svc.http.visible import readable_link, readable_site
 from svc.store.total_pages import FIRST_DAY, LAST_DAY, PAGE, days_page, hours_page
@@ -59,9 +59,9 @@ class Totals:
         last = LAST_DAY if query.to is None else query.to
         for name, day in (("from", first), ("to", last)):
             if day < earliest:
-                raise Invalid([(name, f"must be {day_text(earliest)} or later: earlier hours are not kept")])
+                raise Invalid([Issue(name, f"must be {day_text(earliest)} or later: earlier hours are not kept")])
         if last < first:
-            raise Invalid([("to", "must not be before from")])
+            raise Invalid([Issue("to", "must not be before from")])
         return first, last
 
 

@@ -11,7 +11,7 @@ from svc.actors.bulk import WantedLink, add_wanted
 from svc.api.bulk import LinkRow
 from svc.api.links import rules_of
 from svc.api.shape import parsed
-from svc.errors import Invalid, ServiceError
+from svc.errors import Invalid, Issue, ServiceError
 from svc.store import accounts, links, users
 from svc.store.events import by_operator
 
@@ -117,7 +117,7 @@ def _right(rows: Sequence[Row], report: Report, *, https: bool) -> list[tuple[Ro
         url = f"https://{row.url[7:]}" if https and row.url[:7].lower() == "http://" else row.url
         try:
             if row.code == "":
-                raise Invalid([("code", "is missing")])  # a random one would be another at each repeat
+                raise Invalid([Issue("code", "is missing", "required")])  # a random one would be another at each repeat
             link = parsed(LinkRow, code=row.code, url=url, rules=_rules(row))
         except Invalid as error:
             report.refused.append((row.line, row.code, _reason(error)))
@@ -139,7 +139,7 @@ def _rules(row: Row) -> object:
     try:
         return from_json(row.rules) if row.rules else []
     except ValueError:
-        raise Invalid([("rules", "must be a JSON list")]) from None
+        raise Invalid([Issue("rules", "must be a JSON list", "not_list")]) from None
 
 
 async def _batch(
@@ -185,7 +185,7 @@ def _met(row: Row, wanted: WantedLink, link: Link | None) -> str | None:
 
 def _reason(error: ServiceError) -> str:
     if isinstance(error, Invalid):
-        return "; ".join(f"{path} {text}" for path, text in error.issues)
+        return "; ".join(f"{issue.path} {issue.message}" for issue in error.issues)
     return error.message
 
 

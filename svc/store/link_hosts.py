@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, Invalid
+from svc.errors import Conflict, Invalid, Issue
 from svc.model import LinkHost, RouteState, link_pattern
 from svc.store import unwanted_routes
 from svc.store.links import links_to
@@ -58,7 +58,7 @@ def _check_host(account_id: str, host: str) -> Tx[None]:
         raise Conflict("link_host_is_website", text, {"host": host, "why": "site"})
     looping = yield from links_to(account_id, host)
     if looping:
-        issues = [("host", f"the link {link.code} leads to this host") for link in looping[:_LINKS_NAMED]]
+        issues = [Issue("host", f"the link {link.code} leads to this host") for link in looping[:_LINKS_NAMED]]
         raise Invalid(issues, "The links of the account do not allow this host; details.issues names them.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict, Forbidden, Invalid, NotFound, ServiceError
+from svc.errors import Conflict, Forbidden, Invalid, Issue, NotFound, ServiceError
 from svc.model import Link, Rule
 from svc.store.locks import lock_account, lock_user
 from svc.store.targets import CODES_A_STATEMENT, used_codes
@@ -69,7 +69,7 @@ def _refusal(link: Link, link_host: str, taken: Collection[str]) -> ServiceError
 
 def _loop(link: Link, link_host: str) -> Invalid | None:
     """Why clicks on the link would go round; None: they do not."""
-    issues = [(name, "must not be on the link host") for name in link.targets_on(link_host)]
+    issues = [Issue(name, "must not be on the link host", "on_link_host") for name in link.targets_on(link_host)]
     return Invalid(issues) if issues else None
 
 

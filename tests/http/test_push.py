@@ -362,7 +362,7 @@ def test_a_large_body_that_is_no_push_is_not_read(filled):
     with pytest.raises(Invalid, match="invalid_request") as refused:
         read_push(f'{{"v": 1, {filled}}}'.encode())
     assert refused.value.details == {
-        "issues": [{"path": "", "message": "has more fields, lists or items than any push"}]
+        "issues": [{"path": "", "code": "too_much", "message": "has more fields, lists or items than any push"}]
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 from urllib.parse import urlencode
 
 import pytest
@@ -16,7 +16,7 @@ from svc.api.keys import NewKey
 from svc.api.links import NewLink
 from svc.api.shape import Body, parse_body
 from svc.api.sites import NewSite
-from svc.errors import CATALOGUE, Code, Invalid
+from svc.errors import CATALOGUE, Code, Invalid, IssueCode
 from svc.http import app as app_module
 from svc.store import links, sites, users
 from tests.http.conftest import EDGE_ACCOUNT, World
@@ -345,8 +345,9 @@ def test_no_word_of_the_library_is_in_an_issue():
         if kind["type"] in ("value_error", "assertion_error"):
             found["ctx"] = {"error": ValueError("words of a library")}
         error = ValidationError.from_exception_data("Body", [cast("Any", found)])
-        [(path, text)] = shape.issues_of(error)
+        [(path, text, code, _)] = shape.issues_of(error)
         assert path == "field"
+        assert code in get_args(IssueCode)
         assert text != error.errors()[0]["msg"], kind["type"]
         assert not re.search(
             r"Value error|Input|should|Tuple|String|valid |dictionary|words of a library|[{}]", text
@@ -360,6 +361,28 @@ def test_what_urls_and_hosts_are_refused_for_is_said_in_our_words():
         assert text.startswith("must be an https address of a host, ")
 
 
+def test_an_issue_has_a_code_and_the_number_that_its_message_names():
+    rules = [{"url": "https://a.example/"}] * 11
+    for body, told in (
+        ({"account_id": "acc_a"}, [("url", "required", None)]),
+        (
+            {"account_id": "a" * 101, "url": 1, "more": 1},
+            [("account_id", "too_long", 100), ("url", "not_text", None), ("more", "unknown", None)],
+        ),
+        (
+            {"account_id": "acc_a", "url": "https://a/" + "b" * 2_048, "rules": rules},
+            [("url", "too_long", 2_048), ("rules", "too_many", 10)],
+        ),
+        (
+            {"account_id": "acc_a", "url": "http://a.example/", "code": "robots.txt"},
+            [("url", "not_https", None), ("code", "wrong_form", None)],
+        ),
+    ):
+        with pytest.raises(Invalid) as refused:
+            parse_body(NewLink, json.dumps(body).encode())
+        assert sorted((issue.path, issue.code, issue.limit) for issue in refused.value.issues) == sorted(told)
+
+
 @pytest.mark.parametrize("text", ["64.0", "+64", "6_4", " 64", "64 ", "-64", "6e1", "0x40", "٦٤", "", "9" * 30, "true"])
 async def test_a_number_of_a_query_is_digits(world, text):
     session = await world.session(await world.user())
@@ -371,7 +394,7 @@ async def test_a_number_of_a_query_is_digits(world, text):
         answer = await world.call("GET", f"{path}?{urlencode({name: text})}", headers=session)
         is_error(answer, 400, "invalid_request")
         assert answer.body["error"]["details"]["issues"] == [
-            {"path": name, "message": "must be a whole number, in digits"}
+            {"path": name, "code": "not_integer", "message": "must be a whole number, in digits"}
         ]
 
 
@@ -393,7 +416,7 @@ async def test_a_body_that_is_not_said_to_be_json_is_refused(world, kind):
     )
     is_error(answer, 400, "invalid_request")
     assert answer.body["error"]["details"]["issues"] == [
-        {"path": "Content-Type", "message": "must be application/json"}
+        {"path": "Content-Type", "code": "other", "message": "must be application/json"}
     ]
 
 
