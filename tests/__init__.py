@@ -45,7 +45,8 @@ something else (hypothesis, the hostile connections), the failure prints what ma
 
 What nobody looks at fails by itself. An ERROR in the log fails the test that caused it, unless
 `expected_errors.allow(pattern)` expects it, and then it must come (`conftest.py`). Warnings are errors. Every test has
-180 seconds of real time, and shows where all its threads stand after 160.
+180 seconds of real time, and shows where all its threads stand after 160; those that ask for more begin first, so that
+none of them goes on alone in the end.
 
 `SVC_TEST_POSTGRES` names a PostgreSQL to use instead of the one that the tests start, `SVC_TEST_EVENTS` how many events
 the two conservation tests send (100,000), `SVC_TEST_EMAILS` how many e-mails wait for a server that is away (200).

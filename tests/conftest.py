@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,23 @@ assert cheap_passwords.AS_IT_IS
 # How long one example takes says nothing on a machine that runs three tests at once.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests that ask for more time than others begin first; else the last of them would go on alone.
+
+    xdist gives each process one part of the list, and later some of another's; so each part begins with its share.
+    """
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    usual = [item for item in items if item.get_closest_marker("timeout") is None]
+    long = [item for item in items if item.get_closest_marker("timeout") is not None]
+    ordered: list[pytest.Item] = []
+    for number in range(processes):
+        mine = long[number::processes]
+        part = (len(items) - len(ordered)) // (processes - number) - len(mine)
+        ordered += [*mine, *usual[:part]]
+        del usual[:part]
+    items[:] = ordered
 
 
 def pytest_collection_finish() -> None:
