@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -91,6 +92,7 @@ class Probes:
         return self._made
 
 
+@lru_cache(maxsize=8)  # the same for all applications of a process that are reached there
 def _contract(base_url: str) -> _Contract:
     contract = document(base_url)
     return _Contract(

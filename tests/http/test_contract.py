@@ -85,9 +85,10 @@ def test_examples_of_bodies_are_right():
 async def test_json_and_yaml_are_the_same_document(world):
     in_json = await world.call("GET", "/openapi.json")
     in_yaml = await world.call("GET", "/openapi.yaml")
-    assert in_json.body == yaml.safe_load(in_yaml.raw) == document(BASE_URL)
-    assert in_json.raw == to_json(document(BASE_URL))
-    assert in_yaml.raw == to_yaml(document(BASE_URL))
+    made = document(BASE_URL)
+    assert in_json.body == yaml.safe_load(in_yaml.raw) == made
+    assert in_json.raw == to_json(made)
+    assert in_yaml.raw == to_yaml(made)
     assert (in_json.headers["Content-Type"], in_yaml.headers["Content-Type"]) == (
         "application/json",
         "application/yaml",
