@@ -11,10 +11,14 @@ WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies
 WORKER := $(shell find edge_worker/src -type f) edge_worker/tools/build.js edge_worker/tools/patterns.js
 # npm runs the node that it finds on the path: ours first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+CORES = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 # Half of the tests' time is waiting: for crons, for tokens that spread, for calls that are tried again.
-TESTS_AT_ONCE = $(shell $(PYTHON) -c 'import os; print(3 * (os.cpu_count() or 1) // 2)')
+TESTS_AT_ONCE = $(shell $(PYTHON) -c 'print(2 * $(CORES))')
+# One on each core, and what each has to say in one piece.
+EACH_CORE = +$(MAKE) --no-print-directory --jobs=$(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
+LINTS := python-lint types worker-lint web-lint
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint shots bench fuzz units rules build env clean binary wheel deb image artefacts worker-tests web-tests
+.PHONY: help demo test lint $(LINTS) shots bench fuzz units rules build env clean binary wheel deb image artefacts worker-tests web-tests
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -22,19 +26,28 @@ help: ## print this list
 demo: build ## see it work: the whole journey on this machine (ONCE=1 ends after the report)
 	$(PY) -m edge_worker.demo $(if $(ONCE),--once)
 
-test: build lint ## everything: lint, types, the worker in its real runtime, the service on SQLite and PostgreSQL, journeys, the binary
-	$(MAKE) --no-print-directory --jobs=2 dist/svc worker-tests web-tests
+test: build ## everything: lint, types, the worker in its real runtime, the service on SQLite and PostgreSQL, journeys, the binary
+	$(EACH_CORE) dist/svc $(LINTS) worker-tests web-tests
 	$(PY) -m pytest --numprocesses=$(TESTS_AT_ONCE) --dist=worksteal
 
 worker-tests web-tests: %-tests: build
-	$(NPM) --prefix $(if $(filter worker,$*),edge_worker,svc/web) test
+	$(NPM) --prefix $(FOLDER_$*) test
 
 lint: build ## ruff and mypy; prettier, eslint and the type check of all JavaScript
+	$(EACH_CORE) $(LINTS)
+
+python-lint: build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: build
 	$(BIN)/mypy
-	$(NPM) --prefix edge_worker run lint
-	$(NPM) --prefix svc/web run lint
+
+worker-lint web-lint: %-lint: build
+	$(NPM) --prefix $(FOLDER_$*) run lint
+
+FOLDER_worker := edge_worker
+FOLDER_web := svc/web
 
 shots: build ## pictures of all pages, in both themes and three widths, in var/shots
 	$(PY) -m tests.web.shots
