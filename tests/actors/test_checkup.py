@@ -311,7 +311,7 @@ async def filled(hand):
 
 @pytest.mark.rule("A20")
 async def test_a_refusal_that_suggests_more_makes_the_look_due_at_once_and_not_again_and_again(place, zone):
-    place.timing["sync_retry_s"] = 0.05
+    place.timing |= {"sync_retry_s": 0.05, "recheck_s": 5}
     async with place.running() as service:
         await with_site_and_link(service, zone)
         hand = Hand(service)
