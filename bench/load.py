@@ -26,6 +26,10 @@ class Load:
     cpu_us: float
 
 
+class HungUp(AssertionError):
+    """The service ended a connection before its answer was whole."""
+
+
 def request(method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
     """A request as bytes."""
     lines = [f"{method} {path} HTTP/1.1", "Host: bench"]
@@ -106,7 +110,7 @@ async def exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> Non
     while not _whole(answer):
         received = await stream.receive_some(65_536)
         if not received:
-            raise AssertionError(f"the service hung up after {answer[:300]!r}")
+            raise HungUp(f"the service hung up after {answer[:300]!r}")
         answer += received
     if not answer.startswith(f"HTTP/1.1 {status} ".encode()):
         raise AssertionError(f"answered {answer[:300]!r}")
