@@ -78,7 +78,7 @@ deb: dist/svc ## dist/svc_….deb, for Debian and Ubuntu
 	$(PY) packaging/build.py deb
 image: build ## dist/svc-image.tar, for docker or podman
 	$(PY) packaging/build.py image
-artefacts: dist/svc ## all of them, built twice and compared, each through the same journey (root on Debian, with mmdebstrap buildah umoci runc)
+artefacts: dist/svc units ## all of them, built twice and compared, each through the same journey (root on Debian, with mmdebstrap buildah umoci runc)
 	$(PY) -m pytest tests/artefacts/every.py
 
 # It and its folder, build/svc, which the package holds.

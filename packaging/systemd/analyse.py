@@ -29,8 +29,8 @@ def main() -> None:
             )  # the program is not installed here
             units.append(str(copy))
         subprocess.run(["systemd-analyze", "verify", *units], check=True)
-        for unit in (name for name in units if name.endswith(".service")):
-            asked = ["systemd-analyze", "security", "--offline=true", f"--threshold={_MOST_EXPOSED}", unit]
+        for service in (path for path in units if path.endswith(".service")):
+            asked = ["systemd-analyze", "security", "--offline=true", f"--threshold={_MOST_EXPOSED}", service]
             said = subprocess.run(asked, check=False, capture_output=True, text=True)
             print(said.stdout.splitlines()[-1])  # noqa: T201  # a command's output
             if said.returncode:
