@@ -56,6 +56,7 @@ class SmtpServer:
         tls: ssl.SSLContext | None = None,
         implicit_tls: bool = False,
         password: str | None = None,
+        user: str = "user",
     ) -> None:
         self.rule = rule or (lambda step, said: None)
         self.taken: list[Taken] = []
@@ -66,6 +67,7 @@ class SmtpServer:
         self._tls = tls
         self._implicit_tls = implicit_tls
         self._password = password
+        self._user = user
         # Bound and not listening, it refuses every connection, and nobody else gets the port.
         self._listener = socket.socket()
         self._listener.bind(("127.0.0.1", 0))
@@ -131,7 +133,7 @@ class SmtpServer:
 
     def right(self, user_and_password: bytes) -> bool:
         """Whether AUTH succeeds."""
-        return user_and_password == f"\0user\0{self._password}".encode()
+        return user_and_password == f"\0{self._user}\0{self._password}".encode()
 
     @property
     def wants_password(self) -> bool:

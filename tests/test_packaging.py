@@ -120,7 +120,7 @@ def test_a_service_without_the_web_application_says_so_and_serves_the_api(tmp_pa
         assert httpx.get(f"{url}/healthz", trust_env=False).json() == {"ok": True}
         assert httpx.get(url, headers={"Accept": "text/html"}, trust_env=False).status_code == 404
         process.terminate()
-        said = [line for line in process.stderr if b"web application" in line]
+        said = [line for line in process.stderr if b"no web application is served" in line]
     assert len(said) == 1
     assert b"run: make build" in said[0]
 

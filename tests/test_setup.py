@@ -106,7 +106,7 @@ def test_who_answers_badly_is_asked_again_and_what_is_written_carries_an_email(t
         "[http] trusted_proxies.0: 'proxy'",
         "FAIL: sqlite: ",
         "[mail] from: must be an e-mail address",
-        "FAIL: smtp: AUTH 535",
+        "FAIL: smtp: the mail server takes nothing (AUTH 535",
         "ok: transport smtp is ready",
         "svc serve --config etc/config.toml",
     ):

@@ -167,6 +167,7 @@ class Place:
                 capture_stdout=True,
                 stderr=subprocess.STDOUT,
                 check=False,
+                start_new_session=True,  # no terminal: what asks for a password reads it from `typed`
             )
         said = ended.stdout.decode()
         assert (ended.returncode != 0) == fails, f"{block} ended with {ended.returncode}:\n{said}"
