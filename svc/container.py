@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from svc.config import Config
 
+# Of docker, podman, and others who do as systemd wants it; Kubernetes leaves no file, and tells the first process.
+_MARKS = (".dockerenv", "run/.containerenv", "run/systemd/container")
+_TOLD = re.compile(rb"(?:^|\0)(?:container|KUBERNETES_SERVICE_HOST)=")
 _IN_MEMORY = ("tmpfs", "ramfs")
 # Where docker and podman keep a volume that has no name, and Kubernetes a folder that lives as long as its pod.
 _NAMELESS = re.compile(r"/volumes/[0-9a-f]{64}/_data\b|/volumes/kubernetes\.io~empty-dir/")
@@ -19,7 +22,7 @@ def data_trouble(config: Config, root: Path = Path("/")) -> str | None:
 
     None also where this is no container, as far as anybody can know. `root`: of the file system.
     """
-    if not any((root / mark).exists() for mark in (".dockerenv", "run/.containerenv", "run/systemd/container")):
+    if not any((root / mark).exists() for mark in _MARKS) and not _TOLD.search(_environ_of_first(root)):
         return None
     try:
         mounts = (root / "proc/self/mountinfo").read_text()
@@ -30,6 +33,14 @@ def data_trouble(config: Config, root: Path = Path("/")) -> str | None:
         if why is not None:
             return f"{what} ({path}) {why}; mount a named volume or a folder of the host on {path.absolute().parent}"
     return None
+
+
+def _environ_of_first(root: Path) -> bytes:
+    """The environment of the first process, which in a container is mostly this one; b"" of somebody else's."""
+    try:
+        return (root / "proc/1/environ").read_bytes()
+    except OSError:
+        return b""
 
 
 def _kept(config: Config) -> list[tuple[str, Path]]:

@@ -59,11 +59,19 @@ def test_the_key_file_is_lost_too_where_the_store_is_elsewhere(tmp_path):
     assert "the key file (/var/lib/svc/vault.key) is in the" in (trouble(tmp_path, store="postgresql://db/svc") or "")
 
 
-@pytest.mark.parametrize(("mark", "told"), [("", False), ("run/.containerenv", True), ("run/systemd/container", True)])
-def test_only_a_container_is_told(tmp_path, mark, told):
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/mountinfo").write_text(OVERLAY)
-    if mark:
-        (tmp_path / mark).parent.mkdir(parents=True)
-        (tmp_path / mark).touch()
+@pytest.mark.parametrize(
+    ("mark", "environ", "told"),
+    [
+        ("", b"PATH=/bin\0MY_container=x\0", False),
+        ("run/.containerenv", b"", True),
+        ("run/systemd/container", b"", True),
+        ("", b"container=oci\0", True),
+        ("", b"PATH=/bin\0KUBERNETES_SERVICE_HOST=10.0.0.1\0", True),
+    ],
+)
+def test_only_a_container_is_told(tmp_path, mark, environ, told):
+    for name, content in (("proc/self/mountinfo", OVERLAY.encode()), ("proc/1/environ", environ), (mark, b"")):
+        if name:
+            (tmp_path / name).parent.mkdir(parents=True)
+            (tmp_path / name).write_bytes(content)
     assert (data_trouble(Config(), tmp_path) is not None) == told
