@@ -67,7 +67,11 @@ async def around_script(context: Context, access: Access, account: Account, *, b
     Raises EdgeRefused, EdgeUnavailable.
     """
     found = []
-    wrong = await _wrong_bindings(context, account, await workers.bindings(access, SCRIPT_NAME)) if bindings else []
+    seen = await workers.bindings(access, SCRIPT_NAME) if bindings else {}
+    install = seen.get("INSTALL")
+    if install is not None and install.text != account.install_id and await is_unknown(context, install.text or ""):
+        return [newer(context, account)]  # its code is the same, its key is not
+    wrong = await _wrong_bindings(context, account, seen)
     if wrong:
         text = f"differs from what was uploaded in its bindings: {', '.join(wrong)}"
         found.append(Finding(SCRIPT, "has the bindings of its upload", text, "resource_drift"))
@@ -93,10 +97,9 @@ async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str,
         return []
     texts = {"BUNDLE": account.edge_bundle, "PUSH_SECOND": str(push_second(account.edge_account_id))}
     install = seen.get("INSTALL")
-    if install is not None and install.text != account.install_id:
-        open_uploads = await context.store.read(operation_rows.with_open_upload(account.id))
-        if install.text in open_uploads or await is_unknown(context, install.text or ""):
-            return []  # an upload of ours whose answer was never recorded
+    open_uploads = await context.store.read(operation_rows.with_open_upload(account.id))
+    if install is not None and install.text != account.install_id and install.text in open_uploads:
+        return []  # an upload of ours whose answer was never recorded
     texts["INSTALL"] = account.install_id
     wrong = [name for name, text in texts.items() if name not in seen or seen[name].text != text]
     if "DB" not in seen or seen["DB"].database_id != account.database_id:

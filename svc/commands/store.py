@@ -22,6 +22,12 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     )
     copy.add_argument("--to", metavar="URL", required=True, help="sqlite:///path or postgresql://user@host/name")
     copy.set_defaults(command=_copy)
+    recovered = store.add_parser(
+        "recovered",
+        parents=[shared],
+        help="after a recovery by other tools than svc restore: let every worker be asked for what the store lost",
+    )
+    recovered.set_defaults(command=_recovered)
 
 
 def _copy(config: Config, arguments: argparse.Namespace) -> int:
@@ -33,4 +39,19 @@ def _copy(config: Config, arguments: argparse.Namespace) -> int:
     rows = transfer(config.store, StoreConfig(url=SecretStr(arguments.to)))
     print(f"{sum(rows.values())} rows of {len(rows)} tables were copied, and counted again: none is missing.")
     print("Now set [store] url to the new address; the service works with the old one until then.")
+    return 0
+
+
+def _recovered(config: Config, _arguments: argparse.Namespace) -> int:
+    import trio
+
+    from svc.clock import system_clock
+    from svc.store import open_store, syncs
+
+    async def mark() -> int:
+        async with open_store(config.store) as store:
+            return await store.run(syncs.mark_restored(system_clock()))
+
+    number = trio.run(mark)
+    print(f"The workers of {number} accounts will be asked: by a running service within a minute, else when it starts.")
     return 0

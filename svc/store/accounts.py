@@ -75,10 +75,12 @@ def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> T
 
 
 def unsynced() -> Tx[dict[str, int]]:
-    """The accounts whose worker lacks something: the version of their configuration, by their edge account ids."""
+    """The accounts whose worker lacks something, or may know more than a restored store: the version of their
+    configuration, by their edge account ids.
+    """
     rows = yield sql(
         "select edge_account_id, config_version from accounts"
-        " where synced_version < config_version and database_id is not null"
+        " where (synced_version < config_version or restored_as_of is not null) and database_id is not null"
     )
     return {row["edge_account_id"]: row["config_version"] for row in rows}
 

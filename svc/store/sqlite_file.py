@@ -79,7 +79,7 @@ def contents(path: Path) -> Contents:
         raise NotAStore(f"it is no database, or a damaged one: {error}") from error
 
 
-def change_file(path: Path, tx: Tx[None]) -> None:
+def change_file(path: Path, tx: Tx[object]) -> None:
     """Bring a whole store's file to this program's schema, and run a transaction in it. Raises ConfigError."""
     try:
         with contextlib.closing(connect(path)) as file:

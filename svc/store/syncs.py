@@ -100,16 +100,18 @@ def end_sync(account_id: str, after_version: int, version: int, refused: Mapping
     yield sql("update accounts set synced_version = $2 where id = $1 and synced_version < $2", account_id, version)
 
 
-def mark_restored(now: int) -> Tx[None]:
+def mark_restored(now: int) -> Tx[int]:
     """The store is a backup's: of each account the worker may have, and have sent, what nobody here knows.
 
     Each is asked, and looked at as a whole, when the service runs. What an earlier restore left to ask stays so.
+    Returns how many there are.
     """
-    yield sql(
+    rows = yield sql(
         "update accounts set suspected_at = coalesce(suspected_at, $1), restored_as_of = coalesce(restored_as_of,"
-        " (select as_of from pushed where account_id = accounts.id), 0)",
+        " (select as_of from pushed where account_id = accounts.id), 0) returning id",
         now,
     )
+    return len(rows)
 
 
 def caught_up(account_id: str) -> Tx[None]:

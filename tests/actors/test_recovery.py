@@ -182,6 +182,7 @@ async def test_no_total_is_lost_where_nothing_but_totals_came_after_the_backup(o
         # The worker's next push is there before the service has asked it.
         part = PushedPart(9, today, now // HOUR_MS * HOUR_MS, False, (), (), ((link_id, 1, 0, 1),))
         await store.run(totals.ingest(account_id, [part], now))
+    original.timing |= {"commands_every_s": 0.2}
     async with restored(original, copy) as service:
 
         async def caught_up():
@@ -195,6 +196,11 @@ async def test_no_total_is_lost_where_nothing_but_totals_came_after_the_backup(o
             today: (Counts(1, 0, 1), now // HOUR_MS * HOUR_MS, False),
         }
         assert await worker_versions(service) == {(await service.account()).config_version}
+        # Said beside a running service, as after a recovery by other tools.
+        before = (await service.account()).config_version
+        assert await service.store.run(syncs.mark_restored(now)) == 1
+        await eventually(caught_up)
+        assert (await service.account()).config_version > before
 
 
 async def worker_versions(service):

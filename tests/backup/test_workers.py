@@ -1,0 +1,238 @@
+"""Backed up under load, changed at random, restored: every worker is as the store says, no day's total is lost.
+
+All parts are real: the service and its commands are processes, the workers run in their runtime. What the totals must
+be is counted beside them, visit by visit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sqlite3
+import sys
+from contextlib import closing
+
+import httpx
+import pytest
+import trio
+
+from edge_worker.emulator.client import proxied_zone
+from edge_worker.emulator.process import open_emulator
+from edge_worker.harness.service import environment, eventually, open_service
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from tests.databases import sqlite_config
+from tests.journeys.conftest import ZONE, connect, crons, free_port, settings_of
+from tests.journeys.test_conservation import Expected
+
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
+LINK_HOST = f"go.{ZONE}"
+
+
+class Shop:
+    """A customer whose pages and links are visited, and whose user changes things at random."""
+
+    def __init__(self, seed, emulator, customer, service, real):
+        self.chance = random.Random(seed)
+        self.emulator, self.customer, self.service, self.real = emulator, customer, service, real
+        self.expected = Expected()
+        self.account_id = ""
+        self.site = {}
+        self.links = {}
+        self.made = 0
+
+    async def begin(self):
+        self.account_id = await connect(self.service, self.customer)
+        body = {"account_id": self.account_id, "host": ZONE}
+        self.site = (await self.service.call("POST", "/v1/sites", body, expect=202))["site"]
+        for _ in range(4):
+            await self.add_link()
+        await self.synced()
+
+    async def synced(self):
+        await self.service.synced(
+            f"/v1/sites/{self.site['id']}", *(f"/v1/links/{one['id']}" for one in self.links.values())
+        )
+
+    async def add_link(self):
+        self.made += 1
+        code = f"code{self.made}"
+        body = {"account_id": self.account_id, "url": f"https://a.example/{self.made}", "code": code}
+        self.links[code] = (await self.service.call("POST", "/v1/links", body, expect=201))["link"]
+
+    async def change(self):
+        """One thing that a user may do."""
+        code = self.chance.choice(sorted(self.links))
+        match self.chance.choice(("add", "add", "change", "delete", "rotate", "exclude")):
+            case "add":
+                await self.add_link()
+            case "change":
+                body = {"url": f"https://a.example/{self.chance.randrange(10**6)}"}
+                await self.service.call("PATCH", f"/v1/links/{self.links[code]['id']}", body)
+            case "delete" if len(self.links) > 2:
+                await self.service.call("DELETE", f"/v1/links/{self.links.pop(code)['id']}")
+            case "rotate":
+                self.site = (await self.service.call("POST", f"/v1/sites/{self.site['id']}/rotate"))["site"]
+            case _:
+                excluded = [f"/{self.chance.randrange(100)}"]
+                await self.service.call("PATCH", f"/v1/sites/{self.site['id']}", {"excluded_paths": excluded})
+
+    async def reinstall(self):
+        await self.service.call("POST", f"/v1/accounts/{self.account_id}/install", expect=202)
+        await self.service.account_in(self.account_id, "ready")
+
+    async def visits(self, at, number, runs=12):
+        """So many visits in the hour of `at` (epoch ms), then so many runs of the cron: 12 close it, 55 send it."""
+        await self.emulator.clock((at - self.real) / 1000)
+        await self.emulator.new_isolates()
+        for _ in range(number):
+            person, bot = self.chance.randrange(9), self.chance.random() < 0.2
+            headers = {"User-Agent": "curl/8.14.1" if bot else DESKTOP_CHROME.user_agent, "Content-Type": "text/plain"}
+            if self.chance.random() < 0.4:
+                target, host, path, method, sent = self.site["id"], ZONE, self.site["path"], "POST", "/p\n"
+            else:
+                code = self.chance.choice(sorted(self.links))
+                target, host, path, method, sent = self.links[code]["id"], LINK_HOST, f"/{code}", "GET", None
+            answer = await self.emulator.visit(
+                host, path, method=method, headers=headers, body=sent, ip=f"192.0.2.{person}"
+            )
+            assert answer.status in (204, 302), (path, answer.status)
+            self.expected.add(target, person, at // HOUR_MS, bot=bot)
+        await self.emulator.settled()
+        await crons(self.emulator, self.customer, self.real, at // HOUR_MS * HOUR_MS + HOUR_MS + 4 * MINUTE_MS, runs)
+
+
+async def command(folder, settings, *arguments):
+    """A command of the operator, beside the service or without it."""
+    done = await trio.run_process(
+        [sys.executable, "-m", "svc", *arguments],
+        env=environment(folder, settings),
+        capture_stdout=True, capture_stderr=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+
+
+async def worker_config(shop, database_id):
+    """What the worker's database has, by key."""
+    _, hand = await shop.emulator.create_token(shop.customer.account_id, rights=["D1 Write"], expires_in_s=None)
+    path = f"{shop.emulator.api}/accounts/{shop.customer.account_id}/d1/database/{database_id}/query"
+    async with httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.post(
+            path, json={"sql": "select key, body from config where body is not null", "params": []},
+            headers={"Authorization": f"Bearer {hand}"},
+        )  # fmt: skip
+    return {row["key"]: json.loads(row["body"]) for row in answer.json()["result"][0]["results"]}
+
+
+def rows(folder, text, *parameters):
+    with closing(sqlite3.connect(folder / "svc.db")) as store:
+        return store.execute(text, parameters).fetchall()
+
+
+@pytest.mark.rule("X17", "W3", "S7", "A13")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", [int(os.environ.get("SVC_TEST_SEED", "1"))])
+async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, seed, expected_leaks):
+    expected_leaks.allow("backup.tar: vault key")
+    folder, file = tmp_path / "svc", str(tmp_path / "backup.tar")
+    async with open_emulator(
+        local_egress=True, token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0
+    ) as emulator:
+        customer = await emulator.create_account([proxied_zone(ZONE)])
+        settings = settings_of(
+            emulator, sqlite_config(folder), SVC_HTTP_BIND=free_port(), SVC_TIMING_SYNC_RETRY_S="0.2"
+        )
+        settings |= {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
+        real = await emulator.clock(0)
+        today = (real - 3 * HOUR_MS) // DAY_MS
+
+        async with open_service(folder, settings) as service:
+            await service.sign_up("a@example.com", "a long password")
+            await emulator.clock(((today - 4) * DAY_MS + 20 * MINUTE_MS - real) / 1000)
+            shop = Shop(seed, emulator, customer, service, real)
+            await shop.begin()
+            for hour, runs in ((3, 12), (23, 55), (24 + 9, 55)):
+                await shop.visits((today - 4) * DAY_MS + hour * HOUR_MS, 12, runs)
+            # Under load: what was committed before it began is in it.
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(command, folder, settings, "backup", file)
+                for _ in range(6):
+                    await shop.change()
+            await shop.synced()
+            await shop.visits((today - 3) * DAY_MS + 15 * HOUR_MS, 12)
+            for number in range(5):
+                await shop.change()
+                if number == shop.chance.randrange(5):
+                    await shop.reinstall()
+            await shop.synced()
+            for hour in (24 + 4, 48 + 20):
+                await shop.visits((today - 3) * DAY_MS + hour * HOUR_MS, 12)
+            await crons(emulator, customer, real, today * DAY_MS + 20 * MINUTE_MS, 60)
+            lost = await service.call("GET", f"/v1/accounts/{shop.account_id}")
+            assert lost["account"]["push"]["queue"] == 0
+            headers = service.headers
+            await service.kill()
+        assert (folder / "svc.db-wal").stat().st_size > 0
+        await command(folder, settings, "restore", file, "--replace")
+
+        async with open_service(folder, settings) as service:
+            service.headers = headers
+            shop.service = service
+
+            async def in_line():
+                [found] = rows(
+                    folder,
+                    "select restored_as_of is null and synced_version = config_version and suspected_at is null"
+                    " and not exists (select 1 from operations where state = 'running' and step <> 'selfcheck')"
+                    " and not exists (select 1 from sites where state = 'route_pending') from accounts",
+                )
+                return found[0] or None
+
+            await eventually(in_line)
+            await service.account_in(shop.account_id, "ready")
+            [(database_id, install_id)] = rows(folder, "select database_id, install_id from accounts")
+
+            # The worker has what the store has, and nothing else.
+            there = await worker_config(shop, database_id)
+            links = dict(rows(folder, "select code, url from links where state = 'active'"))
+            assert {key[5:]: body["url"] for key, body in there.items() if key.startswith("link:")} == links
+            paths = {path for (path,) in rows(folder, "select host || path from sites where state <> 'deleted'")}
+            paths |= {path for (path,) in rows(
+                folder, "select s.host || r.path from retiring_paths r join sites s on s.id = r.site_id"
+            )}  # fmt: skip
+            assert {key[5:] for key in there if key.startswith("path:")} == paths
+            held = (await emulator.state())["accounts"][customer.account_id]["scripts"]["svc-edge"]
+            [active] = [one for one in held["versions"] if one["id"] == held["active_version_id"]]
+            assert {one["name"]: one.get("text") for one in active["bindings"]}["INSTALL"] == install_id
+
+            # Each day of each target that the store knows, visit by visit.
+            known = {target for (target,) in rows(folder, "select id from links union select id from sites")}
+            assert shop.site["id"] in known
+            counted = 0
+            for day in range(today - 4, today):
+                stored = {
+                    target: counts
+                    for target, *counts in rows(
+                        folder, "select target, views, bots, visitors, final from days where day = ?", day
+                    )
+                }
+                wanted = {target: [*shop.expected.of(target, range(day * 24, day * 24 + 24)), 1] for target in known}
+                assert stored == {target: counts for target, counts in wanted.items() if any(counts[:3])}
+                counted += sum(counts[0] + counts[1] for counts in stored.values())
+            assert counted > 40
+
+            # What is made now reaches the worker, also under a code that was lost; and what is visited is counted.
+            shop.site = (await service.call("GET", f"/v1/sites/{shop.site['id']}"))["site"]
+            found = (await service.call("GET", f"/v1/links?account_id={shop.account_id}&limit=100"))["links"]
+            shop.links = {one["code"]: one for one in found}
+            shop.made = 0
+            while f"code{shop.made + 1}" in links:
+                shop.made += 1
+            await shop.add_link()
+            await shop.synced()
+            await shop.visits(today * DAY_MS + HOUR_MS + 40 * MINUTE_MS, 12, 55)
+            again = await emulator.visit(LINK_HOST, f"/code{shop.made}", headers={"User-Agent": "curl/8"})
+            assert again.headers["location"] == f"https://a.example/{shop.made}"
+            views = dict(rows(folder, "select target, views from days where day = ?", today))
+            assert views == {target: shop.expected.of(target, range(today * 24, today * 24 + 2))[0] for target in views}
+            assert sum(views.values()) > 0
