@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from svc.config import Config, StoreConfig, VaultConfig
-from svc.store import open_store
+from svc.store import open_store, rollouts
 from svc.store.tx import sql
 from svc.vault import open_vault
+from tests.clock import START_MS
 from tests.databases import sqlite_config
 from tests.store.whole_store import a_whole_life, all_rows
 
@@ -43,10 +44,10 @@ def fill(config: Config) -> Rows:
     vault = open_vault(config.vault, {})
 
     def filled() -> Tx[None]:
+        yield from rollouts.begin("bundle", START_MS)
         yield from a_whole_life()
         for row in (yield sql("select id from accounts")):
             yield sql("update accounts set sealed_token = $2 where id = $1", row["id"], vault.seal("cfat_x", row["id"]))
-        yield sql("insert into rollouts (bundle, state, started_at, changed_at) values ('b', 'done', 1, 2)")
         yield sql("insert into departures (user_id, email, access_digest, began_at) select id, 'x', 'y', 1 from users")
         # A number that was given, and is not to be given again.
         yield sql(
