@@ -118,13 +118,16 @@ def _work_beside(file: Path) -> Iterator[Path]:
     folder.mkdir(mode=0o700, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for left in folder.iterdir():
-            left.unlink()
-        yield folder
-        shutil.rmtree(folder, ignore_errors=True)
-    except BlockingIOError:
-        raise ConfigError(f"Another backup into {file} is under way.") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"Another backup into {file} is under way.") from None
+        try:
+            for left in folder.iterdir():
+                left.unlink()
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import io
 import json
@@ -11,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,17 @@ def test_a_backup_without_its_key_needs_the_key_file(tmp_path):
     assert not (tmp_path / "other.tar").exists()
 
 
+@contextmanager
+def held(folder):
+    """As another backup holds it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
     config = config_of(tmp_path / "source")
     file = tmp_path / "backup.tar"
@@ -197,8 +209,11 @@ def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
     assert not config.store.path.exists()
     add_user(config, "one@example.com")
     left = tmp_path / "backup.tar.part"
-    left.mkdir(exist_ok=True)
+    assert not left.exists()
+    left.mkdir()
     (left / "store.db").write_text("of one that was killed")
+    with held(left), pytest.raises(ConfigError, match="under way"):
+        run.backup(config, file, START_MS, with_key=True, replace=False)
     run.backup(config, file, START_MS, with_key=True, replace=False)
     assert not left.exists()
     first = file.read_bytes()
@@ -215,6 +230,7 @@ def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
     with pytest.raises(ConfigError):
         run.backup(config, file, START_MS, with_key=True, replace=True)
     assert run.verify(file).contents.rows["users"] == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["backup.tar", "source"]
 
 
 def svc(folder, *arguments, **more):
