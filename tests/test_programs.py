@@ -54,19 +54,22 @@ def nowhere():
 
 
 async def test_programs_end_each_by_its_own_signal_and_nobody_waits_for_another(nowhere):
-    ways = [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, -signal.SIGINT)]
-    programs = [await open_program(["-c", _STAY], stderr=nowhere) for _ in ways]
-    for program in programs:
-        assert program.stdout is not None
-        told = b""
-        while not told.endswith(b"\n"):  # which may come by itself
-            told += await program.stdout.receive_some()
-        assert told == b"up\n"
-        assert program.poll() is None
-    assert len({program.pid for program in programs}) == len(ways)
-    for program, (number, status) in zip(programs, ways, strict=True):
-        program.send_signal(number)
-        assert await ended(program) == ("", status)
-    with trio.move_on_after(0):  # who waits and is called off can wait again
-        await programs[0].wait()
-    assert await programs[0].wait() == -signal.SIGTERM
+    numbers = (signal.SIGTERM, signal.SIGKILL, signal.SIGUSR1)  # no SIGINT: what a shell starts beside it ignores that
+    programs = [await open_program(["-c", _STAY], stderr=nowhere) for _ in numbers]
+    try:
+        for program in programs:
+            assert program.stdout is not None
+            told = b""
+            while not told.endswith(b"\n"):  # which may come by itself
+                told += await program.stdout.receive_some()
+            assert told == b"up\n"
+            with trio.move_on_after(0):  # who waits and is called off can wait again
+                await program.wait()
+            assert program.poll() is None
+        assert len({program.pid for program in programs}) == len(numbers)
+        for program, number in zip(programs, numbers, strict=True):
+            program.send_signal(number)
+            assert await ended(program) == ("", -number)
+    finally:
+        for program in programs:
+            program.kill()
