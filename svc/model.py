@@ -95,6 +95,38 @@ AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # each worse than 
 Unread = Literal["analytics", "size"]  # what an advice could not read
 Scope = Literal["accounts", "sites", "links", "reports"]
 Period = Literal["today", "7d", "30d"]
+# What a check finds, for programs; of `other` the words alone tell.
+FindingKind = Literal[
+    "script_deleted",
+    "script_replaced",
+    "script_changed",
+    "script_not_known",
+    "script_not_installed",
+    "bindings_differ",
+    "cron_changed",
+    "cron_deleted",
+    "workers_dev_on",
+    "database_deleted",
+    "tables_deleted",
+    "configuration_newer",
+    "configuration_older",
+    "configuration_differs",
+    "reports_stopped",
+    "reports_lost",
+    "route_not_made",
+    "route_deleted",
+    "route_taken",
+    "route_gone",
+    "record_not_proxied",
+    "token_missing",
+    "token_expired",
+    "token_inactive",
+    "right_missing",
+    "connect_cut_short",
+    "connect_waits",
+    "operation_running",
+    "other",
+]
 UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why an account's database was not read
 Dimension = Literal["pages", "sources", "countries", "devices", "browsers", "os", "bots"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)

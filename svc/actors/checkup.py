@@ -222,15 +222,24 @@ async def _without_platform(context: Context, account: Account) -> list[Finding]
     running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _works(running):
         found = f"is at the step {running.step}"
-        return [Finding(f"the operation {running.kind}", "has ended", found, "operation_in_progress")]
+        return [
+            Finding(
+                f"the operation {running.kind}",
+                "has ended",
+                found,
+                "operation_in_progress",
+                kind="operation_running",
+                facts={"operation": running.kind, "step": running.step},
+            )
+        ]
     if account.sealed_token is not None:
         return []
     if account.state == "bootstrap_lost":
-        return [Finding("the connect", "has ended", "was cut short", "bootstrap_lost")]
+        return [Finding("the connect", "has ended", "was cut short", "bootstrap_lost", kind="connect_cut_short")]
     if account.state == "pending":
         found = "waits for the same request once more"
-        return [Finding("the connect", "has ended", found, "account_not_ready")]
-    return [Finding(TOKEN, "is there", "is missing", "credentials_missing")]
+        return [Finding("the connect", "has ended", found, "account_not_ready", kind="connect_waits")]
+    return [Finding(TOKEN, "is there", "is missing", "credentials_missing", kind="token_missing")]
 
 
 async def _look(context: Context, access: Access, account: Account, timers: Timers, depth: Depth) -> list[Finding]:
@@ -244,7 +253,16 @@ async def _look(context: Context, access: Access, account: Account, timers: Time
 async def _token(context: Context, access: Access, account: Account) -> list[Finding]:
     """Whether the working token is alive. Raises EdgeUnavailable."""
     if account.token_expires_at is not None and context.clock() >= account.token_expires_at:
-        return [Finding(TOKEN, "is valid", f"has expired on {iso(account.token_expires_at)}", "revoked")]
+        return [
+            Finding(
+                TOKEN,
+                "is valid",
+                f"has expired on {iso(account.token_expires_at)}",
+                "revoked",
+                kind="token_expired",
+                facts={"at": iso(account.token_expires_at)},
+            )
+        ]
     try:
         status = await tokens.verify(access)
     except EdgeRefused as error:
@@ -252,7 +270,16 @@ async def _token(context: Context, access: Access, account: Account) -> list[Fin
     if account.token_refused_at is not None:
         await context.store.run(accounts.token_accepted(account.id))
     if status.status != "active":
-        return [Finding(TOKEN, "is active", f"is {status.status}", "revoked")]
+        return [
+            Finding(
+                TOKEN,
+                "is active",
+                f"is {status.status}",
+                "revoked",
+                kind="token_inactive",
+                facts={"status": status.status},
+            )
+        ]
     return []
 
 
@@ -331,7 +358,17 @@ def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
     note = account.error or ErrorNote("resource_drift", "The worker is not installed.")
     why = note.message.removesuffix(".")
     about_token = [one for one in found if one.thing == TOKEN]
-    return [*about_token, Finding(installation.SCRIPT, "is installed", f"is not installed: {why}", note.code)]
+    return [
+        *about_token,
+        Finding(
+            installation.SCRIPT,
+            "is installed",
+            f"is not installed: {why}",
+            note.code,
+            kind="script_not_installed",
+            facts={"said": why},
+        ),
+    ]
 
 
 def _each_once(found: Sequence[Finding]) -> list[Finding]:

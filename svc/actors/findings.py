@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from svc.errors import CATALOGUE, EdgeRefused, ErrorNote
 if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.errors import Code, ServiceError
+    from svc.model import FindingKind
     from svc.store.tx import Tx
 
 # Brings back what is missing. Raises EdgeRefused: only a person can; EdgeUnavailable: the next look tries again.
@@ -23,8 +24,9 @@ TOKEN = "the working token"  # noqa: S105  # its name for people
 class Finding:
     """`thing` should be as `expected` says; it `found`, a verb with what belongs to it: "was deleted …".
 
-    `code` is the entry of the catalogue that says what a person does about it. `mend`: what mends it without anybody;
-    None: a person has to. `details` are those of the platform's refusal.
+    `kind` and the `facts` of the words say the same to programs. `code` is the entry of the catalogue that says what a
+    person does about it. `mend`: what mends it without anybody; None: a person has to. `details` are those of the
+    platform's refusal.
     """
 
     thing: str
@@ -33,6 +35,8 @@ class Finding:
     code: Code
     mend: Mend | None = field(default=None, repr=False, compare=False)
     details: dict[str, object] | None = field(default=None, compare=False)
+    kind: FindingKind = field(default="other", kw_only=True, compare=False)
+    facts: Mapping[str, str] = field(default_factory=dict, kw_only=True, compare=False)
 
     @property
     def mends_itself(self) -> bool:
@@ -65,7 +69,10 @@ def refused(thing: str, expected: str, error: ServiceError, right: str = "") -> 
     text = error.message.removesuffix(".")
     if isinstance(error, EdgeRefused) and error.code == "permission_error" and right:
         found = f"lacks the right {right}, or not all of its resources: {text}"
-        return Finding(TOKEN, f"has the right {right}", found, error.code, details=error.details)
+        about = {"right": right, "said": error.message}
+        return Finding(
+            TOKEN, f"has the right {right}", found, error.code, details=error.details, kind="right_missing", facts=about
+        )
     if error.code in ("token_refused", "revoked"):
         return Finding(TOKEN, "is accepted", f"is refused: {text}", error.code, details=error.details)
     return Finding(thing, expected, f"cannot be looked at: {text}", error.code, details=error.details)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svc.edge.routes import Route
     from svc.edge.zones import HostRecords
     from svc.errors import Code
-    from svc.model import Account, RouteState
+    from svc.model import Account, FindingKind, RouteState
     from svc.store.tx import Tx
 
 _TO_WORKER = f"leads to the worker {SCRIPT_NAME}"
@@ -134,8 +134,23 @@ async def _wanted(
 def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
     """The finding of a route that the service has not made: the duty tries it again and again."""
     if error is None:
-        return Finding(_thing(pattern), _MADE, "is not made yet", "cloudflare_error", _by_the_duty)
-    return Finding(_thing(pattern), _MADE, f"is not made: {error.message.removesuffix('.')}", error.code)
+        return Finding(
+            _thing(pattern),
+            _MADE,
+            "is not made yet",
+            "cloudflare_error",
+            _by_the_duty,
+            kind="route_not_made",
+            facts={"route": pattern, "said": ""},
+        )
+    return Finding(
+        _thing(pattern),
+        _MADE,
+        f"is not made: {error.message.removesuffix('.')}",
+        error.code,
+        kind="route_not_made",
+        facts={"route": pattern, "said": error.message},
+    )
 
 
 async def _by_the_duty() -> None:
@@ -163,9 +178,15 @@ async def _look_at_zone(
     for old in retiring:
         route = listed.get(old.pattern)
         if route is None:
-            found.append(_finding(old.pattern, "was deleted outside the service", "resource_drift", old.make()))
+            found.append(
+                _finding(old.pattern, "was deleted outside the service", "resource_drift", "route_deleted", old.make())
+            )
         elif route.script != SCRIPT_NAME:
-            found.append(_finding(old.pattern, f"is held by {route.holder}", "route_conflict"))
+            found.append(
+                _finding(
+                    old.pattern, f"is held by {route.holder}", "route_conflict", "route_taken", holder=route.holder
+                )
+            )
     return found
 
 
@@ -186,7 +207,9 @@ async def _without_zone(
         note = gone(one.host).note()
         await context.store.run(one.saw("route_pending", one.route_id, note))
         mend = None if zone is None else _by_the_duty  # it came back, under another id
-        found.append(_finding(one.pattern, "has gone with its zone, which left the account", note.code, mend))
+        found.append(
+            _finding(one.pattern, "has gone with its zone, which left the account", note.code, "route_gone", mend)
+        )
     return found
 
 
@@ -195,12 +218,12 @@ async def _look_at_route(
 ) -> list[Finding]:
     if route is None:
         mend = findings.by(context, partial(one.saw, "route_pending", None, None))
-        return [_finding(one.pattern, "was deleted outside the service", "resource_drift", mend)]
+        return [_finding(one.pattern, "was deleted outside the service", "resource_drift", "route_deleted", mend)]
     if route.script != SCRIPT_NAME:
         held = f"is held by {route.holder}"
         note = ErrorNote("route_conflict", f"{one.pattern} {held}.")
         await context.store.run(one.saw("route_conflict", None, note))
-        return [_finding(one.pattern, held, "route_conflict")]
+        return [_finding(one.pattern, held, "route_conflict", "route_taken", holder=route.holder)]
     note_now = None if is_note_of_host(one.error) else one.error
     found = []
     if records is None:
@@ -208,14 +231,25 @@ async def _look_at_route(
     elif not records.proxied:
         note_now = grey(one.host).note()
         thing = f"the DNS record of {one.host}"
-        found.append(Finding(thing, "is proxied", "is missing or not proxied (a grey cloud)", "zone_not_found"))
+        found.append(
+            Finding(
+                thing,
+                "is proxied",
+                "is missing or not proxied (a grey cloud)",
+                "zone_not_found",
+                kind="record_not_proxied",
+                facts={"host": one.host},
+            )
+        )
     if (note_now, route.id) != (one.error, one.route_id):
         await context.store.run(one.saw("active", route.id, note_now))
     return found
 
 
-def _finding(pattern: str, found: str, code: Code, mend: findings.Mend | None = None) -> Finding:
-    return Finding(_thing(pattern), _TO_WORKER, found, code, mend)
+def _finding(
+    pattern: str, found: str, code: Code, kind: FindingKind, mend: findings.Mend | None = None, **facts: str
+) -> Finding:
+    return Finding(_thing(pattern), _TO_WORKER, found, code, mend, kind=kind, facts={"route": pattern, **facts})
 
 
 def _thing(pattern: str) -> str:

@@ -37,13 +37,17 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
     """
     there = await workers.get_script(access, SCRIPT_NAME)
     if there is None:
-        return [Finding(SCRIPT, "is installed", "was deleted outside the service", "resource_drift")], None
+        return [
+            Finding(SCRIPT, "is installed", "was deleted outside the service", "resource_drift", kind="script_deleted")
+        ], None
     if ownership_tag(account.id) not in there.tags:
         found = "does not carry the service's tag: it was replaced outside the service, or lost its tags"
-        return [Finding(SCRIPT, _AS_UPLOADED, found, "name_taken")], None
+        return [Finding(SCRIPT, _AS_UPLOADED, found, "name_taken", kind="script_replaced")], None
     stands = await standing(context, access, account, there)
     if stands == "changed":
-        return [Finding(SCRIPT, _AS_UPLOADED, "was changed outside the service", "resource_drift")], stands
+        return [
+            Finding(SCRIPT, _AS_UPLOADED, "was changed outside the service", "resource_drift", kind="script_changed")
+        ], stands
     if stands == "newer":
         return [newer(context, account)], stands
     return [], stands
@@ -52,7 +56,9 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
 def newer(context: Context, account: Account) -> Finding:
     """The finding of a worker that this store does not know, though it is ours: it lost commits."""
     found = "was uploaded by the service at a time of which its store knows nothing"
-    return Finding(SCRIPT, _AS_UPLOADED, found, "resource_drift", partial(_install, context, account))
+    return Finding(
+        SCRIPT, _AS_UPLOADED, found, "resource_drift", partial(_install, context, account), kind="script_not_known"
+    )
 
 
 async def _install(context: Context, account: Account) -> None:
@@ -74,17 +80,36 @@ async def around_script(context: Context, access: Access, account: Account, *, b
     wrong = await _wrong_bindings(context, account, seen)
     if wrong:
         text = f"differs from what was uploaded in its bindings: {', '.join(wrong)}"
-        found.append(Finding(SCRIPT, "has the bindings of its upload", text, "resource_drift"))
+        found.append(
+            Finding(
+                SCRIPT,
+                "has the bindings of its upload",
+                text,
+                "resource_drift",
+                kind="bindings_differ",
+                facts={"bindings": ", ".join(wrong)},
+            )
+        )
     crons = [context.bundle.cron]
     have = await workers.schedules(access, SCRIPT_NAME)
     if have != set(crons):
         text = f"is set to {', '.join(sorted(have))}" if have else "was deleted outside the service"
         mend = partial(workers.set_schedules, access, SCRIPT_NAME, crons)
-        found.append(Finding(CRON, f"is {context.bundle.cron}", text, "resource_drift", mend))
+        found.append(
+            Finding(
+                CRON,
+                f"is {context.bundle.cron}",
+                text,
+                "resource_drift",
+                mend,
+                kind="cron_changed" if have else "cron_deleted",
+                facts={"cron": context.bundle.cron, "found": ", ".join(sorted(have))},
+            )
+        )
     if await workers.is_on_workers_dev(access, SCRIPT_NAME):
         mend = partial(workers.disable_subdomain, access, SCRIPT_NAME)
         thing, text = "the worker's address on workers.dev", "was switched on outside the service"
-        found.append(Finding(thing, "is off", text, "resource_drift", mend))
+        found.append(Finding(thing, "is off", text, "resource_drift", mend, kind="workers_dev_on"))
     return found
 
 
@@ -112,4 +137,4 @@ async def database(access: Access, account: Account) -> list[Finding]:
     """Whether the database is there. Raises EdgeRefused, EdgeUnavailable."""
     if account.database_id is not None and await d1.get(access, account.database_id) is not None:
         return []
-    return [Finding(DATABASE, "is there", "was deleted outside the service", "resource_drift")]
+    return [Finding(DATABASE, "is there", "was deleted outside the service", "resource_drift", kind="database_deleted")]

@@ -136,7 +136,13 @@ def _emptied(context: Context, access: Access, account: Account, missing: set[st
     found = f"{what}, which were deleted outside the service: what was counted there and not reported is lost"
     expected = f"has the tables of schema {context.bundle.schema}"
     return Finding(
-        installation.DATABASE, expected, found, "resource_drift", partial(_make_tables, context, access, account)
+        installation.DATABASE,
+        expected,
+        found,
+        "resource_drift",
+        partial(_make_tables, context, access, account),
+        kind="tables_deleted",
+        facts={"schema": str(context.bundle.schema), "tables": ", ".join(sorted(missing or {"meta"}))},
     )
 
 
@@ -171,19 +177,26 @@ def _configuration(
     if recovery.is_behind(account, told.meta):
         text = "is newer than the service's store, which lost commits"
         mend = findings.by(context, partial(bump_version, account.id))  # which wakes the sync
-        return [Finding(CONFIGURATION, _CONFIGURED, text, "resource_drift", mend)]
+        return [Finding(CONFIGURATION, _CONFIGURED, text, "resource_drift", mend, kind="configuration_newer")]
     if version < account.synced_version:
         text = (
             f"is back at version {version} of {account.synced_version}: the database was brought back to an earlier"
             " state outside the service, and what was counted since and not reported is lost"
         )
         mend = findings.by(context, partial(syncs.write_anew, account.id, version))
-        return [Finding(CONFIGURATION, _CONFIGURED, text, "resource_drift", mend)]
+        facts = {"version": str(version), "given": str(account.synced_version)}
+        return [
+            Finding(CONFIGURATION, _CONFIGURED, text, "resource_drift", mend, kind="configuration_older", facts=facts)
+        ]
     if expected is None or told.count is None or told.count == (expected.rows, expected.versions):
         return []
     lost = f"{told.count[0]} rows of {expected.rows}"
     text = f"has other rows than it was given ({lost}): some were deleted or changed outside the service"
-    return [Finding(CONFIGURATION, _CONFIGURED, text, "resource_drift", partial(_refill, context, access, account))]
+    facts = {"rows": str(told.count[0]), "given": str(expected.rows)}
+    mend = partial(_refill, context, access, account)
+    return [
+        Finding(CONFIGURATION, _CONFIGURED, text, "resource_drift", mend, kind="configuration_differs", facts=facts)
+    ]
 
 
 async def _refill(context: Context, access: Access, account: Account) -> None:
@@ -212,11 +225,14 @@ def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Findi
     heard_at = max(account.heard_at or 0, meta.next_push_at)
     now = context.clock()
     if heard_at and now - heard_at > STOPPED_MS:
-        return [Finding(REPORTS, "come every hour", f"{_STOPPED} {iso(heard_at)}", "worker_silent")]
+        facts = {"since": iso(heard_at)}
+        text = f"{_STOPPED} {iso(heard_at)}"
+        return [Finding(REPORTS, "come every hour", text, "worker_silent", kind="reports_stopped", facts=facts)]
     silent_ms = int(context.config.timing.silent_after_s * 1000)
     if account.heard_at is not None and now - account.heard_at >= silent_ms:
         text = f"have not reached the service since {iso(account.heard_at)}, though its crons run"
-        return [Finding(REPORTS, "come every hour", text, "worker_silent")]
+        facts = {"since": iso(account.heard_at)}
+        return [Finding(REPORTS, "come every hour", text, "worker_silent", kind="reports_lost", facts=facts)]
     return []
 
 

@@ -19,6 +19,7 @@ from svc.model import (
     AdviceLevel,
     ConfigState,
     EdgePlan,
+    FindingKind,
     Location,
     Metric,
     OperationKind,
@@ -300,10 +301,13 @@ class Disconnected(Answer):
 class Finding(Answer):
     """A difference between what should be at the edge platform and what is there."""
 
+    kind: FindingKind = Field(description="What it is, for programs; of `other` the words alone tell.")
+    facts: dict[str, str] = Field(description="What the words name, e.g. `route`, by the kind.")
     thing: str = Field(description="What it is about, e.g. `the route shop.example/ab3/x9k*`.")
     expected: str = Field(description="How it should be: `leads to the worker svc-edge`.")
     found: str = Field(description="How it is: `was deleted outside the service`.")
     remedy: str | None = Field(description="What a person does about it; null: it is mended.")
+    remedy_code: str | None = Field(description="The error code whose remedy it is; null: it is none's.")
     mended: bool = Field(description="The check has mended it.")
 
 

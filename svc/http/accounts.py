@@ -120,10 +120,13 @@ def _findings(checked: Sequence[Checked]) -> api.Check:
     return api.Check(
         findings=tuple(
             api.Finding(
+                kind=one.finding.kind,
+                facts=dict(one.finding.facts),
                 thing=one.finding.thing,
                 expected=one.finding.expected,
                 found=one.finding.found,
                 remedy=None if one.mended else one.finding.remedy,
+                remedy_code=None if one.mended or one.finding.mends_itself else one.finding.code,
                 mended=one.mended,
             )
             for one in checked

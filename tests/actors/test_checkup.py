@@ -55,9 +55,17 @@ def retire(site_id, path, until):
     )
 
 
+BY_ITSELF = "Nothing: the service mends it by itself."
+
+
 async def check(service):
     answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
     assert answer.status == 200, answer.raw
+    for one in answer.body["findings"]:  # a program is told all that the words name
+        words = " ".join(one[name] for name in ("thing", "expected", "found"))
+        assert all(fact.removesuffix(".") in words for fact in one["facts"].values()), one
+        assert one["kind"] != "other" or one["found"].startswith(("cannot be looked at", "is refused")), one
+        assert (one["remedy_code"] is None) == (one["remedy"] in (None, BY_ITSELF)), one
     return answer.body["findings"]
 
 

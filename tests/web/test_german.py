@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.web.places import new_context, sign_in
+from edge_worker.emulator.client import proxied_zone
+from tests.web.places import World, new_context, sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,3 +42,20 @@ def test_what_is_wrong_with_a_field_or_a_host_is_said_in_german(furnished: Place
     send.click()
     tab.get_by_role("alert").get_by_text("Der Name liegt in keiner aktiven Zone").wait_for()
     assert tab.locator("html").get_attribute("lang") == "de"
+
+
+def test_what_a_check_finds_is_said_in_german(furnished: Place, tab: Page) -> None:
+    world, zone = World(furnished), "deutsch.example"
+    customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
+    account_id = world.connected(customer)
+    tab.goto(f"{furnished.url}/accounts/{account_id}")
+    expect(tab.locator(".page-head .mark")).to_have_text(re.compile("Bereit"))
+    world.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+    tab.reload()
+    expect(tab.get_by_role("region", name="Link-Host")).to_contain_text("Aktiv")
+    world.platform(lambda emulator: emulator.set_zone(customer.account_id, zone, dns=[]))
+    tab.get_by_role("button", name="Jetzt prüfen").click()
+    finding = tab.get_by_role("region", name="Prüfung").get_by_role("listitem")
+    expect(finding.first).to_contain_text(f"Der DNS-Eintrag von go.{zone}")
+    expect(finding.first).to_contain_text("fehlt, oder hat eine graue Wolke")
+    expect(finding.first).to_contain_text("Nehmen Sie die Zone in das Konto auf")

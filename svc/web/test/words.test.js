@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { inBrowser } from "./browser.js";
 
 inBrowser();
-const { ISSUES, REMEDIES } = await import("../src/remedies.js");
+const { FINDINGS, ISSUES, REMEDIES } = await import("../src/remedies.js");
 const { default: de } = await import("../src/words/de.js");
 const { default: first } = await import("../src/words/en.js");
 const { default: rest } = await import("../src/words/en-rest.js");
@@ -47,11 +47,15 @@ test("whatever may go wrong is said in German, too", () => {
   );
 });
 
-test("what may be wrong with a field is said in German, too", () => {
+test("what may be wrong with a field, and what a check finds, is said in German, too", () => {
   // Of the others the message alone tells.
   assert.deepEqual(
     Object.keys(de.api.issues),
     ISSUES.filter((code) => code !== "other"),
+  );
+  assert.deepEqual(
+    Object.keys(de.api.findings),
+    FINDINGS.filter((kind) => kind !== "other"),
   );
   assert.deepEqual(en.api, { issues: {}, findings: {}, left: {} });
 });

@@ -38,7 +38,7 @@ export function Check({ id, checked }) {
       {error && <Trouble error={error} again={check} />}
       {findings.value && findings.value.length > 0 && (
         <ul class="findings">
-          {findings.value.map(({ thing, expected, found, remedy, mended }) => (
+          {findings.value.map(sayFinding).map(({ thing, expected, found, remedy, mended }) => (
             <li key={thing + expected}>
               <p>
                 <strong>{thing}</strong>{" "}
@@ -61,6 +61,14 @@ export function Check({ id, checked }) {
       )}
     </section>
   );
+}
+
+/** @param {import("../wire").Finding} finding @returns {import("../wire").Finding} in the reader's words */
+function sayFinding(finding) {
+  const { kind, facts, remedy_code } = finding;
+  const [thing, expected, found] = t().api.findings[kind]?.(facts) ?? [finding.thing, finding.expected, finding.found];
+  const own = remedy_code ? t().troubles[remedy_code]?.[1] : t().account.check.byItself;
+  return { ...finding, thing, expected, found, remedy: finding.remedy && (own ?? finding.remedy) };
 }
 
 /** @param {{id: string}} props the statement of a day, which is read once it is asked for: it is read live */

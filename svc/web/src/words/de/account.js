@@ -187,6 +187,7 @@ const account = {
   },
 
   check: {
+    byItself: "Nichts: Der Dienst behebt es von selbst.",
     title: "Prüfung",
     intro:
       "Vergleicht, was bei Cloudflare sein soll, mit dem, was dort ist, und bessert aus, was keiner Rückfrage bedarf.",

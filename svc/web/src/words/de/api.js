@@ -1,4 +1,20 @@
-/** Was die API mit einem Code sagt: was an einem Feld nicht stimmt. */
+/** Was die API mit einem Code sagt: was an einem Feld nicht stimmt, was eine Prüfung findet. */
+
+import { moment as at } from "../../format.js";
+
+const WORKER = "Der Worker";
+const DATABASE = "Die Datenbank des Workers";
+const CRON = "Der Cron-Auslöser des Workers";
+const CONFIGURATION = "Die Konfiguration des Workers";
+const REPORTS = "Die Berichte des Workers";
+const TOKEN = "Das Arbeits-Token";
+const AS_SENT = "ist, wie der Dienst ihn hochgeladen hat";
+const AS_KNOWN = "ist, was der Dienst hat";
+const HOURLY = "kommen jede Stunde";
+const TO_WORKER = "führt zum Worker";
+
+/** @param {string | undefined} iso */
+const moment = (iso) => (iso ? at(iso) : "");
 
 /** @type {typeof import("../en/api.js").default} */
 const api = {
@@ -36,7 +52,76 @@ const api = {
     used_token: () => "Das Token ist nicht bekannt, schon benutzt oder abgelaufen. Fordern Sie eine neue E-Mail an.",
     on_link_host: () => "Das Ziel darf nicht auf dem Link-Host liegen.",
   },
-  findings: {},
+  findings: {
+    script_deleted: () => [WORKER, "ist eingerichtet", "wurde außerhalb des Dienstes gelöscht"],
+    script_replaced: () => [WORKER, AS_SENT, "trägt nicht das Zeichen des Dienstes: ersetzt, oder ohne seine Tags"],
+    script_changed: () => [WORKER, AS_SENT, "wurde außerhalb des Dienstes geändert"],
+    script_not_known: () => [WORKER, AS_SENT, "stammt vom Dienst, aus einer Zeit, von der sein Speicher nichts weiß"],
+    script_not_installed: ({ said }) => [WORKER, "ist eingerichtet", `ist es nicht: ${said}`],
+    bindings_differ: ({ bindings }) => [WORKER, "hat die Bindungen, mit denen er kam", `hat andere: ${bindings}`],
+    cron_changed: ({ cron, found }) => [CRON, `steht auf ${cron}`, `steht auf ${found}`],
+    cron_deleted: ({ cron }) => [CRON, `steht auf ${cron}`, "wurde außerhalb des Dienstes gelöscht"],
+    workers_dev_on: () => [
+      "Die Adresse des Workers auf workers.dev",
+      "ist abgeschaltet",
+      "wurde außerhalb des Dienstes angeschaltet",
+    ],
+    database_deleted: () => [DATABASE, "ist da", "wurde außerhalb des Dienstes gelöscht"],
+    tables_deleted: ({ schema, tables }) => [
+      DATABASE,
+      `hat die Tabellen des Schemas ${schema}`,
+      `hat nicht mehr alles von ${tables}: Was dort gezählt und nicht gemeldet war, ist verloren`,
+    ],
+    configuration_newer: () => [
+      CONFIGURATION,
+      AS_KNOWN,
+      "ist neuer als der Speicher des Dienstes, dem etwas verloren ging",
+    ],
+    configuration_older: ({ version, given }) => [
+      CONFIGURATION,
+      AS_KNOWN,
+      `ist zurück bei Fassung ${version} von ${given}: Die Datenbank wurde auf einen früheren Stand gebracht; was seither gezählt und nicht gemeldet war, ist verloren`,
+    ],
+    configuration_differs: ({ rows, given }) => [
+      CONFIGURATION,
+      AS_KNOWN,
+      `hat andere Zeilen (${rows} von ${given}): Manche wurden außerhalb des Dienstes gelöscht oder geändert`,
+    ],
+    reports_stopped: ({ since }) => [
+      REPORTS,
+      HOURLY,
+      `haben aufgehört: Cloudflare startet ihn nicht mehr, seit ${moment(since)}`,
+    ],
+    reports_lost: ({ since }) => [REPORTS, HOURLY, `kommen nicht an, seit ${moment(since)}, obwohl er läuft`],
+    route_not_made: ({ route, said }) => [
+      `Die Route ${route}`,
+      "ist gemacht",
+      said ? `ist es nicht: ${said}` : "ist es noch nicht",
+    ],
+    route_deleted: ({ route }) => [`Die Route ${route}`, TO_WORKER, "wurde außerhalb des Dienstes gelöscht"],
+    route_taken: ({ route, holder }) => [`Die Route ${route}`, TO_WORKER, `wird gehalten: ${holder}`],
+    route_gone: ({ route }) => [`Die Route ${route}`, TO_WORKER, "ging mit ihrer Zone, die das Konto verlassen hat"],
+    record_not_proxied: ({ host }) => [
+      `Der DNS-Eintrag von ${host}`,
+      "geht über den Proxy",
+      "fehlt, oder hat eine graue Wolke",
+    ],
+    token_missing: () => [TOKEN, "ist da", "fehlt"],
+    token_expired: ({ at }) => [TOKEN, "gilt", `ist abgelaufen: ${moment(at)}`],
+    token_inactive: ({ status }) => [TOKEN, "gilt", `ist ${status}`],
+    right_missing: ({ right, said }) => [
+      TOKEN,
+      `hat das Recht ${right}`,
+      `hat es nicht, oder nicht für alles: ${said}`,
+    ],
+    connect_cut_short: () => ["Das Verbinden", "ist beendet", "wurde abgebrochen"],
+    connect_waits: () => ["Das Verbinden", "ist beendet", "wartet auf dieselbe Anfrage noch einmal"],
+    operation_running: ({ operation, step }) => [
+      `Der Vorgang „${operation}“`,
+      "ist beendet",
+      `ist beim Schritt „${step}“`,
+    ],
+  },
   left: {},
 };
 

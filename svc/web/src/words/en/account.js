@@ -178,6 +178,7 @@ export default {
   },
 
   check: {
+    byItself: "Nothing: the service mends it by itself.",
     title: "Check",
     intro: "Compares what should be at Cloudflare with what is there, and mends what needs no question.",
     submit: "Check now",
