@@ -54,7 +54,7 @@ def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Pa
     tab.keyboard.type("shop.example")
     link = tab.get_by_role("option", name="go.shop.example/hello")
     link.wait_for()
-    expect(tab.get_by_role("group")).to_have_count(2)
+    expect(tab.get_by_role("dialog").get_by_role("group")).to_have_count(2)
     tab.keyboard.press("ArrowUp")
     expect(link).to_have_attribute("aria-selected", "true")
     tab.evaluate(AXE)
