@@ -32,10 +32,13 @@ def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Pa
     field = tab.get_by_role("combobox", name="Page, site or link")
     chosen = tab.locator("[role=option][aria-selected=true]")
 
-    def type_and_go(text: str, found: str) -> None:
+    def type_in(text: str) -> None:
         tab.keyboard.press("Control+k")
         expect(field).to_be_focused()
         tab.keyboard.type(text)
+
+    def type_and_go(text: str, found: str) -> None:
+        type_in(text)
         expect(chosen).to_contain_text(found)
         assert field.get_attribute("aria-activedescendant") == chosen.get_attribute("id")
         tab.keyboard.press("Enter")
@@ -50,8 +53,7 @@ def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Pa
     type_and_go("op.exam", "shop.example")
     tab.wait_for_url(furnished.at("/sites/:id"))
     # By what it leads to; the site of the same name is passed over, round the end and back.
-    tab.keyboard.press("Control+k")
-    tab.keyboard.type("shop.example")
+    type_in("shop.example")
     link = tab.get_by_role("option", name="go.shop.example/hello")
     link.wait_for()
     expect(tab.get_by_role("dialog").get_by_role("group")).to_have_count(2)
@@ -69,8 +71,7 @@ def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Pa
     # Nothing found is said; Esc gives the focus back to where it was.
     menu = tab.get_by_role("button", name=EMAIL)
     menu.focus()
-    tab.keyboard.press("Control+k")
-    tab.keyboard.type("nowhere at all")
+    type_in("nowhere at all")
     tab.get_by_text("Nothing here has “nowhere at all” in its name.").wait_for()
     tab.keyboard.press("Enter")
     expect(field).to_be_focused()
