@@ -103,6 +103,11 @@ export function Palette({ close }) {
   /** @param {KeyboardEvent} event */
   const pressed = (event) => {
     if (event.isComposing) return;
+    if (event.key === "Escape") {
+      // At once: a browser would empty the field first.
+      event.preventDefault();
+      return close();
+    }
     const next = chosenBy(event.key, Math.min(at.value, all.length - 1), all.length);
     if (next === null && event.key !== "Enter") return;
     event.preventDefault();
