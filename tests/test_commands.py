@@ -300,7 +300,7 @@ def test_whatever_is_wrong_is_a_finding_and_the_other_parts_are_looked_at(tmp_pa
     assert len(failed) == 1
     assert failed[0].startswith(f"FAIL {part}: ")
     assert text in failed[0]
-    assert len(answer.stdout.splitlines()) == 11
+    assert len(answer.stdout.splitlines()) == 12
 
 
 @pytest.mark.rule("X14")

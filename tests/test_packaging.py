@@ -27,7 +27,7 @@ BUILT = {"worker": "svc/bundle", "web application": "svc/web/dist"}
 
 def copy_of(folder: Path, *, without: str = "") -> Path:
     """What a package is built from, without what git does not know; `without`: one of BUILT, or "all" of them."""
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
+    for name in ("pyproject.toml", "config.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
         shutil.copy(ROOT / name, folder)
     left_out = {ROOT / path for name, path in BUILT.items() if without in (name, "all")}
 
