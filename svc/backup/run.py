@@ -69,9 +69,11 @@ def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manif
 
     Raises ConfigError as `backup`.
     """
-    folder = config.store.path.parent if config.store.engine == "sqlite" else None
     try:
-        with TemporaryDirectory(prefix="svc-backup-", dir=folder) as name:
+        if config.store.engine == "sqlite":
+            with _work_beside(sqlite_place.beside(config.store.path, ".streamed")) as work:
+                return _write(config, work, out, now, with_key=with_key)
+        with TemporaryDirectory(prefix="svc-backup-") as name:
             return _write(config, Path(name), out, now, with_key=with_key)
     except OSError as error:
         raise ConfigError(f"The backup cannot be written: {error}") from error

@@ -90,7 +90,7 @@ def wrong_members(how, parts):
     key = member_of("vault.key", parts["vault.key"])
     return {
         "a path out of the folder": [manifest, member_of("../../store.db", parts["store.db"]), key],
-        "an absolute path": [manifest, member_of("/tmp/store.db", parts["store.db"]), key],
+        "an absolute path": [manifest, member_of("/etc/store.db", parts["store.db"]), key],
         "a link": [manifest, member_of("store.db", type=tarfile.SYMTYPE, linkname="/etc/passwd"), key],
         "a hard link": [manifest, member_of("store.db", type=tarfile.LNKTYPE, linkname="manifest.json"), key],
         "a device": [manifest, member_of("store.db", type=tarfile.CHRTYPE), key],
@@ -246,6 +246,7 @@ def test_the_commands_tell_what_they_did(tmp_path):
     add_user(config, "one@example.com")
     streamed = svc(tmp_path, "backup", "-")
     assert (streamed.returncode, b"1 users" in streamed.stderr) == (0, True)
+    assert sorted(path.name for path in (tmp_path / "var").iterdir()) == ["svc.db"]
     (tmp_path / "backup.tar").write_bytes(streamed.stdout)
     answer = svc(tmp_path, "verify", "backup.tar")
     assert (answer.returncode, b"It is whole" in answer.stdout) == (0, True)
