@@ -20,8 +20,8 @@ import trio
 from playwright.sync_api import sync_playwright
 
 from edge_worker.emulator.client import Emulator, proxied_zone
-from edge_worker.harness.service import Service, environment
-from edge_worker.harness.visitors import Tally, clicks, views
+from edge_worker.harness.service import Service, environment, eventually
+from edge_worker.harness.visitors import DESKTOP_CHROME, Tally, clicks, views
 from edge_worker.tools.node import node_command
 from tests.contract import contract, path_of
 from tests.emulated import emulator_process, fresh
@@ -39,6 +39,7 @@ EMAIL, PASSWORD = "you@example.com", "a long password"
 WIDTHS = (1180, 390, 320)
 THEMES = ("light", "dark")
 HEIGHT = 844
+CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu"]
 MOST_ACCOUNTS = 3  # of a user, where there is a platform
 
 _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromium.executablePath())'
@@ -101,8 +102,7 @@ def states() -> list[str]:
     return [f"/accounts/:id?day={time.strftime('%Y-%m-%d', time.gmtime())}"]
 
 
-@contextmanager
-def open_browser() -> Iterator[Browser]:
+def chromium() -> str:
     """The Chromium that CHROMIUM names, else one on the path, else the one that comes as a package."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not found:
@@ -110,8 +110,14 @@ def open_browser() -> Iterator[Browser]:
         found = subprocess.run(
             carried, cwd=ROOT / "edge_worker", stdout=subprocess.PIPE, text=True, check=True
         ).stdout.strip()
+    return found
+
+
+@contextmanager
+def open_browser() -> Iterator[Browser]:
+    """A Chromium, in which nobody is anybody yet."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_ARGS)
         yield browser
         browser.close()
 
@@ -191,6 +197,28 @@ class World:
         """Connect an account past the pages. Returns its id."""
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
+
+    def seen(self, customer: Customer, site: dict[str, Any], *sent: str) -> None:
+        """Persons open pages of the site, two hours ago, and the worker reports it. `sent`: what the snippet sends."""
+        now = time.time_ns() // 1_000_000
+        hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
+
+        async def synced() -> bool | None:
+            return self.call("GET", f"/v1/sites/{site['id']}")["site"]["config"] == "synced" or None
+
+        async def visited(platform: Emulator) -> None:
+            await eventually(synced)
+            await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
+            headers = {"User-Agent": DESKTOP_CHROME.user_agent, "Content-Type": "text/plain"}
+            for body in sent:
+                answer = await platform.visit(site["host"], site["path"], method="POST", headers=headers, body=body)
+                assert answer.status == 204, answer
+            await platform.settled()
+            await platform.clock(0)
+            crons = [(customer.account_id, hour_at + _HOUR_MS + minute * 60_000) for minute in range(60)]
+            await platform.crons(crons, "svc-edge")
+
+        self.platform(visited)
 
 
 @contextmanager

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from playwright.sync_api import expect
 
 from tests.web.places import new_context, pages, sign_in, states
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Route
+    from playwright.sync_api import Browser, Page, Route
+
+    from edge_worker.emulator.client import Customer
+    from tests.web.places import World
 
 # Markup of three kinds, quotes, an entity, the end of a script, a sign that turns the direction of writing.
 HOSTILE = "<img src=x onerror=\"broken.push('ran')\"><svg onload=alert(1)></script>'\"&lt;b&gt;\u202e"
 # Of all that the API answers, what others may have written: names, hosts, paths, sources, addresses, messages.
 WRITTEN = {
-    "name", "host", "zone", "url", "short_url", "code", "path", "excluded_paths", "pages", "sources", "countries",
-    "devices", "browsers", "os", "bots", "key", "label", "message", "remedy", "client", "user_agent", "email", "ip",
+    "name", "host", "url", "short_url", "code", "path", "excluded_paths", "pages", "sources", "countries",
+    "devices", "browsers", "os", "bots", "key", "message", "remedy", "browser", "email", "ip", "zones", "allow_ips",
+    "revoke_tokens", "revoke_token",
 }  # fmt: skip
+# As far as it can be sent: no quotes in what is a header or a line.
+ELEMENT = "<img src=x onerror=broken.push(1)>"
+
+
+# What has been among the answers.
+SPOILED: set[str] = set()
 
 
 def written(value: Any, *, theirs: bool = False) -> Any:
     """The same JSON with the hostile text wherever somebody else may have written."""
     match value:
         case dict():
+            SPOILED.update(WRITTEN & value.keys())
             return {key: written(each, theirs=theirs or key in WRITTEN) for key, each in value.items()}
         case list():
             return [written(each, theirs=theirs) for each in value]
@@ -29,6 +44,12 @@ def written(value: Any, *, theirs: bool = False) -> Any:
             return HOSTILE
         case _:
             return value
+
+
+def only_text(page: Page, where: str) -> None:
+    """Nothing of it has become an element, and nothing of it has run."""
+    assert page.locator("img[src=x], [onload], [onerror]").count() == 0, where
+    assert page.evaluate("broken") == [], where
 
 
 def test_what_others_have_written_is_text_on_every_page(browser, furnished):
@@ -50,11 +71,44 @@ def test_what_others_have_written_is_text_on_every_page(browser, furnished):
         page.locator("h1").first.wait_for()
         page.wait_for_load_state("networkidle")
         page.locator(".skeleton").first.wait_for(state="detached")
-        assert page.locator("img[src=x], [onload], [onerror]").count() == 0, path
-        assert page.evaluate("broken") == [], path
+        only_text(page, path)
         links = page.locator("a").evaluate_all("(all) => all.map((one) => one.protocol)")
         assert set(links) <= {"http:", "https:", "mailto:", ":"}, path  # ":" is one that leads nowhere
         if "<img src=x" in page.locator("body").inner_text():
             shown.append(path)
     context.close()
     assert {"/", "/accounts", "/accounts/:id", "/sites", "/sites/:id", "/links", "/links/:id", "/keys"} <= set(shown)
+    # Refusals have the others; their words are looked at in test_connect.py.
+    assert WRITTEN - {"revoke_tokens", "revoke_token", "remedy", "message"} <= SPOILED
+
+
+def test_what_a_visitor_sends_and_a_customer_names_is_text(
+    browser: Browser, world: World, customer: Customer, zone: str
+) -> None:
+    """By the way that it takes: path, referrer and campaign through the worker; names, rules and a browser's own."""
+    account_id = world.connected(customer)
+    context = new_context(browser, user_agent=f"{ELEMENT}/1.0 {ELEMENT}")
+    sign_in(context, world.place)
+    page = context.new_page()
+    page.goto(f"{world.place.url}/accounts/{account_id}")
+    page.get_by_text(re.compile("Ready$")).first.wait_for()
+    world.call("PATCH", f"/v1/accounts/{account_id}", {"name": ELEMENT})
+    page.reload()
+    page.get_by_role("heading", level=1, name=ELEMENT, exact=True).wait_for()
+    only_text(page, "the account")
+
+    site = world.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})["site"]
+    path, source = f"/{quote(ELEMENT)}", f"https://{ELEMENT}.example/{ELEMENT}"
+    world.seen(customer, site, f"{path}\n", f"/a\n{source}", f"/b\n\n?utm_source={ELEMENT}", f"/c\n\n?ref={HOSTILE}")
+    page.goto(f"{world.place.url}/sites/{site['id']}")
+    for shown in ("Pages", "Sources"):
+        expect(page.get_by_role("region", name=shown)).to_contain_text("onerror")
+    only_text(page, "the report")
+    page.goto(f"{world.place.url}/profile")
+    page.get_by_role("table", name="Where you are signed in").get_by_role("row").nth(1).wait_for()
+    only_text(page, "the sessions")
+    page.goto(f"{world.place.url}/events")
+    page.get_by_role("table").get_by_role("row").nth(1).wait_for()
+    only_text(page, "the history")
+    context.close()
+    world.call("DELETE", f"/v1/accounts/{account_id}", {})

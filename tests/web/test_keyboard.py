@@ -8,10 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from edge_worker.harness.service import eventually
-from edge_worker.harness.visitors import DESKTOP_CHROME
-from svc.clock import HOUR_MS, system_clock
-from svc.worker.bundle import SCRIPT_NAME
 from tests.web.places import PASSWORD, World, new_context, sign_in, sign_up
 
 if TYPE_CHECKING:
@@ -19,7 +15,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Locator, Page
 
-    from edge_worker.emulator.client import Customer, Emulator
+    from edge_worker.emulator.client import Customer
     from tests.web.places import Place
 
 EVE = "eve@example.com"
@@ -92,29 +88,6 @@ def keys(browser: Browser) -> Iterator[Keyboard]:
     context.close()
 
 
-def be_seen(eve: World, customer: Customer, zone: str) -> None:
-    """A person opens a page of the site, two hours ago, and the worker reports it."""
-    [site] = eve.call("GET", "/v1/sites")["sites"]
-    now = system_clock()
-    hour_at = (now // HOUR_MS - 2) * HOUR_MS
-
-    async def synced() -> bool | None:
-        return eve.call("GET", f"/v1/sites/{site['id']}")["site"]["config"] == "synced" or None
-
-    async def visited(platform: Emulator) -> None:
-        await eventually(synced)
-        await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
-        headers = {"User-Agent": DESKTOP_CHROME.user_agent, "Content-Type": "text/plain"}
-        answer = await platform.visit(zone, site["path"], method="POST", headers=headers, body="/shoes\n")
-        assert answer.status == 204
-        await platform.settled()
-        await platform.clock(0)
-        crons = [(customer.account_id, hour_at + HOUR_MS + minute * 60_000) for minute in range(60)]
-        await platform.crons(crons, SCRIPT_NAME)
-
-    eve.platform(visited)
-
-
 def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, customer: Customer, zone: str) -> None:
     page = keys.page
     page.goto(f"{eve.place.url}/sign-in")
@@ -160,7 +133,8 @@ def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, 
     keys.type(zone)
     keys.press("Enter")
     keys.arrived(zone)
-    be_seen(eve, customer, zone)
+    [site] = eve.call("GET", "/v1/sites")["sites"]
+    eve.seen(customer, site, "/shoes\n")
     keys.press("g", "s")
     keys.arrived("Sites")
     page.get_by_role("link", name=zone).wait_for()
