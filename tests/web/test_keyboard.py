@@ -138,6 +138,7 @@ def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, 
     keys.press("g", "s")
     keys.arrived("Sites")
     page.get_by_role("link", name=zone).wait_for()
+    page.wait_for_load_state("networkidle")  # a key that is pressed before the page listens is lost
     keys.press("j")
     keys.press("Enter")
     keys.arrived(zone)

@@ -24,8 +24,9 @@ document.addEventListener("focusout", () => {
 
 new MutationObserver(() => {
   if (!has || has.isConnected || document.activeElement !== document.body) return;
-  // Where all of it is gone another page comes, whose heading takes the focus by itself.
-  const heading = around.find((one) => one.isConnected)?.querySelector("h1, h2, h3");
+  const left = around.find((one) => one.isConnected);
+  // Where all of it is gone the page was drawn anew, or another one comes.
+  const heading = left ? left.querySelector("h1, h2, h3") : document.querySelector("main h1");
   if (!(heading instanceof HTMLElement)) return;
   heading.tabIndex = -1;
   heading.focus({ preventScroll: true });

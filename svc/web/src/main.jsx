@@ -29,7 +29,6 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 
 import paths from "../pages.json";
-import "./focus.js";
 import { asApiError, unreachable } from "./http.js";
 import { later, loadRest } from "./later.jsx";
 import { LinkReport } from "./pages/link.jsx";

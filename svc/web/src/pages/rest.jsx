@@ -1,5 +1,6 @@
 /** Every page that the first report does not need: one file for the browser, fetched after the first page is shown. */
 
+import "../focus.js";
 import { add } from "../words.js";
 import english from "../words/en-rest.js";
 
