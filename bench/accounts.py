@@ -1,18 +1,25 @@
 """A thousand accounts: all of their workers are updated while the service is read.
 
 The accounts are connected through the API, at the emulated platform, which keeps what is uploaded and runs none of it;
-the pushes that confirm an upload are sent from here with the key that it carried. The service comes back with a newer
-worker, which changes the tables, too, and looks how far it is once a second: fifteen times as often as it is set to.
+the pushes that confirm an upload are sent from here with the key that it carried, two for each. The service comes back
+with a newer worker, which changes the tables, too: first with one that reports errors wherever it runs but in the
+operator's own accounts, which has to halt the rollout in its second wave, then with one that is mended. Both are looked
+at with the operator's own commands. The service looks how far it is once a second, fifteen times as often as it is set
+to, and an hour of a wave is 20 seconds.
 The platform, which is another machine in life, shares the cores here, and gets what the service leaves of them.
 """
 
 from __future__ import annotations
 
 import bisect
+import hashlib
 import itertools
+import json
 import math
 import os
+import shutil
 import statistics
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -32,7 +39,7 @@ from svc.api_key import new_api_key
 from svc.clock import system_clock
 from svc.config import StoreConfig
 from svc.ids import digest, new_id
-from svc.model import Key
+from svc.model import WAVES, Key
 from svc.store import keys, open_store, users
 from svc.store.tx import sql
 from svc.worker.bundle import load_bundle
@@ -48,6 +55,8 @@ if TYPE_CHECKING:
 _ACCOUNTS, _OF_A_USER = 1_000, 10
 _CONNECTED_AT_ONCE = 8
 _LOOK_EVERY_S = 1.0
+_WAVE_S = 20.0
+_HALTS_WITHIN_S = 120.0
 _READS_A_SECOND, _CONNECTIONS = 50, 10
 _ALONE_S = 20.0
 _PUSHED_EVERY_S = 0.1
@@ -63,12 +72,17 @@ _SETTINGS = {
 
 
 class Workers:
-    """All workers of the platform: each pushes once when it was uploaded, as its first cron would."""
+    """All workers of the platform: each pushes when it was uploaded, as its first cron would, and once again.
+
+    `broken`: the bundle whose workers report an error, but in the first `sound` uploads of it.
+    """
 
     def __init__(self, emulator: Emulator) -> None:
         self._emulator = emulator
         self._seen = 0
         self.pushed = 0
+        self.broken = ""
+        self.sound = _OF_A_USER
 
     async def push_until(self, wanted: int) -> None:
         """Push for every upload, until there were so many."""
@@ -77,19 +91,27 @@ class Workers:
                 uploads = await self._emulator.uploads(self._seen)
                 self._seen += len(uploads)
                 for upload in uploads:
-                    await self._push(client, upload)
+                    error = self._error(upload)
+                    await self._push(client, upload, error)
+                    await self._push(client, upload, error)
+                    self.pushed += 1
                 await trio.sleep(_PUSHED_EVERY_S)
 
-    async def _push(self, client: httpx.AsyncClient, upload: Upload) -> None:
+    def _error(self, upload: Upload) -> str | None:
+        if upload.texts["BUNDLE"] != self.broken:
+            return None
+        self.sound -= 1
+        return "boom" if self.sound < 0 else None
+
+    async def _push(self, client: httpx.AsyncClient, upload: Upload, error: str | None) -> None:
         texts = upload.texts
         head = {"v": 1, "install": texts["INSTALL"], "bundle": texts["BUNDLE"], "schema": 1, "queue": 0}
-        body = {**head, "sent_at": system_clock(), "error": None, "dropped": {}, "parts": []}
+        body = {**head, "sent_at": system_clock(), "error": error, "dropped": {}, "parts": []}
         answer = await client.post(
             texts["PUSH_URL"], json=body, headers={"Authorization": f"Bearer {texts['WORKER_KEY']}"}
         )
         if answer.status_code != 200:
             raise AssertionError(f"a push was answered {answer.status_code} {answer.text}")
-        self.pushed += 1
 
 
 @dataclass(frozen=True)
@@ -104,8 +126,9 @@ async def update_round() -> AsyncIterator[Row]:
     """All workers of a thousand accounts are updated, wave by wave."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)
-        next_bundle = folder / "bundle"
+        next_bundle, broken = folder / "bundle", folder / "broken"
         await trio.to_thread.run_sync(build_next_bundle, next_bundle)
+        _break(next_bundle, broken)
         store = StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
         async with open_emulator(
             token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, no_runtime=True
@@ -115,6 +138,7 @@ async def update_round() -> AsyncIterator[Row]:
                 "SVC_EDGE_API_BASE_URL": emulator.api,
                 "SVC_STORE_URL": store.url.get_secret_value(),
                 "SVC_TIMING_ROLLOUT_EVERY_S": str(_LOOK_EVERY_S),
+                "SVC_TIMING_WAVE_S": str(_WAVE_S),
             }
             async with open_store(store) as opened:
                 values = await _add_users(opened)
@@ -124,13 +148,17 @@ async def update_round() -> AsyncIterator[Row]:
             await emulator.forget_requests()
             _step_back(emulator.pid)
             await emulator.set_rudeness(slow_one_in=50, refuse_one_in=200)  # as it is by default
+            workers.broken = load_bundle(broken).sha256
+            async with open_service(folder / "svc", settings, broken):
+                halted_s, touched = await _halted(workers, settings)
             async with open_service(folder / "svc", settings, next_bundle) as service:
                 before_mb = _memory_mb(service, "VmRSS")
                 began, cpu_began_s = time.perf_counter(), cpu_s(service.process.pid)
                 during: list[float] = []
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(_read, service, connected, math.inf, during)
-                    await workers.push_until(2 * _ACCOUNTS)
+                    await workers.push_until(workers.pushed + _ACCOUNTS)
+                    await _rollout(settings, "state   done")
                     nursery.cancel_scope.cancel()
                 took_s, cpu_done_s = time.perf_counter() - began, cpu_s(service.process.pid)
                 alone: list[float] = []
@@ -142,6 +170,9 @@ async def update_round() -> AsyncIterator[Row]:
         async with open_store(store) as opened:
             updates = await opened.read(_updates(load_bundle(next_bundle).sha256))
     refused = sum(call["status"] == 429 for call in calls)
+    what = "  a worker with errors: seconds to the halt, accounts that had it"
+    yield Row(f"{_ACCOUNTS:,} accounts:", "", "")
+    yield Row(what, f"{halted_s:.0f} {touched}", f"{_OF_A_USER + _ACCOUNTS // 100} accounts")
     yield Row(f"{_ACCOUNTS:,} accounts: all workers updated, 8 a second at most, seconds", f"{took_s:.0f}", "")
     yield Row("  waves: accounts and seconds, from the first begun to the last confirmed", _waves(updates), "")
     what = "  calls to the platform: of an account, a second"
@@ -205,27 +236,68 @@ async def _read(service: Service, connected: Sequence[Connected], seconds: float
     await paced(port, requests, took_ms, per_second=_READS_A_SECOND, connections=_CONNECTIONS, seconds=seconds)
 
 
+def _break(bundle: Path, into: Path) -> None:
+    """The same bundle with another digest: what is broken about it is what its workers report."""
+    shutil.copytree(bundle, into)
+    manifest = json.loads((into / "manifest.json").read_text())
+    module = (into / manifest["main_module"]).read_bytes() + b"\n// broken"
+    (into / manifest["main_module"]).write_bytes(module)
+    manifest["sha256"] = hashlib.sha256(module).hexdigest()
+    (into / "manifest.json").write_text(json.dumps(manifest))
+
+
+async def _halted(workers: Workers, settings: dict[str, str]) -> tuple[float, int]:
+    """Wait for the halt; in how many seconds it came, and how many accounts had the worker by then."""
+    before, began = workers.pushed, time.perf_counter()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(workers.push_until, before + _ACCOUNTS)
+        with trio.fail_after(_HALTS_WITHIN_S):
+            await _rollout(settings, "state   halted: new workers report errors")
+        took_s = time.perf_counter() - began
+        await trio.sleep(5 * _LOOK_EVERY_S)  # updates under way come to their end, and none is begun
+        nursery.cancel_scope.cancel()
+    return took_s, workers.pushed - before
+
+
+async def _rollout(settings: dict[str, str], wanted: str) -> None:
+    """Wait until `svc rollout status` says this."""
+    environ = {**os.environ, **settings}
+    while True:
+        told = await trio.run_process(
+            [sys.executable, "-m", "svc", "rollout", "status"], env=environ, capture_stdout=True
+        )
+        if wanted in told.stdout.decode():
+            return
+        await trio.sleep(_LOOK_EVERY_S)
+
+
 def _updates(bundle: str) -> Tx[list[StoredRow]]:
-    """All updates in the order in which they began. Raises AssertionError: one has failed, or there are not enough."""
-    rows = yield sql("select state, created_at, updated_at from operations where kind = 'update' order by created_at")
+    """The accounts' updates, with their waves, in the order in which they began.
+
+    Raises AssertionError: one has failed, or there are not enough.
+    """
+    rows = yield sql(
+        "select m.wave, o.state, o.created_at, o.updated_at from wave_accounts m join operations o"
+        " on o.id = m.operation_id where m.wave is not null order by o.created_at"
+    )
     [rollout] = yield sql("select state, updated, failed from rollouts where bundle = $1", bundle)
     states = [row["state"] for row in rows]
-    if states != ["done"] * _ACCOUNTS or rollout["failed"]:
+    if states != ["done"] * _ACCOUNTS or (rollout["state"], rollout["failed"]) != ("done", 0):
         raise AssertionError(f"{states.count('done')} updates of {len(states)} are done; the rollout: {rollout}")
     return rows
 
 
 def _waves(updates: Sequence[StoredRow]) -> str:
     """Each wave's accounts and seconds. Raises AssertionError: one began before the one before it was confirmed."""
-    waves, first = [], 0
-    for size in (1, 5, -(-_ACCOUNTS // 20), _ACCOUNTS):
-        wave = updates[first : first + size]
-        first += size
-        confirmed_at = max(one["updated_at"] for one in wave)
-        if any(one["created_at"] < confirmed_at for one in updates[first:]):
+    told, before = [], 0
+    for number in range(len(WAVES)):
+        wave = [one for one in updates if one["wave"] == number]
+        began_at, confirmed_at = min(one["created_at"] for one in wave), max(one["updated_at"] for one in wave)
+        if began_at < before:
             raise AssertionError("a wave began too early")
-        waves.append(f"{len(wave)}/{(confirmed_at - wave[0]['created_at']) / 1000:.0f}")
-    return " ".join(waves)
+        before = confirmed_at
+        told.append(f"{len(wave)}/{(confirmed_at - began_at) / 1000:.0f}")
+    return " ".join(told)
 
 
 def _most_in_window(calls: Sequence[dict[str, object]]) -> int:

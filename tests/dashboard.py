@@ -1,5 +1,6 @@
-"""`python -m tests.dashboard` writes what is made of the table of metrics: docs/grafana/svc.json, and the tables of
-docs/metrics.md. A test holds that both are up to date, and that a panel shows only what there is.
+"""`python -m tests.dashboard` writes what is made of the table of metrics: docs/grafana/svc.json, the tables of
+docs/metrics.md, and docs/prometheus/svc.rules.yml (alerts.py). A test holds that all are up to date, and that a panel
+shows only what there is.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from svc.metrics import TABLE, CounterMetric, HistogramMetric, Metric
+from tests.alerts import rules_text
 
 DOCS = Path(__file__).parents[1] / "docs"
 DASHBOARD = DOCS / "grafana/svc.json"
+RULES = DOCS / "prometheus/svc.rules.yml"
 PAGE = DOCS / "metrics.md"
 BEGIN, END = "<!-- made by python -m tests.dashboard -->", "<!-- end -->"
 
@@ -322,4 +325,6 @@ def dashboard_text() -> str:
 if __name__ == "__main__":
     DASHBOARD.parent.mkdir(exist_ok=True)
     DASHBOARD.write_text(dashboard_text())
+    RULES.parent.mkdir(exist_ok=True)
+    RULES.write_text(rules_text())
     PAGE.write_text(page(PAGE.read_text()))

@@ -143,8 +143,7 @@ def rise(new: Reports, others: Reports) -> HaltReason | None:
     if is_worse(new.errors, new.accounts, others.errors, others.accounts):
         return "errors"
     worse = (
-        is_worse(number, new.accounts, others.dropped[reason], others.accounts)
-        for reason, number in new.dropped.items()
+        is_worse(number, new.fresh, others.dropped[reason], others.fresh) for reason, number in new.dropped.items()
     )
     return "dropped" if any(worse) else None
 

@@ -98,10 +98,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Reports:
-    """What workers told since they are looked at: in how many accounts, of how many, something was wrong, by what."""
+    """In how many accounts workers tell of an error, of those that tell anything; and in how many events were dropped
+    since they are looked at, by reason, of those that have reported since."""
 
     accounts: int
     errors: int
+    fresh: int
     dropped: Counter[str]
 
 
@@ -268,23 +270,24 @@ def compared(rollout: Rollout) -> Tx[tuple[Reports, Reports]]:
         rollout.bundle,
         _COMPARED,
     )
-    return _told(new), _told(others)
+    return _told(new, anew=True), _told(others, anew=False)
 
 
-def _told(rows: Sequence[Row]) -> Reports:
-    """Of those that have reported again since they were noted."""
+def _told(rows: Sequence[Row], *, anew: bool) -> Reports:
+    """`anew`: what was told before they were looked at does not count."""
     fresh = [row for row in rows if row["push"] != row["push_before"]]
-    errors, dropped = 0, Counter[str]()
+    heard = fresh if anew else rows
+    dropped = Counter[str]()
     for row in fresh:
-        before, last = _push(row["push_before"]), _push(row["push"])
-        errors += last.error is not None
+        before = _push(row["push_before"])
         # The numbers only grow; of a worker that was never heard of before, none are known.
         dropped.update(
             reason
-            for reason, number in last.dropped.items()
+            for reason, number in _push(row["push"]).dropped.items()
             if row["push_before"] is not None and number > before.dropped.get(reason, 0)
         )
-    return Reports(len(fresh), errors, dropped)
+    errors = sum(_push(row["push"]).error is not None for row in heard)
+    return Reports(len(heard), errors, len(fresh), dropped)
 
 
 def _push(stored: Any) -> WorkerPush:
