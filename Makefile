@@ -56,10 +56,11 @@ bench: build ## the benchmarks of bench/, as ratios taken in one run (PARTS="htt
 	$(PY) -m bench $(PARTS)
 
 WITH_SEED = $(if $(SEED),--seed $(SEED))
-fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of every operation (CASES=…), with a SEED=…; every kill, a thousand e-mails that wait, reports of 10,000 random histories (HISTORIES=…)
+fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of every operation (CASES=…), with a SEED=…; every kill, a thousand e-mails that wait, a thousand accounts in waves, reports of 10,000 random histories (HISTORIES=…)
 	$(PY) -m tests.http.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(WITH_SEED)
 	$(PY) -m tests.http.fuzz_contract $(if $(CASES),--cases $(CASES)) $(WITH_SEED)
 	SVC_TEST_EMAILS=1000 $(PY) -m pytest tests/actors/test_outbox.py
+	SVC_TEST_ACCOUNTS=1000 $(PY) -m pytest tests/actors/test_rollout.py -k broken_worker
 	SVC_TEST_EVERY_MOMENT=1 $(PY) -m pytest tests/journeys/test_killed.py tests/journeys/test_faulted.py tests/journeys/test_update.py \
 		tests/journeys/test_repeats.py tests/journeys/test_leaving.py
 	$(if $(SEED),SVC_TEST_SEED=$(SEED)) SVC_TEST_HISTORIES=$(or $(HISTORIES),10000) $(PY) -m pytest \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from dataclasses import replace
 from typing import Any, cast
@@ -23,6 +24,7 @@ from tests.clock import FrozenClock
 from tests.store.makers import a_user
 
 HALTED = "the update of workers is halted"
+ACCOUNTS = int(os.environ.get("SVC_TEST_ACCOUNTS", "60"))
 # Between two looks of these tests: shorter than what the service takes for its own absence.
 STEP_S = 590
 
@@ -314,14 +316,22 @@ async def test_a_few_that_fail_halt_nothing_and_are_tried_again_when_all_had_the
 
 
 @pytest.mark.rule("X7")
-async def test_a_mended_worker_begins_anew(fleet, expected_errors):
-    await fleet.add(10)
+async def test_a_broken_worker_comes_to_few_and_a_mended_one_to_all(fleet, expected_errors):
+    await fleet.add(ACCOUNTS - 2)
     expected_errors.allow(HALTED)
-    await fleet.live(0.5, fleet.stay_silent)
-    assert (await fleet.shown()).state == "halted"
-    fleet.silent.clear()
+
+    async def broken(operation):
+        if operation.account_id not in fleet.own:
+            fleet.error[operation.account_id] = "boom"
+        await fleet.succeed(operation)
+
+    await fleet.live(5, broken)
+    shown = await fleet.shown()
+    assert (shown.state, shown.reason) == ("halted", "errors")
+    assert shown.updated <= 2 + ACCOUNTS // 100 + ACCOUNTS // 10
+    fleet.error.clear()
     await fleet.push()
-    fleet.bundle = replace(fleet.bundle, sha256="newer still")
+    fleet.bundle = replace(fleet.bundle, sha256="mended")
     fleet.context = replace(fleet.context, bundle=fleet.bundle)
     await fleet.advance()
     begun = await fleet.advance()
@@ -329,7 +339,7 @@ async def test_a_mended_worker_begins_anew(fleet, expected_errors):
     await fleet.succeed(*begun)
     await fleet.live(9)
     shown = await fleet.shown()
-    assert (shown.state, shown.updated) == ("done", 12)
+    assert (shown.state, shown.updated, shown.failed) == ("done", ACCOUNTS, 0)
 
 
 @pytest.mark.rule("X7")
