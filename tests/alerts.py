@@ -165,6 +165,14 @@ ALERTS = (
         "svc check tells at which step the mail server refuses.",
     ),
     Alert(
+        "SvcBackupOld",
+        "soon",
+        "1h",
+        "svc_backup_age_seconds > 172800",
+        "The last good backup is over two days old.",
+        "Run svc backup, and see what became of the timer: systemctl status svc-backup.timer (docs/operate/backup.md).",
+    ),
+    Alert(
         "SvcFilesFew",
         "soon",
         "10m",
