@@ -80,7 +80,7 @@ deb: dist/svc ## dist/svc_….deb, for Debian and Ubuntu
 image: build ## dist/svc-image.tar, for docker or podman
 	$(PY) packaging/build.py image
 artefacts: dist/svc units ## all of them, built twice and compared, each through the same journey (root on Debian, with mmdebstrap buildah umoci runc)
-	$(PY) -m pytest tests/artefacts/every.py
+	$(PY) -m pytest -v -rP -o faulthandler_timeout=0 tests/artefacts/every.py
 
 # It and its folder, build/svc, which the package holds.
 dist/svc: svc/bundle/manifest.json svc/web/dist/manifest.json packaging/svc.spec packaging/entry.py packaging/build.py \

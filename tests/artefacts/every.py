@@ -150,9 +150,9 @@ def test_no_file_asks_for_a_newer_glibc() -> None:
     assert {version: set(names) for version, names in asked.items() if version > _NEWEST_GLIBC} == {}
 
 
-def test_two_builds_in_two_folders_are_the_same_bytes(tmp_path: Path) -> None:
+def test_two_builds_in_two_folders_are_the_same_bytes(installed: Path) -> None:
     """The second has another name, another environment, and nothing that the first one has made."""
-    folder = tmp_path / "another-name"
+    folder = installed / "another-name"
     folder.mkdir()
     files = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
