@@ -84,7 +84,7 @@ artefacts: dist/svc units ## all of them, built twice and compared, each through
 
 # It and its folder, build/svc, which the package holds.
 dist/svc: svc/bundle/manifest.json svc/web/dist/manifest.json packaging/svc.spec packaging/entry.py packaging/build.py \
-		requirements.lock $(shell find svc -name '*.py' -o -name '*.sql' | grep -v node_modules) .venv/.made
+		requirements.lock config.toml $(shell find svc -name '*.py' -o -name '*.sql' | grep -v node_modules) .venv/.made
 	$(PY) packaging/build.py binary
 
 build: svc/bundle/manifest.json svc/web/dist/manifest.json ## the environment, the worker's bundle, the web application

@@ -119,7 +119,8 @@ def image() -> None:
     _wheelhouse(context / "wheelhouse")
     for name in ("Dockerfile", "svc.spec", "entry.py"):
         _copy(PACKAGING / name, context / "packaging" / name)
-    _copy(ROOT / "requirements.lock", context / "requirements.lock")
+    for name in ("requirements.lock", "config.toml"):
+        _copy(ROOT / name, context / name)
     _as_everywhere(context)
     arguments = {
         # The wheels are for this Python.

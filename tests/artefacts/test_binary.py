@@ -15,6 +15,12 @@ from tests.artefacts.journey import Place, journey
 BINARY = Path(__file__).parents[2] / "dist/svc"
 
 
+@pytest.fixture(autouse=True)
+def _built() -> None:
+    if not BINARY.exists():
+        pytest.fail(f"{BINARY} is not there; make test builds it, and so does make binary")
+
+
 @pytest.mark.rule("X16")
 async def test_one_file_runs_the_whole_service(tmp_path: Path) -> None:
     unpacked = tmp_path / "unpacked"
