@@ -1,12 +1,12 @@
 """A thousand accounts: all of their workers are updated while the service is read.
 
 The accounts are connected through the API, at the emulated platform, which keeps what is uploaded and runs none of it;
-the pushes that confirm an upload are sent from here with the key that it carried, two for each. The service comes back
-with a newer worker, which changes the tables, too: first with one that reports errors wherever it runs but in the
-operator's own accounts, which has to halt the rollout in its second wave, then with one that is mended. Both are looked
-at with the operator's own commands. The service looks how far it is once a second, fifteen times as often as it is set
-to, and an hour of a wave is 20 seconds.
-The platform, which is another machine in life, shares the cores here, and gets what the service leaves of them.
+the pushes that confirm an upload are sent from here with the key that it carried, and again, as after an hour. The
+service comes back with a newer worker, which changes the tables, too: first with one that reports errors wherever it
+runs but in the operator's own accounts, which has to halt the rollout in its second wave, then with one that is mended.
+Both are looked at with the operator's own command. The service looks how far it is once a second, fifteen times as
+often as it is set to, and an hour of a wave is 20 seconds. The
+platform, which is another machine in life, shares the cores here, and gets what the service leaves of them.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ _ACCOUNTS, _OF_A_USER = 1_000, 10
 _CONNECTED_AT_ONCE = 8
 _LOOK_EVERY_S = 1.0
 _WAVE_S = 20.0
+# A worker pushes again after its upload; the first of these may still be within the update.
+_AGAIN_AFTER_S = (5.0, 20.0)
 _HALTS_WITHIN_S = 600.0
 _READS_A_SECOND, _CONNECTIONS = 50, 10
 _ALONE_S = 20.0
@@ -81,21 +83,29 @@ class Workers:
         self._emulator = emulator
         self._seen = 0
         self.pushed = 0
+        self.later: list[tuple[float, Upload, str | None]] = []
         self.broken = ""
         self.sound = _OF_A_USER
 
     async def push_until(self, wanted: int) -> None:
         """Push for every upload, until there were so many."""
         async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
-            while self.pushed < wanted:
+            while self.pushed < wanted or self.later:
                 uploads = await self._emulator.uploads(self._seen)
                 self._seen += len(uploads)
                 for upload in uploads:
                     error = self._error(upload)
                     await self._push(client, upload, error)
-                    await self._push(client, upload, error)
+                    self.later.extend((trio.current_time() + after_s, upload, error) for after_s in _AGAIN_AFTER_S)
                     self.pushed += 1
+                await self._push_again(client)
                 await trio.sleep(_PUSHED_EVERY_S)
+
+    async def _push_again(self, client: httpx.AsyncClient) -> None:
+        due = [one for one in self.later if one[0] <= trio.current_time()]
+        self.later = [one for one in self.later if one not in due]
+        for _, upload, error in due:
+            await self._push(client, upload, error)
 
     def _error(self, upload: Upload) -> str | None:
         if upload.texts["BUNDLE"] != self.broken:
@@ -173,7 +183,7 @@ async def update_round() -> AsyncIterator[Row]:
     what = "  a worker with errors: seconds to the halt, accounts that had it"
     yield Row(f"{_ACCOUNTS:,} accounts:", "", "")
     yield Row(what, f"{halted_s:.0f} {touched}", f"{_OF_A_USER + _ACCOUNTS // 100} accounts")
-    yield Row(f"{_ACCOUNTS:,} accounts: all workers updated, 8 a second at most, seconds", f"{took_s:.0f}", "")
+    yield Row(f"{_ACCOUNTS:,} accounts: all workers updated, 8 at once at most, seconds", f"{took_s:.0f}", "")
     yield Row("  waves: accounts and seconds, from the first begun to the last confirmed", _waves(updates), "")
     what = "  calls to the platform: of an account, a second"
     yield Row(what, f"{len(calls) / _ACCOUNTS:.1f} {len(calls) / took_s:.0f}", "")
@@ -256,6 +266,7 @@ async def _halted(workers: Workers, settings: dict[str, str]) -> tuple[float, in
         took_s = time.perf_counter() - began
         await trio.sleep(5 * _LOOK_EVERY_S)  # updates under way come to their end, and none is begun
         nursery.cancel_scope.cancel()
+    workers.later.clear()  # the next service has another address
     return took_s, workers.pushed - before
 
 
