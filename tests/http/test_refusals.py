@@ -18,6 +18,7 @@ from svc.api.shape import Body, parse_body
 from svc.api.sites import NewSite
 from svc.errors import CATALOGUE, Code, Invalid, IssueCode
 from svc.http import app as app_module
+from svc.logs import JsonFormatter
 from svc.store import links, sites, users
 from tests.http.conftest import EDGE_ACCOUNT, World
 
@@ -463,6 +464,7 @@ async def test_a_crash_inside_is_internal_and_its_id_finds_the_log_line(world, c
     async def crash() -> None:
         raise RuntimeError("a bug with a secret in it")
 
+    caplog.handler.setFormatter(JsonFormatter())
     world.supervisor.before = crash
     _, session, account = await owner(world)
     answer = await world.call("GET", f"/v1/accounts/{account}/zones", headers=session)
@@ -470,9 +472,10 @@ async def test_a_crash_inside_is_internal_and_its_id_finds_the_log_line(world, c
     assert "secret" not in answer.raw.decode()
     error_id = answer.body["error"]["details"]["id"]
     assert error_id == answer.headers["X-Request-Id"]
-    (line,) = [record for record in caplog.records if record.name == app_module.__name__]
-    assert line.__dict__["request"] == error_id
-    assert line.exc_info
+    lines = [json.loads(text) for text in caplog.text.splitlines()]
+    (line,) = [line for line in lines if line["logger"] == app_module.__name__]
+    assert line["request"] == error_id
+    assert "RuntimeError" in line["traceback"]
 
 
 async def test_errors_of_a_body_never_repeat_what_was_sent(world):
