@@ -199,7 +199,10 @@ class World:
         return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
 
     def seen(self, customer: Customer, site: dict[str, Any], *sent: str) -> None:
-        """Persons open pages of the site, two hours ago, and the worker reports it. `sent`: what the snippet sends."""
+        """Persons open pages of the site, two hours ago, and the worker reports it. `sent`: what the snippet sends.
+
+        Raises AssertionError when it is not reported.
+        """
         now = time.time_ns() // 1_000_000
         hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
 
@@ -215,8 +218,14 @@ class World:
                 assert answer.status == 204, answer
             await platform.settled()
             await platform.clock(0)
-            crons = [(customer.account_id, hour_at + _HOUR_MS + minute * 60_000) for minute in range(60)]
-            await platform.crons(crons, "svc-edge")
+            # The next push is due within an hour of the one before, which may have been made in this one.
+            for hour in (1, 2, 3):
+                crons = [(customer.account_id, hour_at + hour * _HOUR_MS + minute * 60_000) for minute in range(60)]
+                await platform.crons(crons, "svc-edge")
+                report = self.call("GET", f"/v1/sites/{site['id']}/report?period=30d")["report"]
+                if report["totals"]["views"] == len(sent):
+                    return
+            raise AssertionError("the worker has not reported it")
 
         self.platform(visited)
 

@@ -210,7 +210,9 @@ def test_who_may_not_connect_it_is_told_why_and_led_on(wizard, world, cleo, cust
     form.fill(own["edge_account_id"], UNKNOWN)
     form.send()
     form.refused("already_connected", "You have connected this edge account already.")
-    form.alert.get_by_role("link", name="To the account").click()
+    to_it = form.alert.get_by_role("link", name="To the account")
+    expect(to_it).to_have_attribute("href", f"/accounts/{own['id']}")  # once the list has been read
+    to_it.click()
     form.page.get_by_role("heading", level=1, name="Customer").wait_for()
     assert form.page.url == place.at("/accounts/:id")
 
