@@ -104,14 +104,14 @@ class Edge:
         with trio.move_on_after(self._timeout_s) as deadline:
             try:
                 async with self._shares.place(bearer.edge_account_id, bearer.user_id):
-                    began = True
-                    self._metrics.observe(CALL_WAIT, trio.current_time() - asked_at)
                     too_many = self._pace.count(bearer)
                     if too_many is not None:
                         self._metrics.count(CALLS_HELD_BACK, "pace")
                         return too_many
                     await self._pace.turn()
+                    began = True
                     call.sent_at = trio.current_time()
+                    self._metrics.observe(CALL_WAIT, call.sent_at - asked_at)
                     deadline.deadline = trio.current_time() + self._timeout_s
                     return await self._send_and_receive(bearer.token, exchange)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:

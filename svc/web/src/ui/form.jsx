@@ -13,6 +13,9 @@ import { useWrite } from "./write.js";
 
 /** @typedef {import("preact").ComponentChildren} Children */
 
+/** What was typed is of no use any more: the way to what is there needs no question. */
+const THERE_ALREADY = "already_connected";
+
 /** Issues by field. */
 const Issues = createContext(/** @type {Record<string, string>} */ ({}));
 
@@ -37,7 +40,7 @@ export function Form({ send, submit, children, more, meanwhile, danger = false, 
   const typed = useSignal(false);
   const left_s = useCountdown(useRetryAt(error ?? rest ?? NONE));
 
-  useUnsent(typed.value);
+  useUnsent(typed.value && error?.code !== THERE_ALREADY);
 
   const edited = () => {
     renew();
