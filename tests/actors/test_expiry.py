@@ -112,8 +112,8 @@ async def test_a_start_knows_when_a_token_ends(service, state, left_days, warned
     if warned:
         await service.store.run(accounts.warn(account.id, "token_expires_soon"))
     await service.store.run(in_state(account.id, state))
-    [(_, due_at)] = await service.store.read(accounts.due_times(TimingConfig(silent_after_s=365 * 86_400)))
-    assert due_at == (None if due_in_days is None else now + due_in_days * DAY_MS)
+    [due] = await service.store.read(accounts.due_times(TimingConfig(silent_after_s=365 * 86_400)))
+    assert due.at == (None if due_in_days is None else now + due_in_days * DAY_MS)
 
 
 def in_state(account_id, state):

@@ -52,12 +52,15 @@ def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Pa
     tab.get_by_label("Search").focus()
     type_and_go("op.exam", "shop.example")
     tab.wait_for_url(furnished.at("/sites/:id"))
-    # By what it leads to; the site of the same name is passed over, round the end and back.
+    # By what it leads to; what comes before it is passed over, round the end and back.
     type_in("shop.example")
     link = tab.get_by_role("option", name="go.shop.example/hello")
     link.wait_for()
     expect(tab.get_by_role("dialog").get_by_role("group")).to_have_count(2)
-    tab.keyboard.press("ArrowUp")
+    names = tab.get_by_role("option").all_inner_texts()
+    [number] = [number for number, name in enumerate(names) if "go.shop.example/hello" in name]
+    for _ in names[number:]:
+        tab.keyboard.press("ArrowUp")
     expect(link).to_have_attribute("aria-selected", "true")
     tab.evaluate(AXE)
     options = {"runOnly": {"type": "tag", "values": TAGS}}
