@@ -143,7 +143,7 @@ class Edge:
             files=exchange.files,
             headers=headers,
         )
-        request.stream = _Body(await request.aread())
+        request.stream = WholeBody(await request.aread())
         response = await self._client.send(request, stream=True)
         body = bytearray()
         try:
@@ -186,7 +186,7 @@ def _outcome(tried: object) -> str:
     return "unknown" if isinstance(error, EdgeUnknown) else "unavailable"
 
 
-class _Body(httpx.AsyncByteStream):
+class WholeBody(httpx.AsyncByteStream):
     """A request's body in one piece. httpx's own is an async generator: Trio warns of it when a call is cancelled."""
 
     def __init__(self, content: bytes) -> None:

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from svc.api_key import new_api_key
 from svc.clock import DAY_MS, HOUR_MS, day_text, system_clock
 from svc.config import StoreConfig
+from svc.edge.client import WholeBody
 from svc.ids import digest, new_id
 from svc.model import Key
 from svc.store import keys, link_hosts, open_store, totals, users, worker_keys
@@ -95,8 +96,10 @@ class Load:
     async def _client(self, url: str, number: int, asks: Worker | Writer) -> None:
         async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as client:
             while True:
+                request = asks.request(client)
+                request.stream = WholeBody(request.content)
                 try:
-                    answer = await client.send(asks.request(client))
+                    answer = await client.send(request)
                 except httpx.ConnectError as error:
                     self.refused.append(repr(error))
                 except httpx.TransportError as error:
