@@ -154,11 +154,16 @@ async def test_the_wheel_in_an_empty_environment(installed: Path, tmp_path: Path
 def test_no_file_asks_for_a_newer_glibc() -> None:
     asked: dict[tuple[int, int], list[str]] = {}
     for path in [DIST / "svc", *(ROOT / "build/svc").rglob("*")]:
-        if path.is_file() and path.open("rb").read(4) == b"\x7fELF":
+        if path.is_file() and _begins(path) == b"\x7fELF":
             for version in re.findall(r"GLIBC_(\d+)\.(\d+)", run("objdump", "-T", path)):
                 asked.setdefault((int(version[0]), int(version[1])), []).append(path.name)
     assert asked
     assert {version: set(names) for version, names in asked.items() if version > _NEWEST_GLIBC} == {}
+
+
+def _begins(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
 
 
 def test_two_builds_in_two_folders_are_the_same_bytes(installed: Path) -> None:
