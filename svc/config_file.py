@@ -6,9 +6,11 @@ import json
 import os
 import re
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from svc import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,22 +63,7 @@ def write(path: Path, text: str, owner: os.stat_result) -> None:
     """
     was = path.stat() if path.exists() else None
     mode = 0o600 | (was.st_mode & stat.S_IRGRP if was else 0)
-    beside = path.with_name(f".{path.name}.part")
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-        if os.geteuid() == 0:
-            os.fchown(file.fileno(), (was or owner).st_uid, (was or owner).st_gid)
-        with suppress(PermissionError):
-            os.fchmod(file.fileno(), mode)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    whole_file.put(path, text.encode(), owner=was or owner, mode=mode)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from svc import whole_file
 from svc.config import ConfigError
 from svc.errors import CannotUnseal
 
@@ -177,18 +178,4 @@ def write_keys(path: Path, keys: Sequence[bytes]) -> None:
     It gets the owner of the one before, so that what root does on the command line does not lock the service out.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(text_of(keys))
-        file.flush()
-        if os.geteuid() == 0:
-            like = (path if path.exists() else path.parent).stat()
-            os.fchown(file.fileno(), like.st_uid, like.st_gid)
-        os.fsync(file.fileno())
-    part.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    whole_file.put(path, text_of(keys), owner=(path if path.exists() else path.parent).stat())

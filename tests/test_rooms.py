@@ -28,6 +28,7 @@ FLOOR = {
     "svc.logs",
     "svc.token_page",
     "svc.vault",
+    "svc.whole_file",
     "svc.worker",
 }
 MAY_IMPORT = {

@@ -19,6 +19,7 @@ from svc.config import ConfigError
 from svc.store import copies, sqlite_file, sqlite_place, syncs
 from svc.store.sqlite_file import Contents, NotAStore
 from svc.vault import Vault, keys_of, read_keys, text_of, write_keys
+from svc.whole_file import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +59,7 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
                 out.flush()
                 os.fsync(out.fileno())
             whole.replace(file)
-            sqlite_place.sync(file.absolute().parent)
+            sync(file.absolute().parent)
     except OSError as error:
         raise ConfigError(f"The backup {file} cannot be written: {error}") from error
     return manifest

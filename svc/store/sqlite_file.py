@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from svc.config import ConfigError
 from svc.store.migrate import migrations, pending
 from svc.store.sqlite import change, connect, migrate
-from svc.store.sqlite_place import sync
+from svc.whole_file import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 from svc.config import ConfigError
+from svc.whole_file import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,12 +102,3 @@ def _give(path: Path, like: Path) -> None:
     if os.geteuid() == 0:
         found = like.stat()
         os.chown(path, found.st_uid, found.st_gid)
-
-
-def sync(path: Path) -> None:
-    """Let the file, or a folder's list of names, reach the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -29,7 +29,7 @@ from tests.emulated import emulator_process, fresh
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from playwright.sync_api import Browser, BrowserContext, Request
+    from playwright.sync_api import Browser, BrowserContext, Page, Request
 
     from edge_worker.emulator.client import Customer
     from tests.emulated import Running
@@ -149,6 +149,15 @@ def sign_in(context: BrowserContext, place: Place, email: str = EMAIL) -> None:
     """Give the browser a session, as a sign-in on the page would."""
     answer = context.request.post(f"{place.url}/auth/sign-in", data={"email": email, "password": PASSWORD})
     assert answer.ok, answer.text()
+
+
+@contextmanager
+def signed_in_tab(browser: Browser, place: Place, email: str = EMAIL, **more: Any) -> Iterator[Page]:
+    """A tab of a browser of its own, in which this user is signed in; `more`: as `new_context` takes it."""
+    context = new_context(browser, **more)
+    sign_in(context, place, email)
+    yield context.new_page()
+    context.close()
 
 
 def sign_up(place: Place, email: str) -> None:

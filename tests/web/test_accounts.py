@@ -13,7 +13,7 @@ from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.clock import DAY_MS, system_clock
 from svc.token_page import TOKEN_PAGE
 from svc.worker.bundle import SCRIPT_NAME
-from tests.web.places import new_context, sign_in
+from tests.web.places import signed_in_tab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def page(browser: Browser, furnished: Place) -> Iterator[Page]:
-    context = new_context(browser)
-    sign_in(context, furnished)
-    yield context.new_page()
-    context.close()
+    with signed_in_tab(browser, furnished) as tab:
+        yield tab
 
 
 def state(page: Page, word: str) -> None:

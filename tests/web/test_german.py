@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from edge_worker.emulator.client import proxied_zone
-from tests.web.places import World, new_context, sign_in
+from tests.web.places import World, signed_in_tab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
-    context = new_context(browser, locale="de-DE")
-    sign_in(context, furnished)
-    yield context.new_page()
-    context.close()
+    with signed_in_tab(browser, furnished, locale="de-DE") as tab:
+        yield tab
 
 
 def test_what_is_wrong_with_a_field_or_a_host_is_said_in_german(furnished: Place, tab: Page) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import EMAIL, new_context, sign_in
+from tests.web.places import EMAIL, signed_in_tab
 from tests.web.test_every_page import AXE, TAGS
 
 if TYPE_CHECKING:
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
-    context = new_context(browser)
-    sign_in(context, furnished)
-    yield context.new_page()
-    context.close()
+    with signed_in_tab(browser, furnished) as tab:
+        yield tab
 
 
 def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Page) -> None:

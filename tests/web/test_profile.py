@@ -11,7 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import PASSWORD, new_context, sign_in, sign_up
+from tests.web.places import PASSWORD, new_context, sign_in, sign_up, signed_in_tab
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def bea(place: Place) -> Place:
 
 @pytest.fixture
 def tab(browser: Browser, bea: Place) -> Iterator[Page]:
-    context = new_context(browser, accept_downloads=True, permissions=["clipboard-read", "clipboard-write"])
-    sign_in(context, bea, BEA)
-    yield context.new_page()
-    context.close()
+    with signed_in_tab(
+        browser, bea, BEA, accept_downloads=True, permissions=["clipboard-read", "clipboard-write"]
+    ) as tab:
+        yield tab
 
 
 def asked_with(key: str, place: Place) -> int:

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import expect
 
 from edge_worker.harness.visitors import DESKTOP_CHROME
-from tests.web.places import EMAIL, PASSWORD, new_context, sign_in
+from tests.web.places import EMAIL, PASSWORD, new_context, signed_in_tab
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
@@ -34,10 +34,8 @@ UNDRIVEN = "Object.defineProperty(Navigator.prototype, 'webdriver', {get: () => 
 @pytest.fixture
 def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
     """A tab in which the user of `furnished` is signed in."""
-    context = new_context(browser, permissions=["clipboard-read", "clipboard-write"])
-    sign_in(context, furnished)
-    yield context.new_page()
-    context.close()
+    with signed_in_tab(browser, furnished, permissions=["clipboard-read", "clipboard-write"]) as tab:
+        yield tab
 
 
 def read(place: Place, path: str, **headers: str) -> httpx.Response:

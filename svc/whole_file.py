@@ -1,0 +1,38 @@
+"""Files that are there whole or not at all, also after the power went."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def put(path: Path, content: bytes, *, owner: os.stat_result, mode: int = 0o600) -> None:
+    """Put `content` in the place of the file; a kill leaves the one before, or this. Raises OSError.
+
+    `owner`: whose it is, where we are root and may give it away; `mode`: its rights, as far as the file system has any.
+    """
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        if os.geteuid() == 0:
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+        with suppress(PermissionError):
+            os.fchmod(file.fileno(), mode)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Let the file, or a folder's list of names, reach the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
