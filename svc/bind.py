@@ -8,6 +8,8 @@ DEFAULT = "127.0.0.1:8080"
 # Where one that listens on every address is reached from the same machine.
 _EVERY = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104  # they are recognised, not listened on
 _LAST_PORT = 65_535
+# Of a Unix socket's name.
+_NAME_BYTES = 107
 
 
 def parse(bind: str) -> tuple[str, int]:
@@ -16,6 +18,11 @@ def parse(bind: str) -> tuple[str, int]:
     if match is None or int(match[2]) > _LAST_PORT:
         raise ValueError("must be an address and a port, e.g. 127.0.0.1:8080 or [::]:8080")
     return match[1], int(match[2])
+
+
+def standby_name(bind: str) -> str:
+    """The name of the socket, in no folder, at which a standby that is to listen there tells what it does."""
+    return f"\0svc-standby-{bind}"[:_NAME_BYTES]
 
 
 def url_to_ask(bind: str) -> str:

@@ -76,25 +76,26 @@ async def run(
     install, by default the one in the package; `systemd`: whose sockets take the place of `[http] bind`; `greet` is
     called after `announce`.
 
-    Raises ConfigError: key file, bundle or store cannot be used, or another service has taken over the store.
+    Raises Served: another service has the store; ConfigError: key file, bundle or store cannot be used, or another
+    service has taken over the store.
     """
     bundle = bundle or load_bundle()
-    # Bound before anything else: with port 0 only the socket knows where the workers are to push.
-    listeners, host, port = _handed(systemd) or await _listen("http", config.http.bind)
     metrics = Metrics()
-    base_url = config.http.base_url or f"http://{host}:{port}"
-    push_url = config.push_url(base_url)
-    trouble = config.push_trouble(push_url)
-    if trouble is not None:
-        log.warning("no worker can be installed", extra={"why": trouble})
-    trouble = data_trouble(config)
-    if trouble is not None:
-        log.warning("what is stored will be lost with this container", extra={"why": trouble})
     async with (
         open_store(config.store, serving=True, metrics=metrics) as store,
         open_edge(config.edge, metrics=metrics) as edge,
     ):
         vault = open_vault(config.vault, await store.read(sealed_tokens()))
+        # Who has the store may listen. With port 0 only the socket knows where the workers are to push.
+        listeners, host, port = _handed(systemd) or await _listen("http", config.http.bind)
+        base_url = config.http.base_url or f"http://{host}:{port}"
+        push_url = config.push_url(base_url)
+        trouble = config.push_trouble(push_url)
+        if trouble is not None:
+            log.warning("no worker can be installed", extra={"why": trouble})
+        trouble = data_trouble(config)
+        if trouble is not None:
+            log.warning("what is stored will be lost with this container", extra={"why": trouble})
         context = Context(
             store=store,
             edge=edge,

@@ -24,7 +24,7 @@ import os, sys
 for to, held in enumerate(sys.argv[1].split(",") if sys.argv[1] else (), start=3):
     os.dup2(int(held), to)
 os.environ["LISTEN_PID"] = os.environ["WATCHDOG_PID"] = str(os.getpid())
-os.execv(sys.executable, [sys.executable, "-m", "svc", "serve"])
+os.execv(sys.executable, [sys.executable, "-m", "svc", "serve", *sys.argv[2:]])
 """
 _COMES_S = 60.0
 
@@ -38,6 +38,7 @@ class Holder:
     sockets: list[socket.socket]
     environ: dict[str, str]
     told_at: trio.socket.SocketType
+    arguments: tuple[str, ...] = ()  # of `svc serve`
     told: list[str] = field(default_factory=list)  # by the service that runs, or ran last
     process: trio.Process | None = None
     announced: list[str] = field(default_factory=list)  # the URLs on its standard output
@@ -60,7 +61,7 @@ class Holder:
         try:
             with (self.folder / "log").open("ab") as log:
                 self.process = await trio.lowlevel.open_process(
-                    [sys.executable, "-c", _AS_SYSTEMD_STARTS, ",".join(map(str, high))],
+                    [sys.executable, "-c", _AS_SYSTEMD_STARTS, ",".join(map(str, high)), *self.arguments],
                     env={**environment(self.folder, self.settings), **self.environ, "LISTEN_FDS": str(len(high))},
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -108,6 +109,7 @@ async def open_holder(
     sockets: int = 1,
     abstract: bool = True,
     watchdog_s: float | None = None,
+    arguments: tuple[str, ...] = (),
 ) -> AsyncIterator[Holder]:
     """So many sockets on free ports, nothing is started. `abstract`: the service tells to a name in no folder."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +120,7 @@ async def open_holder(
     environ = {"NOTIFY_SOCKET": f"@{name}" if abstract else str(folder / name)}
     if watchdog_s is not None:
         environ["WATCHDOG_USEC"] = str(int(watchdog_s * 1_000_000))
-    holder = Holder(folder, settings, held, environ, told_at)
+    holder = Holder(folder, settings, held, environ, told_at, arguments)
     try:
         yield holder
     finally:

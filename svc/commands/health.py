@@ -1,7 +1,11 @@
-"""Whether the service answers: what a container's supervisor asks every half minute, so it loads next to nothing."""
+"""Whether the service answers, or waits as a standby: what a container's supervisor asks every half minute.
+
+So it loads next to nothing.
+"""
 
 from __future__ import annotations
 
+import socket
 import sys
 import tomllib
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -26,25 +30,45 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     health = commands.add_parser(
         "health",
         parents=[shared],
-        help="whether the service answers: 0 yes, 1 no",
-        description="Asks /healthz: whether the process answers, not whether its store does (/readyz).",
+        help="whether the service answers, or waits as a standby: 0 yes, 1 no",
+        description="Asks /healthz: whether the process answers, not whether its store does (/readyz). Without --url a"
+        " standby that waits on this machine is well, too; the line says that it does not serve.",
     )
     health.add_argument("--url", help="where it is, e.g. https://svc.example; default: [http] bind on this machine")
     health.set_defaults(command=_health, needs_config=False)
 
 
 def _health(_: object, arguments: argparse.Namespace) -> int:
-    url = arguments.url
+    url, standby = arguments.url, ""
     try:
         if url is None:
-            url = bind.url_to_ask(_bind(arguments.config, arguments.environ))
+            here = _bind(arguments.config, arguments.environ)
+            url = bind.url_to_ask(here)
+            standby = bind.standby_name(here)
         _ask(url)
     except (OSError, HTTPException, ValueError) as error:
+        told = _told(standby)
+        if told:
+            print(told)
+            return 0
         hint = "; name the address with --url" if isinstance(error, ValueError) else ""
         print(f"svc: {url or '[http] bind'}: {error or type(error).__name__}{hint}", file=sys.stderr)
         return 1
     print(f"{url} answers")
     return 0
+
+
+def _told(standby: str) -> str:
+    """What the standby with a socket of this name says of itself; "": there is none, or it does not answer."""
+    if not standby:
+        return ""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(_STEP_S)
+        try:
+            asking.connect(standby)
+            return asking.recv(200).decode(errors="replace")
+        except OSError:
+            return ""
 
 
 def _bind(path: Path | None, environ: Mapping[str, str]) -> str:

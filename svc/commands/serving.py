@@ -24,6 +24,11 @@ log = logging.getLogger(__name__)
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this file; `shared`: what every command takes."""
     serve = commands.add_parser("serve", parents=[shared], help="run the service")
+    serve.add_argument(
+        "--standby",
+        action="store_true",
+        help="while another svc serve has the store, wait, and serve when that one ends or dies; else it is refused",
+    )
     serve.set_defaults(command=_serve)
     check = commands.add_parser("check", parents=[shared], help="check configuration, key file, bundle, store")
     check.set_defaults(command=_check)
@@ -32,6 +37,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 def _serve(config: Config, arguments: argparse.Namespace) -> int:
     from svc.logs import set_up_logging
     from svc.main import Started, run
+    from svc.standby import stand_by
     from svc.systemd import from_environment
     from svc.welcome import welcome
 
@@ -50,7 +56,8 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
 
     set_up_logging(arguments.environ.get("JOURNAL_STREAM", ""))
     systemd = from_environment(arguments.environ)
-    trio.run(partial(run, config, announce, systemd=systemd, greet=greet))
+    serve = partial(run, config, announce, systemd=systemd, greet=greet)
+    trio.run(partial(stand_by, config, systemd, serve) if arguments.standby else serve)
     return 0
 
 

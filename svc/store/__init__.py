@@ -12,12 +12,14 @@ from svc.config import ConfigError
 from svc.store.watch import watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from svc.config import StoreConfig
     from svc.metrics import Metrics
     from svc.store.tx import Store
+
+    Look = Callable[[], Awaitable[bool]]
 
 
 @asynccontextmanager
@@ -28,8 +30,8 @@ async def open_store(
 
     `serving`: for the service itself, of which there is one a store; commands use it beside. Its store is watched, and
     when another service has taken it over, what runs inside is cancelled. `metrics`: to whom it reports; None: nobody.
-    Raises ConfigError: another address, a store that cannot be reached, one of a newer program, one that is served, or
-    one that was taken over.
+    Raises Served: another service has it; ConfigError: another address, a store that cannot be reached, one of a newer
+    program, or one that was taken over.
     """
     async with _engine(config, serving=serving, metrics=metrics) as store:
         if not serving:
@@ -41,6 +43,27 @@ async def open_store(
             watching.cancel_scope.cancel()
         if store.condition.replaced.is_set():
             raise ConfigError("Another svc serve has taken over the store of this one, which ends.")
+
+
+@asynccontextmanager
+async def open_look(config: StoreConfig) -> AsyncIterator[Look]:
+    """Gives what tells whether the store is free to be taken, as often as it is asked.
+
+    It raises Away: the store is not reached at the moment; ConfigError: it could not be taken if it were free.
+    """
+    if config.engine == "sqlite":
+        from svc.store.sqlite_place import is_free
+
+        async def look() -> bool:
+            await trio.lowlevel.checkpoint()
+            return is_free(config.path)
+
+        yield look
+    else:
+        from svc.store.postgres_look import look_at_postgres
+
+        async with look_at_postgres(config.url.get_secret_value()) as asked:
+            yield asked
 
 
 def _engine(config: StoreConfig, *, serving: bool, metrics: Metrics | None) -> AbstractAsyncContextManager[Store]:

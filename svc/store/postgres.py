@@ -37,6 +37,7 @@ from svc.store.condition import Condition
 from svc.store.events import recorded
 from svc.store.migrate import copy_before, migrations, pending
 from svc.store.postgres_copy import pour_out, schema_version
+from svc.store.served import Served
 from svc.store.tx import Changed, sql
 
 if TYPE_CHECKING:
@@ -57,15 +58,20 @@ _LOCK_TRIES = 10
 _LOCK_WAIT_S = 0.2
 # Waiting for a free connection, for a row that another transaction holds, for one statement.
 ACQUIRE_S = 10.0
-_SETTINGS = {
+_SESSION = {
     "application_name": "svc",
+    # A machine that has gone, without a word to the server, keeps its locks for ten seconds, not for hours: the first
+    # three are for a connection that rests, the last for one with an answer on its way. A Unix socket ignores them.
+    "tcp_keepalives_idle": "4",
+    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "10s",
+}
+SETTINGS = {
+    **_SESSION,
     "lock_timeout": "10s",
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
-    # A machine that has gone keeps its locks for a minute, not for hours.
-    "tcp_keepalives_idle": "30",
-    "tcp_keepalives_interval": "10",
-    "tcp_keepalives_count": "3",
 }
 # A server that has not answered by now, though its own limits are shorter, is not reached any more.
 _ANSWER_S = 40.0
@@ -79,7 +85,7 @@ _LOST_TO_OTHERS = (
     asyncpg.QueryCanceledError,
 )
 # Failures of the server, and not of the transaction that met them.
-_SERVER_FAILURES = (
+SERVER_FAILURES = (
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
     asyncpg.PostgresSystemError,
@@ -220,7 +226,7 @@ def _unavailable(error: Exception, crossing: _Crossing, *, lost: bool) -> StoreU
         return StoreUnavailable("The disk of the service's store is full.")
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError) and crossing.writes:
         return StoreUnavailable("The service's store is read-only.")
-    return StoreUnavailable() if lost or isinstance(error, _SERVER_FAILURES) else None
+    return StoreUnavailable() if lost or isinstance(error, SERVER_FAILURES) else None
 
 
 def _is_lost(connection: Any) -> bool:
@@ -350,7 +356,7 @@ async def open_postgres(
 ) -> AsyncIterator[PostgresStore]:
     """The store in the database at `url`, migrated. `copies`: the folder in which it is copied before; None: it is not.
 
-    `known`: the migrations; None: this program's. Raises ConfigError: not reached, of a newer program, served, or it
+    `known`: the migrations; None: this program's. Raises Served; ConfigError: not reached, of a newer program, or it
     cannot be copied.
     """
     known = known or migrations("postgres")
@@ -359,7 +365,7 @@ async def open_postgres(
         try:
             pool = await loop_thread.cross(lambda _: _open(url, pool_size, serving, copies, known))
         except _Replaced:
-            raise ConfigError(_SERVED) from None
+            raise Served("Another svc serve was quicker to take this PostgreSQL store.") from None
         except (*DRIVER_ERRORS, ValueError) as error:
             # The address is not shown: it may hold a password.
             raise ConfigError(f"The PostgreSQL store cannot be opened: {type(error).__name__}: {error}") from None
@@ -371,9 +377,6 @@ async def open_postgres(
     finally:
         with trio.CancelScope(shield=True):  # the loop has nothing left to do
             await trio.to_thread.run_sync(loop_thread.close)
-
-
-_SERVED = "Another svc serve uses this PostgreSQL store; one service a store."
 
 
 async def _open(url: str, pool_size: int, serving: bool, copies: Path | None, known: list[Migration]) -> asyncpg.Pool:
@@ -394,7 +397,7 @@ async def _open(url: str, pool_size: int, serving: bool, copies: Path | None, kn
         max_inactive_connection_lifetime=0,  # a connection that rests goes on holding the lock
         init=hold if serving else None,
         reset=_keep_session,
-        server_settings=_SETTINGS,
+        server_settings=SETTINGS,
         timeout=ACQUIRE_S,
         command_timeout=_ANSWER_S,
     )
@@ -420,7 +423,7 @@ async def _prepare(url: str, serving: bool, copies: Path | None, known: list[Mig
 
     All or nothing; two services that start at once do it one after the other.
     """
-    connection = await asyncpg.connect(url, timeout=ACQUIRE_S)
+    connection = await asyncpg.connect(url, timeout=ACQUIRE_S, server_settings=_SESSION)
     try:
         async with connection.transaction():
             await lock_migrations(connection)
@@ -441,12 +444,19 @@ async def lock_migrations(connection: asyncpg.Connection) -> None:
 
 
 async def lock_alone(connection: asyncpg.Connection) -> None:
-    """Hold the store's lock alone until the end of the transaction. Raises ConfigError: another service holds it."""
+    """Hold the store's lock alone until the end of the transaction. Raises Served: another service holds it."""
     for _ in range(_LOCK_TRIES):
-        if await connection.fetchval("select pg_try_advisory_xact_lock($1, hashtext(current_schema()))", _SERVING_LOCK):
+        if await try_lock_alone(connection):
             return
         await asyncio.sleep(_LOCK_WAIT_S)
-    raise ConfigError(_SERVED)
+    raise Served("Another svc serve uses this PostgreSQL store; one service a store.")
+
+
+async def try_lock_alone(connection: asyncpg.Connection) -> bool:
+    """Hold the store's lock alone until the end of the transaction, unless somebody holds it."""
+    return bool(
+        await connection.fetchval("select pg_try_advisory_xact_lock($1, hashtext(current_schema()))", _SERVING_LOCK)
+    )
 
 
 async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, known: list[Migration]) -> None:

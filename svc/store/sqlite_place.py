@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 from svc.config import ConfigError
+from svc.store.served import Away, Served
 from svc.whole_file import sync
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _ASIDE = ".before-restore-"
 def lock(path: Path) -> Iterator[None]:
     """Held while the service runs: two would both act for every account. The kernel lets go of it, whatever happens.
 
-    A file of its own: closing the database's file once would undo SQLite's own locks. Raises ConfigError: held, or the
-    place cannot be used.
+    A file of its own: closing the database's file once would undo SQLite's own locks. Raises Served: held; Away: the
+    place cannot be used; ConfigError: nor will it be.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,13 +41,22 @@ def lock(path: Path) -> Iterator[None]:
         file = beside_it.open("a")
         _give(beside_it, path.parent)
     except OSError as error:
-        raise ConfigError(f"The store {path} cannot be opened: {error}") from error
+        raise Away(f"The store {path} cannot be opened: {error}") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ConfigError(f"Another svc serve uses the store {path}, or restores it; one at a time.") from None
+            raise Served(f"Another svc serve uses the store {path}, or restores it; one at a time.") from None
         yield
+
+
+def is_free(path: Path) -> bool:
+    """Whether nobody holds the store's lock at this moment. Raises Away, ConfigError, as `lock` does."""
+    try:
+        with lock(path):
+            return True
+    except Served:
+        return False
 
 
 def is_there(path: Path) -> bool:
