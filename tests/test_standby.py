@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
-from svc.config import VaultConfig
+from svc.config import Config, VaultConfig
+from svc.standby import stand_by
+from svc.store import open_store
 from svc.store.sqlite_place import lock
+from svc.systemd import Systemd
 from svc.vault import open_vault
+from tests.databases import sqlite_config
 from tests.held_socket import open_holder
 from tests.journeys.conftest import free_port
 from tests.test_commands import svc
@@ -81,3 +85,21 @@ async def test_a_store_that_is_away_at_the_start_ends_it(tmp_path, url):
     assert answer.returncode == 1
     assert "cannot be opened" in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+async def test_one_that_was_too_late_waits_again(tmp_path):
+    config = Config(store=sqlite_config(tmp_path), vault=VaultConfig(key_file=tmp_path / "vault.key"))
+    tries = 0
+
+    async def serve() -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            with lock(config.store.path):  # another one was quicker, and has gone again
+                async with open_store(config.store, serving=True):
+                    pytest.fail("there are two")
+        async with open_store(config.store, serving=True):
+            pass
+
+    await stand_by(config, Systemd(), serve)
+    assert tries == 2

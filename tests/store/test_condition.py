@@ -20,6 +20,7 @@ from svc.errors import StoreUnavailable
 from svc.store import open_store
 from svc.store.tx import sql
 from tests.databases import execute, postgres_config, sqlite_config
+from tests.journeys.conftest import free_port
 from tests.store.table import count, ids, make_table, put
 
 if TYPE_CHECKING:
@@ -277,6 +278,28 @@ async def test_a_service_whose_store_was_taken_by_another_writes_nothing_more_an
 def the_epoch() -> Tx[int]:
     rows = yield sql("select epoch from serving")
     return int(rows[0]["epoch"])
+
+
+def the_locked_session() -> Tx[dict[str, int]]:
+    """The TCP settings in force of the session that asks, which must hold the store's lock."""
+    held = yield sql("select 1 from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() and granted")
+    assert held
+    rows = yield sql("select name, cast(setting as bigint) as setting from pg_settings where name like 'tcp_%'")
+    return {row["name"]: row["setting"] for row in rows}
+
+
+@pytest.mark.rule("X18")
+async def test_a_machine_that_is_gone_loses_the_lock_within_seconds(server):
+    """At the server the system ends its connection by these; otherwise in two hours. A Unix socket has none of them."""
+    host, _, port = free_port().partition(":")
+    with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
+        async with open_store(config, serving=True) as store:
+            found = await store.peek(the_locked_session())
+    probed_s = found["tcp_keepalives_idle"] + found["tcp_keepalives_interval"] * found["tcp_keepalives_count"]
+    assert (probed_s, found["tcp_user_timeout"]) == (10, 10_000)  # ms
+    with postgres_config(server.url) as config:
+        async with open_store(config, serving=True) as store:
+            assert set((await store.peek(the_locked_session())).values()) == {0}
 
 
 async def test_commands_work_beside_a_service(server, config):
