@@ -427,7 +427,9 @@ async def _prepare(url: str, serving: bool, copies: Path | None, known: list[Mig
     try:
         async with connection.transaction():
             await lock_migrations(connection)
-            if serving:
+            version = await schema_version(connection)
+            # Nobody changes the schema under a service that runs, not even a command of a newer program.
+            if serving or 0 < version < known[-1].number:
                 await lock_alone(connection)
             if copies is not None:
                 await _copy_before(url, connection, copies, known)

@@ -450,11 +450,15 @@ def _set_wal(connection: sqlite3.Connection) -> None:
 
 @asynccontextmanager
 async def open_sqlite(
-    path: Path, *, serving: bool = False, metrics: Metrics | None = None
+    path: Path, *, serving: bool = False, metrics: Metrics | None = None, known: list[Migration] | None = None
 ) -> AsyncIterator[SqliteStore]:
-    """The store in the file `path`, migrated. Raises ConfigError: not a database, of a newer program, or served."""
+    """The store in the file `path`, migrated. `known`: the migrations; None: this program's.
+
+    Raises Served; ConfigError: not a database, of a newer program, or of an older one that is served.
+    """
+    known = known or migrations("sqlite")
     with _taken(path, serving=serving):
-        store = await trio.to_thread.run_sync(_open, path, metrics or Metrics())
+        store = await trio.to_thread.run_sync(_open, path, metrics or Metrics(), known, serving)
         try:
             yield store
         finally:
@@ -477,7 +481,7 @@ def _taken(path: Path, *, serving: bool) -> Iterator[None]:
         yield
 
 
-def _open(path: Path, metrics: Metrics) -> SqliteStore:
+def _open(path: Path, metrics: Metrics, known: list[Migration], locked: bool) -> SqliteStore:
     connections: list[sqlite3.Connection] = []
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -486,7 +490,10 @@ def _open(path: Path, metrics: Metrics) -> SqliteStore:
         connections.append(connect(path))
         connections[0].execute(f"pragma cache_size = -{_WRITER_CACHE_KIB}")
         connections[0].execute(f"pragma wal_autocheckpoint = {_LOG_PAGES}")
-        migrate(connections[0], path, migrations("sqlite"))
+        version = _schema_version(connections[0])
+        # Nobody changes the schema under a service that runs, not even a command of a newer program.
+        with lock(path) if 0 < version < known[-1].number and not locked else contextlib.nullcontext():
+            migrate(connections[0], path, known)
         connections.extend(connect(path, read_only=True) for _ in range(_READERS + 1))
         connections[-1].execute("pragma busy_timeout = 0")  # nobody waits on Trio's thread
     except (OSError, sqlite3.Error, ConfigError) as error:

@@ -7,6 +7,7 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
+import asyncpg
 import pytest
 import trio
 from pydantic import SecretStr
@@ -15,13 +16,17 @@ from svc.config import ConfigError, StoreConfig
 from svc.store import open_store, postgres_place, users
 from svc.store.migrate import Migration, migrations, pending
 from svc.store.postgres import open_postgres
-from svc.store.sqlite import connect, migrate
+from svc.store.sqlite import connect, migrate, open_sqlite
 from svc.store.tx import sql
 from tests.databases import postgres_config
 from tests.store.makers import a_user
 
 if TYPE_CHECKING:
-    from svc.store.tx import Row, Tx
+    from contextlib import AbstractAsyncContextManager
+
+    from svc.store.tx import Row, Store, Tx
+
+SQL_ERRORS = (sqlite3.OperationalError, asyncpg.UndefinedTableError)
 
 
 def _set_schema(url: str, number: int) -> Tx[None]:
@@ -169,6 +174,31 @@ async def test_a_postgres_store_is_copied_before_its_schema_changes(postgres_url
             [row] = await store.read(_one(f"select count(*) as n, (select count(*) from {aside}.more) as m from users"))
             assert (row["n"], row["m"]) == (1, 0)
             await store.run(_one(f"drop schema {aside} cascade"))
+
+
+@pytest.mark.rule("X18")
+async def test_nobody_changes_the_schema_of_a_store_that_is_served(store_config, tmp_path):
+    """A standby of the next version waits, and a command of it says no; then the one that serves next changes it."""
+    url = store_config.url.get_secret_value()
+    steps = migrations(store_config.engine)
+    more = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id bigint)",))]
+
+    def newer(*, serving: bool = False) -> AbstractAsyncContextManager[Store]:
+        if store_config.engine == "sqlite":
+            return open_sqlite(store_config.path, serving=serving, known=more)
+        return open_postgres(url, 2, serving=serving, known=more)
+
+    async with open_store(store_config, serving=True) as store:
+        for serving in (False, True):
+            with pytest.raises(ConfigError, match="Another svc serve uses"):
+                async with newer(serving=serving):
+                    pass
+        with pytest.raises(SQL_ERRORS, match="more"):
+            await store.read(_one("select count(*) as n from more"))
+    async with newer(serving=True) as store:
+        assert await store.read(_one("select count(*) as n from more")) == [{"n": 0}]
+        async with newer() as beside:
+            assert await beside.read(_one("select count(*) as n from more")) == [{"n": 0}]
 
 
 def _one(text: str) -> Tx[list[Row]]:
