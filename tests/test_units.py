@@ -80,7 +80,7 @@ def test_the_socket_listens_where_the_service_would_and_the_service_has_the_time
     assert seconds(service["TimeoutStopSec"][0]) > config.http.graceful_s + config.timing.drain_s + closing_s
     assert service["Type"] == ["notify"]
     assert seconds(service["WatchdogSec"][0]) >= 30
-    assert unit("svc.service")["Unit"]["Requires"] == ["svc.socket"]
+    assert unit("svc.service")["Unit"]["Wants"] == ["svc.socket network-online.target"]
 
 
 def test_old_backups_go_and_the_newest_fourteen_stay(tmp_path):
