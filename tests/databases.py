@@ -59,6 +59,11 @@ class OwnPostgres:
         """Start it again where it was; returns when it takes connections."""
         self._server.ensure_postgres_running()
 
+    def start_as_replica(self) -> None:
+        """Start it again as a server that waits to become the primary: it answers, and takes no changes."""
+        (Path(self._server.pgdata) / "standby.signal").touch()
+        self._server.ensure_postgres_running()
+
     @contextmanager
     def reached_by_tcp(self, host: str, port: int) -> Iterator[str]:
         """Start it again, so that it is reached there until the block ends; gives that address."""

@@ -212,18 +212,17 @@ async def test_one_that_was_frozen_writes_nothing_when_it_goes_on_and_ends(emula
                 answers: list[int] = []
                 old_url = first.url
 
-                async def write(number: int) -> None:
+                async def ask(method: str, number: int) -> None:
+                    body = {"scopes": ["links"], "name": f"late {number}"} if method == "POST" else None
                     with suppress(httpx.TransportError):
-                        answer = await first.client.post(
-                            f"{old_url}/v1/keys",
-                            json={"scopes": ["links"], "name": f"late {number}"},
-                            headers=first.headers,
+                        answer = await first.client.request(
+                            method, f"{old_url}/v1/keys", json=body, headers=first.headers
                         )
                         answers.append(answer.status_code)
 
                 async with trio.open_nursery() as nursery:
-                    for number in range(5):
-                        nursery.start_soon(write, number)  # it lies in the socket of the frozen one
+                    for number in range(10):  # they lie in the sockets of the frozen one
+                        nursery.start_soon(ask, ("GET", "POST")[number % 2], number)
                     await trio.to_thread.run_sync(end_sessions, config.url.get_secret_value())
                     await standby.serves()
                     assert await epoch(config) == 2

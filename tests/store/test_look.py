@@ -64,12 +64,17 @@ async def test_a_server_that_is_gone_is_told_apart_from_what_waiting_does_not_me
                     with pytest.raises(Away, match="cannot be opened"):
                         await look()
             finally:
-                await trio.to_thread.run_sync(server.start)
+                await trio.to_thread.run_sync(server.start_as_replica)
+            with pytest.raises(Away, match="the server is a replica"):
+                await look()
+            await trio.to_thread.run_sync(execute, url, "select pg_promote()")
 
             async def free() -> bool | None:
                 return await look() or None
 
             await eventually(free)
+            async with open_store(config, serving=True):
+                pass
         nobody = config.model_copy(update={"url": type(config.url)(url.replace("//postgres:", "//nobody:"))})
         async with open_look(nobody) as look:
             with pytest.raises(ConfigError, match="nobody") as refused:
