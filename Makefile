@@ -62,7 +62,7 @@ fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of eve
 	SVC_TEST_EMAILS=1000 $(PY) -m pytest tests/actors/test_outbox.py
 	SVC_TEST_ACCOUNTS=1000 $(PY) -m pytest tests/actors/test_rollout.py -k broken_worker
 	SVC_TEST_EVERY_MOMENT=1 $(PY) -m pytest tests/journeys/test_killed.py tests/journeys/test_faulted.py tests/journeys/test_update.py \
-		tests/journeys/test_repeats.py tests/journeys/test_leaving.py
+		tests/journeys/test_repeats.py tests/journeys/test_leaving.py tests/backup/test_restore.py
 	$(if $(SEED),SVC_TEST_SEED=$(SEED)) SVC_TEST_HISTORIES=$(or $(HISTORIES),10000) $(PY) -m pytest \
 		tests/journeys/test_reports.py -k many_lives -rP -o faulthandler_timeout=0 --numprocesses=$(TESTS_AT_ONCE)
 

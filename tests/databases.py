@@ -103,20 +103,39 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
 
 @contextmanager
 def postgres_config(server_url: str) -> Iterator[StoreConfig]:
-    """The configuration of an empty store: a new schema, dropped at the end."""
+    """The configuration of an empty store: a new schema, dropped at the end with those that restores put beside it."""
     name = f"t_{secrets.token_hex(8)}"
     execute(server_url, f"create schema {name}")
-    join = "&" if urlsplit(server_url).query else "?"
     try:
-        yield StoreConfig(url=SecretStr(f"{server_url}{join}search_path={name}"), pool_size=POOL_SIZE)
+        yield _in_schema(server_url, name)
     finally:
-        for table, rows in _dropped(server_url, name).items():
-            SEARCH.text(f"the table {table}", rows)
+        for schema in [name, *_aside(server_url, name)]:
+            for table, rows in _dropped(server_url, schema).items():
+                SEARCH.text(f"the table {table}", rows)
 
 
-def sqlite_config(folder: Path) -> StoreConfig:
+def stores_aside(server_url: str, config: StoreConfig) -> list[StoreConfig]:
+    """The stores of `postgres_config` that restores moved aside, the oldest first. Not to be called inside Trio."""
+    name = config.url.get_secret_value().rpartition("=")[2]
+    return [_in_schema(server_url, schema) for schema in _aside(server_url, name)]
+
+
+def _in_schema(server_url: str, name: str) -> StoreConfig:
+    join = "&" if urlsplit(server_url).query else "?"
+    return StoreConfig(url=SecretStr(f"{server_url}{join}search_path={name}"), pool_size=POOL_SIZE)
+
+
+def _aside(server_url: str, schema: str) -> list[str]:
+    async def run(connection: asyncpg.Connection) -> list[str]:
+        found = await connection.fetch("select nspname from pg_namespace where starts_with(nspname, $1)", f"{schema}_")
+        return sorted(row["nspname"] for row in found)
+
+    return _connected(server_url, run)
+
+
+def sqlite_config(folder: Path, name: str = "svc.db") -> StoreConfig:
     """The configuration of an empty store: a file to be."""
-    return StoreConfig(url=SecretStr(f"sqlite:///{folder / 'svc.db'}"))
+    return StoreConfig(url=SecretStr(f"sqlite:///{folder / name}"))
 
 
 def execute(url: str, *statements: str) -> None:

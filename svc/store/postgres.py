@@ -73,6 +73,13 @@ SETTINGS = {
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
 }
+# What is done to the whole store may take long, but waits for others only until a machine that has gone lets go.
+_SETTINGS_ALONE = {
+    **_SESSION,
+    "lock_timeout": "30s",
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+}
 # A server that has not answered by now, though its own limits are shorter, is not reached any more.
 _ANSWER_S = 40.0
 # Closing waits for borrowed connections this long, then cuts them.
@@ -367,8 +374,7 @@ async def open_postgres(
         except _Replaced:
             raise Served("Another svc serve was quicker to take this PostgreSQL store.") from None
         except (*DRIVER_ERRORS, ValueError) as error:
-            # The address is not shown: it may hold a password.
-            raise ConfigError(f"The PostgreSQL store cannot be opened: {type(error).__name__}: {error}") from None
+            raise refused("opened", error) from None
         try:
             yield PostgresStore(loop_thread, pool, metrics or Metrics())
         finally:
@@ -377,6 +383,25 @@ async def open_postgres(
     finally:
         with trio.CancelScope(shield=True):  # the loop has nothing left to do
             await trio.to_thread.run_sync(loop_thread.close)
+
+
+_IN_HAND = (
+    "Another svc has the whole of this PostgreSQL store in hand (a restore, an update of its schema, a backup) and does"
+    " not come to its end: wait for it, or end its process, then try again."
+)
+
+
+def refused(what: str, error: Exception) -> ConfigError:
+    """Why the store cannot be `what`, for people."""
+    if isinstance(error, asyncpg.LockNotAvailableError):
+        return ConfigError(_IN_HAND)
+    # The address is not shown: it may hold a password.
+    return ConfigError(f"The PostgreSQL store cannot be {what}: {type(error).__name__}: {error}")
+
+
+async def connect_alone(url: str) -> asyncpg.Connection:
+    """A connection of its own, for what is done to the whole store."""
+    return await asyncpg.connect(url, timeout=ACQUIRE_S, server_settings=_SETTINGS_ALONE)
 
 
 async def _open(url: str, pool_size: int, serving: bool, copies: Path | None, known: list[Migration]) -> asyncpg.Pool:
@@ -423,7 +448,7 @@ async def _prepare(url: str, serving: bool, copies: Path | None, known: list[Mig
 
     All or nothing; two services that start at once do it one after the other.
     """
-    connection = await asyncpg.connect(url, timeout=ACQUIRE_S, server_settings=_SESSION)
+    connection = await connect_alone(url)
     try:
         async with connection.transaction():
             await lock_migrations(connection)
@@ -471,7 +496,7 @@ async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, k
     target = copy_before(store, version)
     try:
         part = _room_for(target)
-        other = await asyncpg.connect(url, timeout=ACQUIRE_S)  # which reads the whole store as of one moment
+        other = await connect_alone(url)  # which reads the whole store as of one moment
         try:
             await pour_out(other, part)
         finally:

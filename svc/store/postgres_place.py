@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import asyncpg
-
 from svc.config import ConfigError
 from svc.store import postgres_copy, sqlite_file
 from svc.store.migrate import migrations
-from svc.store.postgres import ACQUIRE_S, DRIVER_ERRORS, lock_alone, lock_migrations, migrate
+from svc.store.postgres import DRIVER_ERRORS, connect_alone, lock_alone, lock_migrations, migrate, refused
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,7 +26,7 @@ def copy_alone(url: str, target: Path) -> None:
     """As `copy`, while no service runs. Raises ConfigError also when one does."""
 
     async def work(connection: Any) -> None:
-        other = await asyncpg.connect(url, timeout=ACQUIRE_S)
+        other = await connect_alone(url)
         try:
             async with other.transaction():
                 await lock_alone(other)
@@ -102,7 +100,7 @@ async def _move_aside(connection: Any, version: int, stamp: str) -> str:
 
 def _connected(url: str, work: Callable[[Any], Awaitable[T]]) -> T:
     async def run() -> T:
-        connection = await asyncpg.connect(url, timeout=ACQUIRE_S)
+        connection = await connect_alone(url)
         try:
             return await work(connection)
         finally:
@@ -111,5 +109,4 @@ def _connected(url: str, work: Callable[[Any], Awaitable[T]]) -> T:
     try:
         return asyncio.run(run())
     except (*DRIVER_ERRORS, ValueError) as error:
-        # The address is not shown: it may hold a password.
-        raise ConfigError(f"The PostgreSQL store cannot be used: {type(error).__name__}: {error}") from None
+        raise refused("used", error) from None

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import trio
 
+from edge_worker.harness.service import eventually
 from svc.backup import run
 from svc.config import ConfigError
-from svc.store import open_store, sqlite_file
+from svc.store import open_store, postgres, sqlite_file
 from svc.store.sqlite_place import lock
+from svc.store.tx import sql
 from svc.vault import open_vault, read_keys
 from tests.backup.places import add_user, config_of, emails_of, fill, rows_of, without
 from tests.clock import START_MS
-from tests.databases import execute, postgres_config
+from tests.databases import postgres_config
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from svc.config import Config
+    from svc.store.tx import Tx
 
 # Writes to the store in the folder, and ends without closing it: what is new is in SQLite's log alone.
 DIES = """
@@ -40,11 +51,6 @@ def die_with_a_log(folder: Path) -> None:
     """Leave a store with a log that was not taken into it."""
     subprocess.run([sys.executable, "-c", DIES, folder], cwd=Path(__file__).parents[2], check=True)
     assert (folder / "svc.db-wal").stat().st_size > 0
-
-
-def drop_aside(config, aside):
-    """Remove the schema of the tests' server in which the store before is."""
-    execute(config.store.url.get_secret_value(), f'drop schema "{aside.removeprefix("the schema ")}" cascade')
 
 
 @pytest.mark.rule("X17")
@@ -92,11 +98,7 @@ def test_the_store_that_was_there_is_kept(target, tmp_path):
     assert emails_of(target) == {"new@example.com"}
     assert read_keys(target.vault.key_file) == old_keys
     assert aside is not None
-    if target.store.engine == "postgres":
-        _, second = run.restore(target, tmp_path / "backup.tar", START_MS + 1, replace=True)
-        drop_aside(target, aside)
-        drop_aside(target, second)
-    else:
+    if target.store.engine == "sqlite":
         assert Path(aside).parent == tmp_path / "target"
         with closing(sqlite3.connect(aside)) as kept:
             assert kept.execute("select email from users").fetchall() == [("old@example.com",)]
@@ -139,31 +141,99 @@ def test_a_log_that_was_left_is_not_played_into_the_restored_store(tmp_path):
         assert kept.execute("select count(*) from users where email like 'late%'").fetchone() == (200,)
 
 
-@pytest.mark.rule("X17")
-def test_killed_at_any_step_it_leaves_the_old_store_or_the_new_one(tmp_path, expected_leaks):
-    expected_leaks.allow("backup.tar: vault key")
-    old = config_of(tmp_path / "old")
+def lives_of_a_restore(folder, *arguments):
+    """What `tests.backup.mortal` tells of a restore over a store that has rows, and commits in its log alone."""
+    old = config_of(folder / "old")
+    fill(old)
     add_user(old, "old@example.com")
-    die_with_a_log(tmp_path / "old")
-    new = config_of(tmp_path / "new")
+    die_with_a_log(folder / "old")
+    new = config_of(folder / "new")
     fill(new)
-    add_user(new, "new@example.com")
-    run.backup(new, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
-    users = sorted(emails_of(new))
+    run.backup(new, folder / "backup.tar", START_MS, with_key=True, replace=False)
     told = subprocess.run(
-        [sys.executable, "-m", "tests.backup.mortal", tmp_path],
+        [sys.executable, "-m", "tests.backup.mortal", folder, *arguments],
         cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, check=True,
     ).stdout  # fmt: skip
     lives = json.loads(told)
-    assert len(lives) > 10
-    found = ["old" if "changed@example.com" in life["found"] else "new" for life in lives]
-    assert found == sorted(found, reverse=True), "a later kill left an older store"
+    found = [life["found"] for life in lives if life["found"] is not None]
     assert set(found) == {"old", "new"}
+    assert found == sorted(found, reverse=True), "a later kill left an older store"
     for life in lives:
-        assert life["found"] == users or len(life["found"]) == 201
-        assert life["after"] == users
-        assert any(len(kept) == 201 for kept in life["aside"]), "the old store is lost"
-        assert life["left"] == []
+        assert life["killed"], life
+        assert life["after"] == "new", life
+        assert life["aside"][0] == "old", life  # the first that was moved
+        assert set(life["aside"]) <= {"old", "new"}, life
+        assert life["left"] == [], life
+    return lives
+
+
+@pytest.mark.rule("X17")
+def test_killed_at_any_step_it_leaves_the_old_store_or_the_new_one(tmp_path, expected_leaks):
+    expected_leaks.allow("backup.tar: vault key")
+    assert len(lives_of_a_restore(tmp_path)) > 10
+
+
+@pytest.mark.rule("X17")
+@pytest.mark.timeout(1_800)
+def test_killed_at_any_step_it_leaves_the_old_store_or_the_new_one_in_postgres(postgres_url, tmp_path, expected_leaks):
+    expected_leaks.allow("backup.tar: vault key")
+    if "SVC_TEST_EVERY_MOMENT" in os.environ:
+        assert len(lives_of_a_restore(tmp_path, postgres_url)) > 300
+        return
+    seed = os.environ.get("SVC_TEST_SEED", str(secrets.randbelow(2**32)))
+    print(f"seed {seed}")
+    lives = lives_of_a_restore(tmp_path, postgres_url, seed)
+    assert [life["found"] for life in lives if "COMMIT" in life["moment"]] == ["old", "new"]
+
+
+def locked(text: str) -> Tx[bool | None]:
+    """Whether such a lock is held, for `eventually`."""
+    [row] = yield sql(
+        "select count(*) as n from pg_locks where granted and "
+        "database = (select oid from pg_database where datname = current_database()) and " + text
+    )
+    return row["n"] > 0 or None
+
+
+def test_nobody_waits_for_ever_for_a_restore_that_has_stopped(postgres_url, tmp_path, monkeypatch):
+    file = tmp_path / "backup.tar"
+    source = config_of(tmp_path / "source")
+    add_user(source, "new@example.com")
+    run.backup(source, file, START_MS, with_key=True, replace=False)
+
+    def stop() -> Tx[None]:
+        yield sql("lock table serving in access exclusive mode")
+        yield sql("select pg_sleep(60)")
+
+    async def stopped(config: Config) -> None:
+        def restore(now: int) -> Awaitable[object]:
+            return trio.to_thread.run_sync(partial(run.restore, config, file, now, replace=True))
+
+        async with open_store(config.store) as beside, trio.open_nursery() as nursery:
+            holder = trio.CancelScope()
+            nursery.start_soon(within, holder, beside.run, stop())
+            await eventually(lambda: beside.read(locked("relation = 'serving'::regclass and mode like 'AccessEx%'")))
+            nursery.start_soon(restore, START_MS)
+            await eventually(lambda: beside.read(locked("locktype = 'advisory' and objid = 727301")))
+            monkeypatch.setitem(postgres._SETTINGS_ALONE, "lock_timeout", "100ms")
+            with pytest.raises(ConfigError, match="end its process, then try again"):
+                await restore(START_MS + 1)
+            with pytest.raises(ConfigError, match="end its process, then try again"):
+                async with open_store(config.store, serving=True):
+                    pass
+            holder.cancel()
+
+    with postgres_config(postgres_url) as store:
+        config = config_of(tmp_path / "here", store)
+        add_user(config, "old@example.com")
+        trio.run(stopped, config)
+        assert emails_of(config) == {"new@example.com"}
+
+
+async def within(scope: trio.CancelScope, call: Callable[..., Awaitable[object]], *arguments: object) -> None:
+    """Call it until the scope is cancelled."""
+    with scope:
+        await call(*arguments)
 
 
 def test_what_postgres_does_not_take_changes_nothing(postgres_url, tmp_path):
