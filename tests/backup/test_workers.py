@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
-import sqlite3
 import sys
-from contextlib import closing
 
 import httpx
 import pytest
@@ -21,7 +19,8 @@ from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import environment, eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
-from tests.databases import sqlite_config
+from svc.store import open_store
+from svc.store.tx import sql
 from tests.journeys.conftest import ZONE, connect, crons, free_port, settings_of
 from tests.journeys.test_conservation import Expected
 
@@ -124,24 +123,23 @@ async def worker_config(shop, database_id):
     return {row["key"]: json.loads(row["body"]) for row in answer.json()["result"][0]["results"]}
 
 
-def rows(folder, text, *parameters):
-    with closing(sqlite3.connect(folder / "svc.db")) as store:
-        return store.execute(text, parameters).fetchall()
+def rows(text, *parameters):
+    """What a query of the store gives, its rows as tuples."""
+    found = yield sql(text, *parameters)
+    return [tuple(row.values()) for row in found]
 
 
 @pytest.mark.rule("X17", "W3", "S7", "A13")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", [int(os.environ.get("SVC_TEST_SEED", "1"))])
-async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, seed, expected_leaks):
+async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, store_config, seed, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
     folder, file = tmp_path / "svc", str(tmp_path / "backup.tar")
     async with open_emulator(
         local_egress=True, token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0
     ) as emulator:
         customer = await emulator.create_account([proxied_zone(ZONE)])
-        settings = settings_of(
-            emulator, sqlite_config(folder), SVC_HTTP_BIND=free_port(), SVC_TIMING_SYNC_RETRY_S="0.2"
-        )
+        settings = settings_of(emulator, store_config, SVC_HTTP_BIND=free_port(), SVC_TIMING_SYNC_RETRY_S="0.2")
         settings |= {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
         real = await emulator.clock(0)
         today = (real - 3 * HOUR_MS) // DAY_MS
@@ -172,48 +170,50 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
             assert lost["account"]["push"]["queue"] == 0
             headers = service.headers
             await service.kill()
-        assert (folder / "svc.db-wal").stat().st_size > 0
+        if store_config.engine == "sqlite":
+            assert store_config.path.with_name("svc.db-wal").stat().st_size > 0
         await command(folder, settings, "restore", file, "--replace")
 
-        async with open_service(folder, settings) as service:
+        async with open_service(folder, settings) as service, open_store(store_config) as store:
             service.headers = headers
             shop.service = service
 
             async def in_line():
-                [found] = rows(
-                    folder,
-                    "select restored_as_of is null and synced_version = config_version and suspected_at is null"
-                    " and not exists (select 1 from operations where state = 'running' and step <> 'selfcheck')"
-                    " and not exists (select 1 from sites where state = 'route_pending') from accounts",
+                [found] = await store.read(
+                    rows(
+                        "select restored_as_of is null and synced_version = config_version and suspected_at is null"
+                        " and not exists (select 1 from operations where state = 'running' and step <> 'selfcheck')"
+                        " and not exists (select 1 from sites where state = 'route_pending') from accounts",
+                    )
                 )
                 return found[0] or None
 
             await eventually(in_line)
             await service.account_in(shop.account_id, "ready")
-            [(database_id, install_id)] = rows(folder, "select database_id, install_id from accounts")
+            [(database_id, install_id)] = await store.read(rows("select database_id, install_id from accounts"))
 
             # The worker has what the store has, and nothing else.
             there = await worker_config(shop, database_id)
-            links = dict(rows(folder, "select code, url from links where state = 'active'"))
+            links = dict(await store.read(rows("select code, url from links where state = 'active'")))
             assert {key[5:]: body["url"] for key, body in there.items() if key.startswith("link:")} == links
-            paths = {path for (path,) in rows(folder, "select host || path from sites where state <> 'deleted'")}
-            paths |= {path for (path,) in rows(
-                folder, "select s.host || r.path from retiring_paths r join sites s on s.id = r.site_id"
-            )}  # fmt: skip
-            assert {key[5:] for key in there if key.startswith("path:")} == paths
+            paths = await store.read(rows(
+                "select host || path from sites where state <> 'deleted'"
+                " union select s.host || r.path from retiring_paths r join sites s on s.id = r.site_id"
+            ))  # fmt: skip
+            assert {(key[5:],) for key in there if key.startswith("path:")} == set(paths)
             held = (await emulator.state())["accounts"][customer.account_id]["scripts"]["svc-edge"]
             [active] = [one for one in held["versions"] if one["id"] == held["active_version_id"]]
             assert {one["name"]: one.get("text") for one in active["bindings"]}["INSTALL"] == install_id
 
             # Each day of each target that the store knows, visit by visit.
-            known = {target for (target,) in rows(folder, "select id from links union select id from sites")}
+            known = {target for (target,) in await store.read(rows("select id from links union select id from sites"))}
             assert shop.site["id"] in known
             counted = 0
             for day in range(today - 4, today):
                 stored = {
                     target: counts
-                    for target, *counts in rows(
-                        folder, "select target, views, bots, visitors, final from days where day = ?", day
+                    for target, *counts in await store.read(
+                        rows("select target, views, bots, visitors, final from days where day = $1", day)
                     )
                 }
                 wanted = {target: [*shop.expected.of(target, range(day * 24, day * 24 + 24)), 1] for target in known}
@@ -233,6 +233,6 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
             await shop.visits(today * DAY_MS + HOUR_MS + 40 * MINUTE_MS, 12, 55)
             again = await emulator.visit(LINK_HOST, f"/code{shop.made}", headers={"User-Agent": "curl/8"})
             assert again.headers["location"] == f"https://a.example/{shop.made}"
-            views = dict(rows(folder, "select target, views from days where day = ?", today))
+            views = dict(await store.read(rows("select target, views from days where day = $1", today)))
             assert views == {target: shop.expected.of(target, range(today * 24, today * 24 + 2))[0] for target in views}
             assert sum(views.values()) > 0
