@@ -82,7 +82,7 @@ class Place:
             at = day * DAY_MS + number // accounts % 24 * HOUR_MS
             rows = [[target, 10 + number, 1, 5] for target in link_ids[:_TARGETS]]
             part = {
-                "id": number,
+                "id": 1,  # no order: many are under way at once
                 "day": day_text(day),
                 "as_of": at + HOUR_MS,
                 "final": False,

@@ -127,7 +127,7 @@ def _push(number: int, hour: int) -> bytes:
     at = hour - HOUR_MS
     day = day_of(at)
     rows = [[target, 10, 1, 5] for target in _link_ids(number)]
-    part = {"id": hour // HOUR_MS, "day": day_text(day), "as_of": hour, "final": False, "refused_hours": []}
+    part = {"id": 1, "day": day_text(day), "as_of": hour, "final": False, "refused_hours": []}
     head = {"v": 1, "install": "op_bench", "bundle": "b" * 64, "schema": 1, "sent_at": hour, "queue": 1}
     body = {
         **head,

@@ -8,7 +8,7 @@ before.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -35,11 +35,11 @@ MOST_ROWS = 5_000
 
 @dataclass(frozen=True)
 class TakenPush:
-    """A push that has been read: whose, its parts that are well-formed, how many are not, and the worker's report."""
+    """A push that has been read: whose, its parts that are well-formed, the numbers of others, the worker's report."""
 
     account_id: str
     parts: Sequence[PushedPart]
-    wrong: int
+    wrong: Sequence[int]
     report: WorkerPush
 
     @property
@@ -143,14 +143,19 @@ class Intake:
 def _record(pushes: Sequence[TakenPush]) -> Tx[list[Ingested | None]]:
     """Store pushes; None for one whose account there is no more."""
     now = max(push.report.at for push in pushes)
-    reports = [(push.account_id, _waits_no_more(push, now)) for push in pushes]
-    there = yield from accounts.record_pushes(reports)
+    numbers: dict[str, list[int]] = defaultdict(list)
+    settled: dict[str, list[int]] = defaultdict(list)
+    reports = []
+    for push in pushes:
+        gone = [*push.wrong, *(part.id for part in push.parts if totals.is_settled(part, now))]
+        numbers[push.account_id] += [*push.wrong, *(part.id for part in push.parts)]
+        settled[push.account_id] += gone
+        # The worker counts what it sends as waiting; what is settled here waits no more.
+        reports.append((push.account_id, replace(push.report, queue=max(0, push.report.queue - len(gone)))))
+    parts = {
+        account_id: (min(each), max(settled[account_id], default=None)) for account_id, each in numbers.items() if each
+    }
+    there = yield from accounts.record_pushes(reports, parts)
     known = [(push.account_id, push.parts) for push in pushes if push.account_id in there]
     ingested = iter((yield from totals.ingest_all(known, now)))
     return [next(ingested) if push.account_id in there else None for push in pushes]
-
-
-def _waits_no_more(push: TakenPush, now: int) -> WorkerPush:
-    """The worker counts what it sends as waiting; what is settled here waits no more."""
-    settled = sum(totals.is_settled(part, now) for part in push.parts) + push.wrong
-    return replace(push.report, queue=max(0, push.report.queue - settled))

@@ -49,7 +49,7 @@ class Push:
         admit(self._limit, account_id, now)
         head, parts, wrong = await self._without_delay(api.read_push, await request.body())
         report = _worker_push(head, now)
-        ingested = await self._intake.take(TakenPush(account_id, [_kept(part) for part in parts], len(wrong), report))
+        ingested = await self._intake.take(TakenPush(account_id, [_kept(part) for part in parts], wrong, report))
         refused = [*ingested.refused, *((part_id, "invalid") for part_id in wrong)]
         self._report(parts, ingested, len(wrong), now)
         return api.PushAnswer.model_validate(

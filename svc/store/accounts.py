@@ -25,7 +25,7 @@ from svc.store.tx import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from svc.config import TimingConfig
     from svc.errors import ErrorNote
@@ -278,25 +278,41 @@ def forget_database(account_id: str) -> Tx[None]:
 _NOT_SENT = "push: "
 
 
-def record_pushes(pushes: Sequence[tuple[str, WorkerPush]]) -> Tx[set[str]]:
+def record_pushes(
+    pushes: Sequence[tuple[str, WorkerPush]], parts: Mapping[str, tuple[int, int | None]] | None = None
+) -> Tx[set[str]]:
     """Workers' reports of themselves; of an account that has two the later one counts. Returns the accounts there are.
 
     A report ends its worker's silence, and the self-check of the upload that it comes from. One that tells of a failure
     makes a look at the account due.
+    `parts`: by account, where there are any, the number of the first, and of the last that the transaction settles.
+    When others are missing before them, the store has lost commits: the worker is to be asked, as after a restore.
     """
     latest = dict(pushes)
+    numbers = parts or {}
     yield many(
-        "update accounts set push = $2, heard_at = $3 where id = $1",
-        [(account_id, to_json(latest[account_id]), latest[account_id].at) for account_id in sorted(latest)],
+        "update accounts set push = $2, heard_at = $3,"
+        " suspected_at = case when $4 > last_part + 1 then coalesce(suspected_at, $3) else suspected_at end,"
+        " restored_as_of = case when $4 > last_part + 1 then coalesce(restored_as_of,"
+        " (select as_of from pushed where account_id = accounts.id), 0) else restored_as_of end,"
+        " last_part = case when $5 <= last_part then last_part else coalesce($5, last_part) end where id = $1",
+        [
+            (account_id, to_json(push), push.at, *numbers.get(account_id, (None, None)))
+            for account_id, push in sorted(latest.items())
+        ],
     )
     rows = yield sql(
-        "select id, state, install_id, warnings from accounts where id = any($1) order by id", tuple(sorted(latest))
+        "select id, edge_account_id, state, install_id, warnings, restored_as_of from accounts where id = any($1)"
+        " order by id",
+        tuple(sorted(latest)),
     )
     installs = set()
     for row in rows:
         warnings = from_json(row["warnings"])
         reported = {push.install for account_id, push in pushes if account_id == row["id"]}
         installs |= {(install, row["id"]) for install in reported}
+        if row["restored_as_of"] is not None:
+            yield Changed(row["edge_account_id"])
         if row["state"] == "no_connection":
             yield from states.move(row["id"], ("no_connection",), "ready", None, latest[row["id"]].at)
         if "crons_stopped" in warnings:

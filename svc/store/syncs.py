@@ -70,7 +70,11 @@ def write_anew(account_id: str, version: int) -> Tx[None]:
     NotFound.
     """
     yield from bump_version(account_id)
-    yield sql("update accounts set synced_version = $2 where id = $1 and synced_version > $2", account_id, version)
+    yield sql(
+        "update accounts set synced_version = $2, last_part = null where id = $1 and synced_version > $2",
+        account_id,
+        version,
+    )
 
 
 def begin_sync(account_id: str, version: int) -> Tx[None]:
@@ -108,7 +112,7 @@ def mark_restored(now: int) -> Tx[int]:
     """
     rows = yield sql(
         "update accounts set suspected_at = coalesce(suspected_at, $1), restored_as_of = coalesce(restored_as_of,"
-        " (select as_of from pushed where account_id = accounts.id), 0) returning id",
+        " (select as_of from pushed where account_id = accounts.id), 0), last_part = null returning id",
         now,
     )
     return len(rows)

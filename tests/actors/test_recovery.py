@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager, closing
 import pytest
 
 from edge_worker.harness.service import eventually
-from svc.clock import DAY_MS, HOUR_MS, day_of, system_clock
+from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
+from svc.ids import digest
 from svc.model import Counts
-from svc.store import open_store, syncs, totals
+from svc.store import open_store, syncs, totals, worker_keys
 from svc.store.totals import PushedPart
 from tests.actors.conftest import Place
 from tests.clock import FrozenClock
@@ -201,6 +202,48 @@ async def test_no_total_is_lost_where_nothing_but_totals_came_after_the_backup(o
         assert await service.store.run(syncs.mark_restored(now)) == 1
         await eventually(caught_up)
         assert (await service.account()).config_version > before
+
+
+@pytest.mark.rule("S7", "X17", "W3")
+async def test_a_service_that_has_lost_nothing_but_a_push_asks_its_worker_by_itself(original, tmp_path, zone):
+    now = original.clock()
+    today = day_of(now)
+    headers = {"Authorization": "Bearer svcw_mine", "Content-Type": "application/json"}
+
+    def push(number, day, row):
+        part = {"id": number, "day": day_text(day), "as_of": (day + 1) * DAY_MS, "final": True, "hours": [],
+                "refused_hours": [], "days": [row]}  # fmt: skip
+        return {"v": 1, "install": "", "bundle": "b", "schema": 1, "sent_at": now, "queue": 1, "error": None,
+                "dropped": {}, "parts": [part]}  # fmt: skip
+
+    async with original.running() as service:
+        account_id = await service.ready()
+        await service.confirmed()
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        link_id = await add_link(service, "kept")
+        await service.store.run(worker_keys.add_worker_key(account_id, digest("svcw_mine")))
+        worker = Worker(service, (await service.account()).database_id)
+        for ago, views in ((3, 3), (2, 4), (1, 5)):
+            stored = json.dumps({"views": views, "bots": {}, "visitors": 1})
+            await worker.sql("insert into day values (?, cast(? as integer), ?)", link_id, str(today - ago), stored)
+        await worker.set_state(day=today - 1, as_of=today * DAY_MS)
+        first = push(1, today - 3, [link_id, 3, 0, 1])
+        assert (await service.world.call("POST", "/edge/push", first, headers=headers)).body["accepted"] == [1]
+        copy = copy_of(tmp_path)
+        lost = push(2, today - 2, [link_id, 4, 0, 1])
+        assert (await service.world.call("POST", "/edge/push", lost, headers=headers)).body["accepted"] == [2]
+    async with restored(original, copy) as service:
+        before = (await service.account()).config_version
+        last = push(3, today - 1, [link_id, 5, 0, 1])
+        assert (await service.world.call("POST", "/edge/push", last, headers=headers)).body["accepted"] == [3]
+
+        async def caught_up():
+            account = await service.account()
+            return (account.config_version > before and account.restored_as_of is None) or None
+
+        await eventually(caught_up)
+        counts = await service.store.read(totals.day_counts(link_id, today - 3, today))
+        assert {day: found[0].views for day, found in counts.items()} == {today - 3: 3, today - 2: 4, today - 1: 5}
 
 
 async def worker_versions(service):

@@ -71,7 +71,7 @@ class Workers:
         """A push of yesterday's total, with rows that are nobody's beside it."""
         days = [(self.links[account_id], views, 0, 0), *((f"lnk_{number}", 1, 0, 0) for number in range(rows - 1))]
         part = PushedPart(7, YESTERDAY, AS_OF, True, (), (), tuple(days))
-        return TakenPush(account_id, [part], 0, WorkerPush(START_MS, "bundle", queue=1))
+        return TakenPush(account_id, [part], (), WorkerPush(START_MS, "bundle", queue=1))
 
     async def take(self, push: TakenPush) -> None:
         """Send a push and note its answer."""

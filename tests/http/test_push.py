@@ -20,7 +20,7 @@ from svc.clock import DAY_MS, HOUR_MS, day_text, iso
 from svc.errors import Invalid
 from svc.ids import digest, new_secret
 from svc.model import Counts
-from svc.store import imported_days, states, worker_keys
+from svc.store import accounts, imported_days, states, worker_keys
 from svc.worker.counts import Live
 from tests.clock import START_MS
 from tests.http.conftest import OTHER_EDGE_ACCOUNT
@@ -294,6 +294,19 @@ async def test_a_wrong_part_is_refused_by_its_number_and_the_others_are_taken(pl
     assert sorted(one["id"] for one in answer.body["refused"]) == refused
     assert {one["code"] for one in answer.body["refused"]} == {"invalid"}
     assert (await place.report())["totals"]["views"] == 1
+
+
+@pytest.mark.rule("S7", "W4")
+async def test_a_part_that_is_refused_or_early_is_not_missed_and_one_that_never_came_is(place):
+    async def missed(*parts):
+        assert (await place.push(*parts)).status == 200
+        return (await place.world.store.read(accounts.account_by_id(place.account.id))).restored_as_of is not None
+
+    wrong = {**place.part(2), "final": 1}
+    assert not await missed(place.part(1), wrong)
+    assert not await missed(place.part(3, day=60), place.part(4, day=-1))  # too old; too early
+    assert not await missed(place.part(4), {**wrong, "id": 5})
+    assert await missed(place.part(7))
 
 
 @pytest.mark.rule("W4")

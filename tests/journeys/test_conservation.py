@@ -16,7 +16,7 @@ import trio
 
 from edge_worker.harness.service import open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
-from svc.store import open_store, totals
+from svc.store import accounts, open_store, totals
 from tests.databases import sqlite_config
 from tests.journeys.conftest import connect, crons, settings_of
 
@@ -114,6 +114,8 @@ async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator
             body = {"account_id": account_id, "url": f"https://a.example/{number}", "code": f"code{number}"}
             links.append((await service.call("POST", "/v1/links", body, expect=201))["link"])
         await service.synced(f"/v1/sites/{site['id']}", *(f"/v1/links/{link['id']}" for link in links))
+        async with open_store(config) as store:
+            before = accounts.present(await store.read(accounts.account_by_id(account_id)))
 
         for ago in DAYS_AGO:
             for number, hour in enumerate(HOURS):
@@ -131,6 +133,9 @@ async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator
 
     first, last = (today - 3) * 24, today * 24
     async with open_store(config) as store:
+        # Whatever became of a push, none was taken for lost, after which all configuration is written anew.
+        after = accounts.present(await store.read(accounts.account_by_id(account_id)))
+        assert (after.config_version, after.restored_as_of) == (before.config_version, None)
         for target in (site["id"], *(link["id"] for link in links)):
             hours = dict(await store.read(totals.hour_counts(target, first * HOUR_MS, last * HOUR_MS)))
             stored = {at // HOUR_MS: (c.views, c.bots, c.visitors) for at, c in hours.items()}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 import trio
 
+from svc.clock import DAY_MS, day_of
 from svc.errors import Conflict, ErrorNote
 from svc.ids import new_id
 from svc.model import UnwantedRoute, WorkerPush
-from svc.store import accounts, link_hosts, operations, states, unwanted_routes
+from svc.store import accounts, link_hosts, operations, states, syncs, totals, unwanted_routes
+from svc.store.totals import PushedPart
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.store.makers import a_site, an_account
@@ -89,6 +92,46 @@ async def test_a_worker_that_reports_while_its_silence_is_noted_is_connected(sto
     await store.run(accounts.note_silence(account_id, PUSH.at, error, PUSH.at))
     found = await account_of(store, account_id)
     assert (found.state, found.error) == ("no_connection", error)
+
+
+@pytest.mark.rule("S7", "W3")
+async def test_parts_that_are_missing_before_a_push_tell_that_the_store_has_lost_commits(store):
+    first_id, second_id = await store.run(an_account()), await store.run(an_account())
+    report = replace(PUSH, at=START_MS + 5)
+
+    async def asked(account_id, first, last):
+        """Up to when totals are known of a worker that is to be asked after a push of these parts; else None."""
+        woken: list[str] = []
+        with store.changes.told_to(woken.append):
+            await store.run(accounts.record_pushes([(account_id, report)], {account_id: (first, last)}))
+        account = await account_of(store, account_id)
+        assert (account.suspected_at is None) == (account.restored_as_of is None) == (not woken)
+        return account.restored_as_of
+
+    async def answered(account_id):
+        await store.run(syncs.caught_up(account_id))
+        await store.run(accounts.looked_at(account_id, (await account_of(store, account_id)).suspected_at, None))
+
+    # Each part in its turn, several, once more, too early to be taken, late.
+    for first, last in ((1, 1), (2, 4), (2, 4), (3, 6), (7, None), (7, 7), (2, 3), (8, 8)):
+        assert await asked(first_id, first, last) is None
+    await store.run(accounts.record_pushes([(first_id, report)]))
+    part = PushedPart(8, day_of(START_MS) - 1, day_of(START_MS) * DAY_MS, True, (), (), ())
+    await store.run(totals.ingest(first_id, [part], START_MS))
+    assert await asked(first_id, 10, 12) == part.as_of
+    assert await asked(first_id, 20, 20) == part.as_of  # it stays so until the worker was asked
+    await answered(first_id)
+    assert await asked(first_id, 21, 21) is None
+    assert await asked(second_id, 2, 2) == 0  # the very first
+    await answered(second_id)
+    # After a restore, and in a database that was set back, nobody knows which part comes next.
+    for forget in (syncs.mark_restored(START_MS), syncs.write_anew(second_id, -1)):
+        await store.run(forget)
+        await answered(second_id)
+        assert await asked(second_id, 900, None) is None
+        assert await asked(second_id, 900, 901) is None
+        assert await asked(second_id, 903, 903) == 0
+        await answered(second_id)
 
 
 @pytest.mark.rule("A15")

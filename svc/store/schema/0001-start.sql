@@ -184,10 +184,13 @@ create table accounts (
     -- The newest version that was about to be written to the worker's database: it has a higher one only when this store
     -- has lost commits.
     asked_version INT not null default 0,
-    -- The store was restored from a backup, and the account's worker has not been asked yet what it has more: up to when
-    -- its totals were known in the backup (0: none were). Null: the store has all that the worker sent.
+    -- The store was restored from a backup, or lost commits, and the account's worker has not been asked yet what it has
+    -- more: up to when its totals were known (0: none were). Null: the store has all that the worker sent.
     restored_as_of INT,
     push TEXT,
+    -- The number of the last part of a push that was settled; null: not known. A worker that goes on with a later one than
+    -- the next has parts that this store took and lost.
+    last_part INT default 0,
     -- How near the account is to its limits (JSON), and when that is to be computed next; null: it never was.
     advice TEXT,
     advice_due_at INT,
