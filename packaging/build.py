@@ -92,7 +92,7 @@ def deb() -> None:
     for name, place in _UNITS.items():
         _copy(PACKAGING / "systemd" / name, root / place if place.endswith(".conf") else root / place / name)
     _copy(PACKAGING / "debian/config.toml", root / "etc/svc/config.toml")
-    _copy(ROOT / "LICENSE", root / "usr/share/doc/svc/copyright")
+    _copy(FOLDER / "_internal/svc/licences.txt", root / "usr/share/doc/svc/copyright")
     files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     sums = "".join(f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(root)}\n" for path in files)
     control = root / "DEBIAN"
@@ -117,9 +117,9 @@ def image() -> None:
     _need("buildah", package="buildah")
     context = _emptied(BUILD / "image")
     _wheelhouse(context / "wheelhouse")
-    for name in ("Dockerfile", "svc.spec", "entry.py"):
+    for name in ("Dockerfile", "svc.spec", "licences.py", "entry.py"):
         _copy(PACKAGING / name, context / "packaging" / name)
-    for name in ("requirements.lock", "config.toml"):
+    for name in ("requirements.lock", "config.toml", "LICENSE"):
         _copy(ROOT / name, context / name)
     _as_everywhere(context)
     arguments = {

@@ -63,9 +63,9 @@ def _config_path(given: str | None) -> Path | None:
 
 def parser_of_all() -> argparse.ArgumentParser:
     """What reads the arguments of every command."""
-    from svc.commands import backup, imports, platform, rollouts, serving, setup, store, users, vault
+    from svc.commands import backup, imports, licences, platform, rollouts, serving, setup, store, users, vault
 
-    return _parser(setup, serving, health, backup, store, platform, rollouts, imports, users, vault)
+    return _parser(setup, serving, health, backup, store, platform, rollouts, imports, users, vault, licences)
 
 
 def _parser(*groups: ModuleType) -> argparse.ArgumentParser:

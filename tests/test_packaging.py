@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from importlib.metadata import distributions
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import httpx
@@ -142,3 +144,33 @@ def test_what_compose_tells_the_service_is_settings_that_there_are():
 
 def test_the_package_brings_a_good_configuration():
     assert load(ROOT / "packaging/debian/config.toml", {}).mail.folder == Path("/var/lib/svc/mail")
+
+
+def test_nothing_is_passed_on_without_the_text_of_its_licence(tmp_path, monkeypatch):
+    spec = spec_from_file_location("licences", ROOT / "packaging/licences.py")
+    assert spec is not None
+    assert spec.loader is not None
+    licences = module_from_spec(spec)
+    spec.loader.exec_module(licences)
+    lock = (ROOT / "requirements.lock").read_text()
+    needed = {licences.plain(name) for name in re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)}
+    texts = "\n" + licences.texts(ROOT, needed, [])
+    wanted = [f"{one.name} {one.version}" for one in distributions() if licences.plain(one.name) in needed]
+    assert len(wanted) > 30
+    assert [title for title in wanted if f"\n{title}\n{'=' * len(title)}\n\n" not in texts] == []
+    for other in ("svc", "Python", "pyinstaller", "isbot", "preact", "@preact/signals", "@preact/signals-core"):
+        assert re.search(rf"\n{other} [\d.]+\n=+\n\n", texts), other
+
+    bare = tmp_path / "bare-1.dist-info"
+    bare.mkdir()
+    (bare / "METADATA").write_text("Metadata-Version: 2.1\nName: Bare\nVersion: 1\n")
+    (bare / "RECORD").write_text("bare-1.dist-info/METADATA,,\nbare-1.dist-info/LICENSE,,\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for text in ("", " \n"):
+        (bare / "LICENSE").write_text(text)
+        with pytest.raises(licences.NoText, match=r"^Bare 1$"):
+            licences.texts(ROOT, {"bare"}, [])
+    (bare / "LICENSE").write_text("Do as you like.")
+    assert "\n\nDo as you like.\n" in licences.texts(ROOT, {"bare"}, [])
+    with pytest.raises(licences.NoText, match="libnobodys"):
+        licences.texts(ROOT, set(), [str(tmp_path / "libnobodys.so.1")])

@@ -20,8 +20,9 @@ test("the inline snippet has at most 400 bytes, and stores nothing", async () =>
 
 test("the worker stays under 40 KB gzip, is one module without a source map, and is built the same every time", async () => {
   const snippet = await buildSnippet();
-  const [one, two] = await Promise.all([buildWorker(snippet), buildWorker(snippet)]);
-  assert.equal(one, two);
+  const [{ code: one, licences }, two] = await Promise.all([buildWorker(snippet), buildWorker(snippet)]);
+  assert.deepEqual({ code: one, licences }, two);
+  assert.match(licences, /^isbot \d[\d.]+\n=+\n\n.*Unlicense/s);
   assert.ok(gzipSync(one).length < 40_000, `${gzipSync(one).length} bytes`);
   assert.doesNotMatch(one, /sourceMappingURL|^import /m);
 });

@@ -1,7 +1,7 @@
 /**
  * Builds the worker: `node tools/build.js FOLDER [SOURCE]` writes svc-edge.js, snippet.js, vocabulary.json,
- * patterns.json and manifest.json to FOLDER, made of the worker in SOURCE (default: src). The same input gives the same
- * bytes on every machine.
+ * patterns.json, manifest.json and licences.txt to FOLDER, made of the worker in SOURCE (default: src). The same input
+ * gives the same bytes on every machine.
  */
 
 import { createHash } from "node:crypto";
@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 
 import { build, transform } from "esbuild";
 
+import { licencesOf } from "./licences.js";
 import { patterns } from "./patterns.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -30,10 +31,10 @@ export async function buildSnippet(source = SOURCE) {
 /**
  * @param {string} snippet
  * @param {string} [source] folder of the worker's source
- * @returns {Promise<string>} the worker: one ES module
+ * @returns {Promise<{code: string, licences: string}>} the worker: one ES module; and the licences of what is in it
  */
 export async function buildWorker(snippet, source = SOURCE) {
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     entryPoints: [join(source, "worker.js")],
     absWorkingDir: root,
     nodePaths: [join(root, "node_modules")],
@@ -45,8 +46,9 @@ export async function buildWorker(snippet, source = SOURCE) {
     legalComments: "none",
     charset: "utf8",
     define: { SNIPPET: JSON.stringify(snippet) },
+    metafile: true,
   });
-  return outputFiles.map(({ text }) => text).join("");
+  return { code: outputFiles.map(({ text }) => text).join(""), licences: licencesOf(metafile, root) };
 }
 
 /**
@@ -97,9 +99,9 @@ export async function writeBundle(folder, source = SOURCE) {
   const all = migrations(source);
   if (schema !== all.length) throw new Error(`vocabulary.json names schema ${schema}, the last file is ${all.length}`);
   const snippet = await buildSnippet(source);
-  const worker = await buildWorker(snippet, source);
+  const { code, licences } = await buildWorker(snippet, source);
   const manifest = {
-    sha256: createHash("sha256").update(worker).digest("hex"),
+    sha256: createHash("sha256").update(code).digest("hex"),
     schema,
     migrations: all,
     main_module: "svc-edge.js",
@@ -108,10 +110,11 @@ export async function writeBundle(folder, source = SOURCE) {
     cron: "* * * * *",
   };
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "svc-edge.js"), worker);
+  writeFileSync(join(folder, "svc-edge.js"), code);
   writeFileSync(join(folder, "snippet.js"), snippet);
   writeFileSync(join(folder, "vocabulary.json"), words);
   writeFileSync(join(folder, "patterns.json"), `${JSON.stringify(patterns, null, 2)}\n`);
+  writeFileSync(join(folder, "licences.txt"), licences);
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 

@@ -1,6 +1,6 @@
 /**
  * Builds the web application: `node build.js FOLDER` writes index.html, favicon.svg, assets/NAME-HASH.js and .css, each
- * over 1 KB also as .gz and .br, and manifest.json. The same input gives the same bytes on every machine.
+ * over 1 KB also as .gz and .br, licences.txt and manifest.json. The same input gives the same bytes on every machine.
  *
  * manifest.json: `files` has, by the path that a browser asks for, each file's type and sizes in bytes; `first` names
  * what a report needs that is the first page somebody opens.
@@ -12,6 +12,8 @@ import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
 import { build } from "esbuild";
+
+import { licencesOf } from "../../edge_worker/tools/licences.js";
 
 const root = dirname(fileURLToPath(import.meta.url));
 /** The oldest browsers that know light-dark(), nesting and Trusted Types' absence without harm. */
@@ -101,6 +103,7 @@ async function writeApplication(folder) {
   ];
   const shell = readFileSync(join(root, "index.html"), "utf8").replace("<!-- assets -->", head.join("\n    "));
   writeFileSync(join(folder, "index.html"), shell);
+  writeFileSync(join(folder, "licences.txt"), licencesOf(metafile, root));
   const manifest = { files, first: [style, ...scripts] };
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }

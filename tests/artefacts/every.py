@@ -114,6 +114,7 @@ async def test_the_package_on_a_fresh_debian(tree: Path, emulator: Emulator) -> 
     [package] = DIST.glob("*.deb")
     shutil.copy(package, tree / "root")
     shell(tree, BLOCKS["sudo apt-get install ./svc_*.deb"])
+    assert shell(tree, "svc licences") == (tree / "usr/share/doc/svc/copyright").read_text()
     checks = [text for text in BLOCKS.values() if "svc check --config" in text]
     assert "FAIL" not in shell(tree, checks[0])
     [add] = [text for text in BLOCKS.values() if "svc user add" in text]
@@ -137,7 +138,10 @@ async def test_the_package_on_a_fresh_debian(tree: Path, emulator: Emulator) -> 
 
 
 async def test_the_image_under_a_real_runtime(installed: Path, tmp_path: Path, emulator: Emulator) -> None:
-    await journey(emulator, container(installed, tmp_path / "data"))
+    place = container(installed, tmp_path / "data")
+    told = (installed / "bundle/rootfs/usr/lib/svc/_internal/svc/licences.txt").read_text()
+    assert re.findall("^(?:svc|Python|pyinstaller|preact) [0-9.]+\n=", told, re.MULTILINE)
+    await journey(emulator, place)
 
 
 async def test_the_wheel_in_an_empty_environment(installed: Path, tmp_path: Path, emulator: Emulator) -> None:

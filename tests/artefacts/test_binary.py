@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,14 @@ def test_it_tells_its_version_and_finds_what_it_brings(tmp_path: Path) -> None:
         )
 
     assert run("--version").stdout == f"svc {version('svc')}\n"
+    # The texts of the licences of all that is in it.
+    told = run("licences").stdout
+    names = re.findall(r"^([\w.-]+)==", (BINARY.parents[1] / "requirements.lock").read_text(), re.MULTILINE)
+    here = [one for one in distributions() if one.name.lower().replace("_", "-") in names]
+    wanted = [f"{one.name} {one.version}" for one in here]
+    assert len(wanted) > 30
+    wanted += [f"svc {version('svc')}", "Python 3.", "pyinstaller ", "isbot ", "preact "]
+    assert [title for title in wanted if not re.search(rf"^{re.escape(title)}.*\n=+\n\n", told, re.MULTILINE)] == []
     found = run("check").stdout
     assert "ok   worker bundle" in found
     assert "ok   web application" in found
