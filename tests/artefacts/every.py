@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -36,12 +37,31 @@ _NEWEST_GLIBC = (2, 34)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _built() -> None:
+def second_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """All artefacts are there. They are built once more from nothing beside the journeys, as that waits for packages.
+
+    Its folder, and the process; what it says is in the folder's `said`.
+    """
     if lacks := what_lacks():
         pytest.exit(lacks, returncode=1)
     for made in DIST.glob("svc[-_]*"):
         made.unlink()
-    build(ROOT)
+    run(*build(ROOT), **_images())
+    folder = tmp_path_factory.mktemp("second") / "another-name"
+    folder.mkdir()
+    files = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    packing = ["tar", "--create", "--null", "--files-from=-"]
+    packed = subprocess.run(packing, cwd=ROOT, input=files.encode(), stdout=subprocess.PIPE, check=True)
+    subprocess.run(["tar", "--extract", "--directory", folder], input=packed.stdout, check=True)
+    environ = {**os.environ, **_images(), "SOURCE_DATE_EPOCH": run("git", "log", "-1", "--format=%ct").strip()}
+    with (
+        (folder / "said").open("w") as said,
+        subprocess.Popen(build(folder), env=environ, stdout=said, stderr=said, start_new_session=True) as process,
+    ):
+        yield folder, process
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+    shutil.rmtree(folder.parent)
 
 
 @pytest.fixture
@@ -64,21 +84,14 @@ def tree(installed: Path) -> Path:
     return new_tree(installed / "root")
 
 
-def build(folder: Path, **environ: str) -> None:
-    """Make every artefact of a checkout; the image on images that this machine makes."""
-    images = {"SVC_IMAGE_PYTHON": stand_in("python"), "SVC_IMAGE_SYSTEM": stand_in("system")}
-    run(
-        "make",
-        f"PYTHON={sys.executable}",
-        "--directory",
-        folder,
-        "binary",
-        "wheel",
-        "deb",
-        "image",
-        **images,
-        **environ,
-    )
+def build(folder: Path) -> list[str | Path]:
+    """The command that makes every artefact of a checkout."""
+    return ["make", f"PYTHON={sys.executable}", "--directory", folder, "binary", "wheel", "deb", "image"]
+
+
+def _images() -> dict[str, str]:
+    """The image is made on images that this machine makes."""
+    return {"SVC_IMAGE_PYTHON": stand_in("python"), "SVC_IMAGE_SYSTEM": stand_in("system")}
 
 
 async def test_the_binary_on_a_tree_without_python(tree: Path, emulator: Emulator) -> None:
@@ -170,19 +183,10 @@ def _begins(path: Path) -> bytes:
         return file.read(4)
 
 
-def test_two_builds_in_two_folders_are_the_same_bytes(installed: Path) -> None:
+def test_two_builds_in_two_folders_are_the_same_bytes(second_build: tuple[Path, subprocess.Popen[bytes]]) -> None:
     """The second has another name, another environment, and nothing that the first one has made."""
-    folder = installed / "another-name"
-    folder.mkdir()
-    files = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    ).stdout
-    packed = subprocess.run(["tar", "--create", "--null", "--files-from=-"], cwd=ROOT, input=files, capture_output=True)
-    subprocess.run(["tar", "--extract", "--directory", folder], input=packed.stdout, check=True)
-    build(folder, SOURCE_DATE_EPOCH=run("git", "log", "-1", "--format=%ct").strip())
+    folder, process = second_build
+    assert process.wait() == 0, (folder / "said").read_text()
     first, second = digests(DIST), digests(folder / "dist")
     for name in sorted(first):
         print(f"{first[name]}  {name}  {'same' if second.get(name) == first[name] else 'DIFFERS'}")
