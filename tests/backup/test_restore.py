@@ -69,13 +69,14 @@ def test_every_row_comes_back_on_either_engine(source, target, tmp_path, expecte
     looked, aside = run.restore(target, file, START_MS, replace=False)
     assert (looked.manifest, aside) == (manifest, None)
     restored = rows_of(target)
-    changed = ("accounts", "suspected_at", "restored_as_of"), ("serving", "epoch")
+    changed = ("accounts", "suspected_at", "restored_as_of", "last_part"), ("serving", "epoch")
     for table, *columns in changed:
         rows, restored = without(rows, table, *columns), without(restored, table, *columns)
     assert restored == rows
     [account] = [dict(row) for row in rows_of(target)["accounts"]]
     assert account["suspected_at"] == START_MS
     assert account["restored_as_of"] > 0
+    assert account["last_part"] is None
     assert open_vault(target.vault, {account["id"]: account["sealed_token"]}).opens(
         account["sealed_token"], account["id"]
     )
