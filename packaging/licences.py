@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _TEXT = re.compile(r"licen[sc]e|copying|copyright|notice|authors", re.IGNORECASE)
 # Its loader, and what it runs before the program, are in the binary.
 _LOADER = ("pyinstaller", "pyinstaller-hooks-contrib")
+# What is said of a library of the system where nothing tells its licence: not in what is passed on.
+UNKNOWN = "of the system that this was built on; its licence is there"
 # Debian tells the licences that many packages have in one place.
 _COMMON = Path("/usr/share/common-licenses")
 
@@ -36,7 +38,7 @@ def texts(root: Path, needed: Collection[str], binaries: Iterable[str]) -> str:
     """All of them, the service's own first.
 
     `root`: where LICENSE is; `needed`: plain names of the distributions that the service needs; `binaries`: the paths
-    of what the program loads, of which those of the system are told by its packages. Raises NoText.
+    of what the program loads, of which those of the system are told by Debian's packages. Raises NoText.
     """
     stdlib = Path(os.__file__).parent
     told = [
@@ -57,11 +59,13 @@ def _of_the_system(binaries: Iterable[Path], stdlib: Path) -> list[str]:
     """The texts of the system's packages that have some of these files, and of the licences that they only name."""
     others = [stdlib, *(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))]
     system = [path for path in binaries if not any(path.is_relative_to(folder) for folder in others)]
-    packages = sorted({_package_of(path) for path in system if not path.name.startswith("libpython")})
+    package_of = {path.name: _package_of(path) for path in system if not path.name.startswith("libpython")}
+    packages = sorted(filter(None, set(package_of.values())))
     told = [_told(package, [Path("/usr/share/doc", package, "copyright")]) for package in packages]
     named = {name.rstrip(".") for text in told for name in re.findall(rf"{_COMMON}/([\w.-]+)", text)}
     whole = sorted({(_COMMON / name).resolve() for name in named})
-    return told + [_told(path.name, [path]) for path in whole]
+    told += [_told(path.name, [path]) for path in whole]
+    return told + [f"{name}: {UNKNOWN}\n" for name, package in sorted(package_of.items()) if package is None]
 
 
 def _of_distribution(distribution: Distribution) -> str:
@@ -70,14 +74,14 @@ def _of_distribution(distribution: Distribution) -> str:
     return _told(f"{distribution.name} {distribution.version}", paths)
 
 
-def _package_of(library: Path) -> str:
-    """Whose library of the system it is. Raises NoText."""
+def _package_of(library: Path) -> str | None:
+    """Whose library of the system it is; None: no Debian package tells, as on another system."""
     # By its name alone: the list of files knows it below /lib or below /usr/lib, whichever its package was made for.
     command = ["dpkg-query", "--search", f"*/{library.resolve().name}"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (FileNotFoundError, subprocess.CalledProcessError):
-        raise NoText(f"{library}, which no Debian package brings here: build on Debian or Ubuntu") from None
+        return None
     return min(line.partition(":")[0] for line in found.splitlines())
 
 
