@@ -8,6 +8,7 @@ import time
 import pytest
 import trio
 
+from svc.api.bulk import row_of
 from svc.config import Config, HttpConfig, LimitsConfig, MailConfig
 from svc.store import accounts
 from svc.store.link_lists import LinkFilter, list_links
@@ -207,3 +208,39 @@ async def test_a_wrong_body_costs_no_more_than_a_right_one(roomy, raw):
         costs.append(time.process_time() - before)
     is_error(answer, 400, "invalid_request")
     assert costs[1] < costs[0] / 4
+
+
+@pytest.mark.rule("X2")
+async def test_rows_that_take_long_hold_up_others_for_about_one_row(roomy):
+    """Also where several such requests come at once."""
+    _, session, account = await roomy.ready()
+    digits = ".".join(["\u0628" + "\u0660" * 40] * 5)  # for each digit the rules of names look at the whole label
+    rows = [
+        {"url": f"https://{digits}/{n}", "rules": [{"url": f"https://{digits}/{rule}"} for rule in range(10)]}
+        for n in range(10)
+    ]
+    costs, gaps = [], []
+    for row in rows[:3]:
+        before = time.thread_time()
+        row_of(row)
+        costs.append(time.thread_time() - before)
+
+    async def beside() -> None:
+        while True:
+            last = time.thread_time()
+            await trio.lowlevel.checkpoint()
+            gaps.append(time.thread_time() - last)
+
+    async def ask(key: str) -> None:
+        body = {"account_id": account.id, "links": rows}
+        answer = await roomy.call("POST", PATH, body, headers={**session, "Idempotency-Key": key})
+        assert answer.status == 200
+        assert all("link" in result for result in answer.body["results"])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(beside)
+        async with trio.open_nursery() as asking:
+            for number in range(3):
+                asking.start_soon(ask, f"key-{number}")
+        nursery.cancel_scope.cancel()
+    assert max(gaps) < 6 * min(costs)  # in turns of ten rows it was more than ten times as much
