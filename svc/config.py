@@ -187,6 +187,7 @@ class LimitsConfig(_Section):
     report_reads_per_minute: Number = 30
     pushes_per_minute: Number = 60
     exports_per_hour: Number = 10
+    kept_answers_bytes: Number = 33_554_432
     sign_ins_per_minute: Number = 10
     refreshes_per_minute: Number = 60
     wrong_passwords_per_hour: Number = 20

@@ -66,7 +66,7 @@ def create_app(deps: Deps) -> QuartTrio:
     serve = Serve(
         app,
         Credentials(deps.store, deps.config, deps.clock),
-        Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s),
+        Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s, deps.config.limits.kept_answers_bytes),
         passwords,
         origin_of(deps.base_url),
     )

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from svc.api.endpoint import JSON_TYPE
 from svc.errors import ServiceError
-from svc.store.idempotency import AnsweredMeanwhile, Claim, StoredAnswer, keep_answer, recall
+from svc.store.idempotency import AnsweredMeanwhile, Claim, StoredAnswer, check_room, keep_answer, recall
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -42,10 +42,12 @@ _NEVER_KEPT = (
 class Idempotency:
     """Owns which requests with a key are being worked on."""
 
-    def __init__(self, store: Store, clock: Clock, ttl_s: float) -> None:
+    def __init__(self, store: Store, clock: Clock, ttl_s: float, most_bytes: int) -> None:
+        """`most_bytes`: of a user's large answers, all together."""
         self._store = store
         self._clock = clock
         self._ttl_ms = int(ttl_s * 1000)
+        self._most_bytes = most_bytes
         self._running: dict[tuple[int, str, str, str], trio.Event] = {}
 
     async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
@@ -113,7 +115,7 @@ class Idempotency:
                 return _replayed(earlier)
             value = yield from told(effect)
             answer = render(value)
-            yield from keep_answer(claim, replay or answer, self._clock(), self._ttl_ms)
+            yield from self._keep(claim, replay or answer)
             return answer
 
         return transaction
@@ -123,10 +125,23 @@ class Idempotency:
 
         Raises `error`; AnsweredMeanwhile when the answer that was there has gone.
         """
-        answer = await self._store.run(_settle(claim, error, self._clock(), self._ttl_ms))
+        answer = await self._store.run(self._settle(claim, error))
         if answer is not None:
             return _replayed(answer)
         raise error or AnsweredMeanwhile(retry_after_s=1)
+
+    def _settle(self, claim: Claim, error: ServiceError | None) -> Tx[StoredAnswer | None]:
+        """Keep the refusal, or return the answer that is there already."""
+        earlier = yield from recall(claim, self._clock())
+        if earlier is None and error is not None:
+            yield from self._keep(claim, refusal(error))
+        return earlier
+
+    def _keep(self, claim: Claim, answer: StoredAnswer) -> Tx[None]:
+        """Raises ServiceError rate_limited, which undoes the effect: there is no room for it."""
+        now = self._clock()
+        yield from check_room(claim.user_id, len(answer.body), self._most_bytes, now)
+        yield from keep_answer(claim, answer, now, self._ttl_ms)
 
 
 def stored(answer: Answer, status: int) -> StoredAnswer:
@@ -141,14 +156,6 @@ def refusal(error: ServiceError) -> StoredAnswer:
 
 def _kept(error: ServiceError) -> bool:
     return error.status < 500 and error.status != 429 and error.code not in _NEVER_KEPT
-
-
-def _settle(claim: Claim, error: ServiceError | None, now: int, ttl_ms: int) -> Tx[StoredAnswer | None]:
-    """Keep the refusal, or return the answer that is there already."""
-    earlier = yield from recall(claim, now)
-    if earlier is None and error is not None:
-        yield from keep_answer(claim, refusal(error), now, ttl_ms)
-    return earlier
 
 
 def _replayed(answer: StoredAnswer) -> StoredAnswer:

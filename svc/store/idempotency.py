@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svc.errors import Busy, Conflict, Unauthorized
+from svc.errors import Busy, Conflict, ServiceError, Unauthorized
 from svc.store.tx import Tx, from_json, sql, to_json
 from svc.store.users import get_user
+
+# Answers above it are bounded for each user, all together: many links at once are answered with up to 1.5 MB. Of
+# smaller ones there are no more than the user may send requests. The query and its index name the same number, which
+# has to be a constant there.
+LARGE_BYTES = 4_096
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,28 @@ def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx
     )
     if not rows:
         raise AnsweredMeanwhile(retry_after_s=1)
+
+
+def check_room(user_id: int, body_bytes: int, most_bytes: int, now: int) -> Tx[None]:
+    """Look whether one more answer of `body_bytes` may be kept for a user: their large ones take `most_bytes` at most.
+
+    Raises ServiceError rate_limited, until the first of them is forgotten.
+    """
+    if body_bytes <= LARGE_BYTES:
+        return
+    rows = yield sql(
+        "select sum(length(body)) as bytes, min(expires_at) as expires_at from idempotency"
+        " where user_id = $1 and length(body) > 4096 and expires_at > $2",
+        user_id,
+        now,
+    )
+    kept_bytes, expires_at = rows[0]["bytes"], rows[0]["expires_at"]
+    if kept_bytes is not None and kept_bytes + body_bytes > most_bytes:
+        raise ServiceError(
+            "rate_limited",
+            "Too many large answers are kept for your Idempotency-Keys; Retry-After says when the first is forgotten.",
+            retry_after_s=-(-(expires_at - now) // 1000),
+        )
 
 
 def _sees_all_of(claim: Claim, edge_accounts: str | None) -> bool:

@@ -20,11 +20,11 @@ PATH = "/v1/links/bulk"
 
 @pytest.fixture
 async def roomy(store, clock, tmp_path):
-    """A world that takes bodies of a MiB and 2,500 links."""
+    """A world that takes bodies of a MiB and 2,500 links, and keeps little."""
     config = Config(
         http=HttpConfig(base_url="https://svc.example"),
         mail=MailConfig(folder=tmp_path / "mail"),
-        limits=LimitsConfig(links=2_500),
+        limits=LimitsConfig(links=2_500, kept_answers_bytes=200_000),
     )
     async with open_world(store, clock, tmp_path, config) as opened:
         yield opened
@@ -103,6 +103,31 @@ async def test_a_thousand_links_with_random_codes_are_made_once(roomy):
     urls = [result["link"]["url"] for result in first.body["results"]]
     assert urls == [row["url"] for row in body["links"]]
     assert len(await codes_of(roomy, user)) == 1_000
+
+
+@pytest.mark.rule("X2", "G3", "G5")
+async def test_the_large_answers_that_are_kept_for_a_user_have_a_bound(roomy, clock):
+    user, session, account = await roomy.ready()
+    _, other_session, other_account = await roomy.ready(edge_account_id="e" * 32)
+
+    async def ask(key: str, links: int, wrong: int, who=session, where=account):
+        rows = [{"url": f"https://a.example/{n}"} for n in range(links)] + [{"url": "http://a.example"}] * wrong
+        headers = {**who, "Idempotency-Key": key} if key else who
+        return await roomy.call("POST", PATH, {"account_id": where.id, "links": rows}, headers=headers)
+
+    first = await ask("first", 5, 490)  # about 180 kB
+    full = await ask("second", 5, 100)
+    is_error(full, 429, "rate_limited")
+    assert full.headers["Retry-After"] == str(24 * 3600)
+    assert len(await codes_of(roomy, user)) == 5
+    assert (await ask("first", 5, 490)).body == first.body
+    assert (await ask("few", 1, 0)).status == 200
+    assert (await ask("", 5, 100)).status == 200
+    assert (await ask("second", 5, 100, other_session, other_account)).status == 200
+    assert len(await codes_of(roomy, user)) == 11
+    clock.advance_s(24 * 3600)
+    assert (await ask("second", 5, 100)).status == 200
+    assert len(await codes_of(roomy, user)) == 16
 
 
 @pytest.mark.rule("X2")

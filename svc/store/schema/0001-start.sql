@@ -129,6 +129,8 @@ create table idempotency (
     primary key (user_id, method, path, key)
 );
 create index idempotency_expiry on idempotency (expires_at);
+-- The large ones, which are bounded for each user (LARGE_BYTES of svc/store/idempotency.py).
+create index idempotency_large on idempotency (user_id) where length(body) > 4096;
 
 -- Users who are being deleted: from the moment on when they asked and their password was right, until nothing of them is
 -- left, which takes the row along (svc/actors/departures.py).
