@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 # Proxies between a client and the service, at the most; a header that names more was written to be long.
 _MOST_HOPS = 16
 
+# How many times the requests of one API key all page sessions of a user may make together. A page asks for several
+# things at once; a person who does nothing else stays far below it, and one who writes a loop fills no disk.
+_SESSION_SHARE = 5
+
 # The bits before the IPv4 address in ::ffff:0:0/96.
 _MAPPED_BITS = 96
 
@@ -65,6 +69,7 @@ class Credentials:
         self._store = store
         self._clock = clock
         self._limit = SlidingLimit(config.limits.requests_per_minute)
+        self._session_limit = SlidingLimit(_SESSION_SHARE * config.limits.requests_per_minute)
         self._trusted = [network_of(text) for text in config.http.trusted_proxies]
 
     def client_address(self, peer: str | None, forwarded: Sequence[str]) -> IpAddress | None:
@@ -85,6 +90,7 @@ class Credentials:
             signed_in = await self._store.peek(sessions.session_of_access(digest(token), now))
             if signed_in is not None:
                 user, session_id = signed_in
+                admit(self._session_limit, str(user.id), now)
                 return Caller(user, session_id=session_id), {}
             gone = await self._store.peek(departures.asking_user(digest(token))) if leaving else None
             if gone is None:

@@ -11,6 +11,7 @@ from werkzeug.datastructures import Headers
 from svc.actors.links import new_code
 from svc.api_key import is_api_key, new_api_key
 from svc.clock import day_of, day_text
+from svc.config import Config, HttpConfig, LimitsConfig, MailConfig
 from svc.store import open_store
 from svc.store.tx import sql
 from tests.databases import sqlite_config
@@ -282,6 +283,29 @@ async def test_last_used_is_the_day_of_the_last_use(world):
         listed = (await world.call("GET", "/v1/keys", headers=session)).body["keys"]
         assert listed[0]["last_used"] == day_text(day_of(world.clock()))
         world.clock.advance_s(86_400)
+
+
+async def test_the_page_sessions_of_a_user_are_limited_together(store, clock, tmp_path):
+    config = Config(
+        http=HttpConfig(base_url="https://svc.example"),
+        mail=MailConfig(folder=tmp_path / "mail"),
+        limits=LimitsConfig(requests_per_minute=2),
+    )
+    async with open_world(store, clock, tmp_path, config) as world:
+        user, other = await world.user(), await world.user()
+        first, second = await world.session(user), await world.session(user)
+        for _ in range(5):
+            assert (await world.call("GET", "/v1/me", headers=first)).status == 200
+            assert (await world.call("PATCH", "/v1/me", {"notify": False}, headers=second)).status == 200
+        clock.advance_s(20)
+        for session in (first, second):
+            over = await world.call("GET", "/v1/me", headers=session)
+            assert (over.status, over.code, over.headers["Retry-After"]) == (429, "rate_limited", "40")
+        assert (await world.call("GET", "/v1/me", headers=await world.session(other))).status == 200
+        assert (await world.call("GET", "/v1/me", headers=await world.key(user))).status == 200
+        assert (await world.call("POST", "/auth/sign-out", {}, headers=first)).status == 200
+        clock.advance_s(40)
+        assert (await world.call("GET", "/v1/me", headers=second)).status == 200
 
 
 @pytest.mark.rule("C10")
