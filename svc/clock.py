@@ -11,6 +11,8 @@ Clock = Callable[[], int]
 
 HOUR_MS = 3_600_000
 DAY_MS = 86_400_000
+# 9999-12-31, as a number: what others tell of a day beyond it has no text and is nobody's.
+LAST_DAY = 2_932_896
 
 
 def system_clock() -> int:

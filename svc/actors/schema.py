@@ -59,7 +59,7 @@ async def _number(access: Access, database_id: str, bundle: WorkerBundle) -> int
         return 0
     [found] = await d1.query(access, database_id, [(_NUMBER, [])])
     try:
-        number = max((int(str(row["value"])) for row in found.rows), default=0)
+        number = max((0, *(int(str(row["value"])) for row in found.rows)))
     except ValueError as error:
         raise EdgeRefused("resource_drift", "The worker's database was changed outside the service.") from error
     return number if tables(bundle, number) <= there else 0

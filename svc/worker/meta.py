@@ -4,9 +4,11 @@ done. Pure."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
+
+from svc.clock import DAY_MS, LAST_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,16 +16,22 @@ if TYPE_CHECKING:
 STATEMENT = "select key, value from meta where key in ('schema', 'config_version', 'state')"
 
 
+# The customer can write into this table, and what it says is stored here and added up. Nobody changes a configuration
+# so often; a million rows with this version have a sum that fits into 64 bits.
+_MOST_CHANGES = 10**12
+_Moment = Annotated[int, Field(ge=0, le=(LAST_DAY + 1) * DAY_MS)]
+
+
 class _Push(BaseModel):
-    tried: str = ""
-    next_at: int = 0
+    tried: Annotated[str, Field(max_length=100, pattern=r"^[ -~]*$")] = ""
+    next_at: _Moment = 0
 
 
 class _State(BaseModel):
     """The part that we use of what the crons know (edge_worker/src/state.js)."""
 
-    day: int = -1
-    as_of: int = 0
+    day: Annotated[int, Field(ge=-1, le=LAST_DAY)] = -1
+    as_of: _Moment = 0
     push: _Push = _Push()
 
 
@@ -50,4 +58,6 @@ class WorkerMeta:
         values = {str(row["key"]): row["value"] for row in rows}
         state = _State.model_validate_json(str(values.get("state", "{}")))
         schema, version = (int(str(values.get(key, 0))) for key in ("schema", "config_version"))
+        if not schema >= 0 or not 0 <= version <= _MOST_CHANGES:
+            raise ValueError("not what the service wrote")
         return cls(schema, version, state.day, state.as_of, state.push.tried, state.push.next_at)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from svc.clock import HOUR_MS
+from svc.clock import DAY_MS, HOUR_MS, LAST_DAY
 
 Row = Mapping[str, object]
 
@@ -46,7 +46,9 @@ class TargetCounts:
     at: int | None = None
 
     def __post_init__(self) -> None:
-        if not all(0 <= count <= _LARGEST for count in (self.views, self.bots, self.visitors)) or "\0" in self.target:
+        counts = all(0 <= count <= _LARGEST for count in (self.views, self.bots, self.visitors))
+        in_its_day = self.at is None or self.at // DAY_MS == self.day
+        if not (counts and 0 <= self.day <= LAST_DAY and in_its_day) or "\0" in self.target:
             raise ValueError("not a count of the worker's")
 
     @property

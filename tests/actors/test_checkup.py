@@ -200,6 +200,24 @@ async def test_what_cannot_be_mended_after_all_the_account_shows_until_it_is_wel
     assert (await service.shown())["state"] == "ready"
 
 
+@pytest.mark.rule("X6", "A20")
+@pytest.mark.parametrize("version", [10**18, 2**63 - 1, -5])
+async def test_a_version_that_nobody_wrote_is_told_and_not_taken_over(service, zone, version):
+    await with_site_and_link(service, zone)
+    hand = Hand(service)
+    before = (await service.account()).config_version
+    set_version = "update meta set value = {} where key = 'config_version'"
+    await hand.sql(set_version.format(version))
+    [finding] = await check(service)
+    assert not finding["mended"]
+    assert "changed outside the service" in finding["found"]
+    assert (await service.shown())["error"]["code"] == "resource_drift"
+    assert (await service.account()).config_version == before
+    await hand.sql(set_version.format(before))
+    assert await check(service) == []
+    assert (await service.shown())["state"] == "ready"
+
+
 @pytest.mark.rule("X6", "A13")
 async def test_what_was_changed_outside_is_left_alone_and_told(service, zone):
     pattern = await with_site_and_link(service, zone)

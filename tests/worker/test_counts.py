@@ -104,7 +104,13 @@ def test_counts_below_nothing_are_not_the_workers(wrong):
 
 
 @pytest.mark.rule("A17")
-@pytest.mark.parametrize("wrong", [{"views": -1}, {"bots": 2**53}, {"visitors": 10**30}, {"target": "site_\0"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"views": -1}, {"bots": 2**53}, {"visitors": 10**30}, {"target": "site_\0"},
+        {"day": -1}, {"day": 2**40}, {"day": 2**62}, {"at": (DAY + 1) * DAY_MS}, {"at": 10**30},
+    ],
+)  # fmt: skip
 def test_what_no_push_could_bring_is_not_stored_of_a_database_that_is_left(wrong):
     with pytest.raises(ValueError, match="not a count"):
         TargetCounts(**{"target": TARGET, "day": DAY, "views": 1, "bots": 0, "visitors": 1} | wrong)

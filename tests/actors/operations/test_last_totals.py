@@ -114,6 +114,16 @@ async def test_an_open_day_that_has_just_ended_is_whole(counting):
     }
 
 
+@pytest.mark.rule("A17")
+@pytest.mark.parametrize("day", [2**40, 2**62])
+async def test_days_that_somebody_else_wrote_do_not_keep_an_account_connected(counting, day):
+    service, link, worker = counting
+    today = day_of(service.clock())
+    days = [(link, today - 1, 9, 4, 5), (link, day, 1, 0, 1)]
+    await set_worker(worker, today - 1, today * DAY_MS + 13 * HOUR_MS, days=days, hours=[(link, day, 3, 1, 0, ["ann"])])
+    assert (await disconnect(service))["left"] == []
+
+
 @pytest.mark.rule("A17", "W3")
 async def test_of_counts_that_were_pushed_already_nothing_changes(counting):
     service, link, worker = counting

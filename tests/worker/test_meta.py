@@ -1,0 +1,36 @@
+"""What a worker's table `meta` may say: its owner can write into it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from svc.worker.meta import WorkerMeta
+
+
+def meta(state: object = None, **values: object) -> WorkerMeta:
+    rows = {"schema": 1, "config_version": 7, "state": json.dumps(state or {})} | values
+    return WorkerMeta.of([{"key": key, "value": value} for key, value in rows.items()])
+
+
+@pytest.mark.rule("X6")
+def test_what_the_worker_and_the_service_write_is_read():
+    assert meta() == WorkerMeta(1, 7, -1, 0, "", 0)
+    state = {"day": 20_000, "as_of": 1_795_000_000_000, "push": {"tried": "op_abc", "next_at": 5}, "more": [1]}
+    assert meta(state, config_version=10**12) == WorkerMeta(1, 10**12, 20_000, 1_795_000_000_000, "op_abc", 5)
+    assert WorkerMeta.of([]) == WorkerMeta(0, 0, -1, 0, "", 0)
+
+
+@pytest.mark.rule("X6")
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"config_version": 10**12 + 1}, {"config_version": -1}, {"config_version": 1.5}, {"schema": -1},
+        {"state": {"day": 10**7}}, {"state": {"as_of": 2**63}}, {"state": {"push": {"next_at": 10**30}}},
+        {"state": {"push": {"tried": "op_\0"}}}, {"state": {"push": {"tried": "x" * 101}}},
+    ],
+)  # fmt: skip
+def test_what_would_not_fit_into_the_store_is_nobodys(values):
+    with pytest.raises(ValueError):  # noqa: PT011  # of pydantic, of int or of ours
+        meta(**values)
