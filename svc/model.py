@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc.errors import ErrorNote
+    from svc.leftover import Leftover
 
 AccountState = Literal[
     "pending",
@@ -388,7 +389,7 @@ class FormerAccount:
     disconnected_at: int
     counted_until: int | None  # up to when its totals are known; None: it never counted
     revoke_token: str | None  # the name of the working token, where it may be alive
-    left: tuple[str, ...]  # sentences on what could not be removed from the edge platform
+    left: tuple[Leftover, ...]  # what could not be removed from the edge platform
 
     @property
     def title(self) -> str:
@@ -413,9 +414,9 @@ class Farewell:
     accounts: tuple[FormerAccount, ...]
 
     @property
-    def left(self) -> tuple[str, ...]:
-        """What could not be removed from the edge platform, and of which account it is: sentences."""
-        return tuple(f"{account.title}: {thing}" for account in self.accounts for thing in account.left)
+    def left(self) -> tuple[Leftover, ...]:
+        """What could not be removed from the edge platform, and of which account it is."""
+        return tuple(thing.of(account.title) for account in self.accounts for thing in account.left)
 
     @property
     def revoke_tokens(self) -> tuple[str, ...]:

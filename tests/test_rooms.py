@@ -19,6 +19,7 @@ FLOOR = {
     "svc.errors",
     "svc.faults",
     "svc.ids",
+    "svc.leftover",
     "svc.limits",
     "svc.metrics",
     "svc.clock",

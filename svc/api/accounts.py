@@ -12,6 +12,7 @@ from svc.api.errors import ErrorObject
 from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Host, Moment, Name
 from svc.api.shape import Answer, Body, NoBody, may_be_absent
 from svc.errors import Code, with_remedy
+from svc.leftover import LeftKind, LeftWhy
 from svc.model import (
     DROP_REASONS,
     AccountState,
@@ -30,6 +31,9 @@ from svc.model import (
 from svc.token_page import TOKEN_PAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc import leftover
     from svc.errors import ErrorNote
 
 
@@ -280,6 +284,22 @@ class OneLinkHost(Answer):
     link_host: LinkHost
 
 
+class Leftover(Answer):
+    """Something that a disconnect could not remove from the edge platform, for programs; its words are in `left`."""
+
+    kind: LeftKind = Field(
+        description="What it is. `uncounted_database`: it was not deleted, since its last counts could not be read, for"
+        " the reason `why`."
+    )
+    why: LeftWhy = Field(description="Why it is still there. `refused`: `facts.said` has the platform's words.")
+    facts: dict[str, str] = Field(description="What the words name, e.g. `route`, by both codes.")
+
+    @classmethod
+    def each(cls, left: Sequence[leftover.Leftover]) -> tuple[Leftover, ...]:
+        """All of them, in their order."""
+        return tuple(cls(kind=one.kind, why=one.why, facts=dict(one.facts)) for one in left)
+
+
 class Disconnected(Answer):
     """What came of a disconnect."""
 
@@ -291,11 +311,19 @@ class Disconnected(Answer):
     left: tuple[str, ...] = Field(
         description="What could not be removed from the edge platform, and why: a sentence each."
     )
+    leftovers: tuple[Leftover, ...] = Field(
+        description="An addition to the specification: the same in the same order, for programs, and for who speaks"
+        " another language."
+    )
 
     @classmethod
     def of(cls, former: model.FormerAccount) -> Disconnected:
         """What came of the disconnect of this account."""
-        return cls(revoke_token=former.revoke_token, left=former.left)
+        return cls(
+            revoke_token=former.revoke_token,
+            left=tuple(one.words for one in former.left),
+            leftovers=Leftover.each(former.left),
+        )
 
 
 class Finding(Answer):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from svc.api.accounts import Leftover
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Count, Moment, Password
 from svc.api.shape import Answer, Body
 from svc.model import Plan
+
+if TYPE_CHECKING:
+    from svc import model
 
 
 class User(Answer):
@@ -81,10 +85,23 @@ class Left(Answer):
         description="What could not be removed from the edge platform, a sentence each, behind the account's name and"
         " id there; as in the answer to DELETE /v1/accounts/{id}."
     )
+    leftovers: tuple[Leftover, ...] = Field(
+        description="An addition to the specification: the same in the same order, for programs; `facts.account` is the"
+        " account's name and id."
+    )
     revoke_tokens: tuple[str, ...] = Field(
         description="The names of the accounts' working tokens, which cannot delete themselves: revoke them in the edge"
         " platform's dashboard."
     )
+
+    @classmethod
+    def of(cls, farewell: model.Farewell) -> Left:
+        """What came of a user's deletion."""
+        return cls(
+            left=tuple(one.words for one in farewell.left),
+            leftovers=Leftover.each(farewell.left),
+            revoke_tokens=farewell.revoke_tokens,
+        )
 
 
 SHOW = Endpoint(

@@ -55,7 +55,7 @@ class Me:
         verified = await self._passwords.check(write.caller.user, write.body.password)
         session = digest(bearer(request.headers.get("Authorization")))
         farewell = await self._supervisor.departures.leave(write.caller.user.id, verified, session)
-        left = stored(api.Left(left=farewell.left, revoke_tokens=farewell.revoke_tokens), api.LEAVE.status)
+        left = stored(api.Left.of(farewell), api.LEAVE.status)
         return replace(left, headers=SIGNED_OUT)
 
     def _shown(self, caller: Caller, user: User, use: api.Use) -> api.Caller:

@@ -148,7 +148,7 @@ def end(user_id: int, now: int) -> Tx[Farewell | None]:
     farewell = Farewell(tuple(former_of(row) for row in formers))
     if rows[0]["email_confirmed"]:  # else the address may be a stranger's
         tokens = [f"{one.title}: {one.revoke_token}" for one in farewell.accounts if one.revoke_token is not None]
-        facts: JsonObject = {"left": list(farewell.left), "revoke_tokens": tokens}
+        facts: JsonObject = {"left": [thing.words for thing in farewell.left], "revoke_tokens": tokens}
         # Not the user's own: those go with the user. The address is kept as long as it is tried.
         yield from outbox.post("user_deleted", rows[0]["email"], now, now + outbox.TOLD_WITHIN_MS, facts=facts)
     yield from forget_mail_tokens(user_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, NotFound, ServiceError
+from svc.leftover import Leftover
 from svc.model import FormerAccount
 from svc.store import accounts, operations, users
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, sql, to_json
@@ -71,7 +72,9 @@ def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operati
     return (yield from operations.add(operation_id, account_id, account.edge_account_id, "disconnect", "routes", now))
 
 
-def end_disconnect(operation: Operation, revoke_token: str | None, left: Sequence[str], now: int) -> Tx[FormerAccount]:
+def end_disconnect(
+    operation: Operation, revoke_token: str | None, left: Sequence[Leftover], now: int
+) -> Tx[FormerAccount]:
     """Remove the account's record, with its keys, link host and token; its sites and links are deleted from now on.
 
     Their totals stay. Where its user is being deleted, all of them go with the user, in batches. Raises NotFound.
@@ -135,5 +138,5 @@ def former_of(row: Row) -> FormerAccount:
         disconnected_at=row["disconnected_at"],
         counted_until=row["counted_until"],
         revoke_token=row["revoke_token"],
-        left=tuple(from_json(row["things_left"])),
+        left=tuple(Leftover(**each) for each in from_json(row["things_left"])),
     )

@@ -38,7 +38,7 @@ async def nothing_is_left_in_the_store(store: Store) -> None:
 async def test_what_is_ours_goes_from_the_platform_and_from_the_store(service, zone):
     await furnished(service, zone)
     token = (await service.account()).token_name
-    assert await leave(service) == {"ok": True, "left": [], "revoke_tokens": [token]}
+    assert await leave(service) == {"ok": True, "left": [], "leftovers": [], "revoke_tokens": [token]}
     await nothing_is_left_at_the_platform(service)
     assert await service.token_names() == [token]
     await service.idle()
@@ -57,6 +57,7 @@ async def test_a_platform_that_is_away_holds_nobody_back(service):
     for thing in (*held["scripts"], *held["databases"]):
         assert thing in named
     assert all(sentence.startswith(f"{account.name} ({account.edge_account_id}): ") for sentence in answer["left"])
+    assert {one["facts"]["account"] for one in answer["leftovers"]} == {f"{account.name} ({account.edge_account_id})"}
     assert held["scripts"]
     await nothing_is_left_in_the_store(service.store)
 

@@ -22,6 +22,7 @@ from svc.actors.live import Unavailable
 from svc.actors.mailbox import Ask
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
+from svc.leftover import Leftover
 from svc.store import accounts, disconnects, link_hosts, operations
 from svc.store.sites import add_site
 from svc.store.tx import given, sql
@@ -282,4 +283,8 @@ def _disconnect(user_id: int, account_id: str, now: int) -> Tx[FormerAccount]:
     if (yield from disconnects.former_account(user_id, account_id)) is not None:
         return (yield from disconnects.outcome(user_id, account_id))
     operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), now)
-    return (yield from disconnects.end_disconnect(operation, "svc-op", ["Worker svc-edge: a test."], now))
+    return (
+        yield from disconnects.end_disconnect(
+            operation, "svc-op", [Leftover("worker", "changed", {"worker": "svc-edge"})], now
+        )
+    )

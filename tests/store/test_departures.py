@@ -11,6 +11,7 @@ from svc.clock import DAY_MS
 from svc.config import LimitsConfig
 from svc.errors import Conflict, Forbidden, NotFound, Unauthorized
 from svc.ids import digest, new_id, new_secret
+from svc.leftover import Leftover
 from svc.model import Counts, Key
 from svc.store import (
     accounts,
@@ -41,11 +42,14 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
 
+WORKER = Leftover("worker", "changed", {"worker": "svc-edge"})
+
+
 async def forget_all(store: Store, user_id: int) -> Farewell:
     """What follows the first transaction, in its order; the platform has let go of everything but the worker."""
     for account in await store.read(accounts.list_accounts(user_id)):
         operation = await store.run(disconnects.begin_disconnect(account.id, new_id("op"), START_MS))
-        await store.run(disconnects.end_disconnect(operation, "svc-op_new", ["Worker svc-edge: left now."], START_MS))
+        await store.run(disconnects.end_disconnect(operation, "svc-op_new", [WORKER], START_MS))
     for forget in departures.FORGET:
         while await store.run(forget(user_id)):
             pass
@@ -66,7 +70,7 @@ async def test_nothing_is_left_in_any_table_and_nothing_of_anybody_else_is_touch
     await store.run(departures.begin(user_id, "hash", "session", START_MS))
     farewell = await forget_all(store, user_id)
     [told] = farewell.left
-    assert told.endswith("): Worker svc-edge: left now.")
+    assert told.words.endswith(f"): {WORKER.words}")
     assert farewell.revoke_tokens == ("svc-op_new",)
     after = await store.read(all_rows())
     [email] = (after["outbox"] - before["outbox"]).elements()

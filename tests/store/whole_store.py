@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.errors import ServiceError
 from svc.ids import new_id, new_secret
+from svc.leftover import Leftover
 from svc.model import Event, Key, UnwantedRoute
 from svc.store import devices, disconnects, notices, operations, sessions, sites, unwanted_routes, users, worker_keys
 from svc.store.idempotency import Claim, StoredAnswer, keep_answer
@@ -62,7 +63,9 @@ def a_whole_life() -> Tx[int]:
     yield from keep_answer(claim, StoredAnswer(201, b"{}", "application/json", {}), START_MS, DAY_MS)
     former_id = yield from _an_account_with_all(user_id, new_secret())
     operation = yield from disconnects.begin_disconnect(former_id, new_id("op"), START_MS)
-    yield from disconnects.end_disconnect(operation, "svc-op_old", ["Worker svc-edge: left before."], START_MS)
+    yield from disconnects.end_disconnect(
+        operation, "svc-op_old", [Leftover("worker", "changed", {"worker": "svc-edge"})], START_MS
+    )
     yield from _an_account_with_all(user_id, new_secret())
     return user_id
 

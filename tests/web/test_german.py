@@ -57,3 +57,18 @@ def test_what_a_check_finds_is_said_in_german(furnished: Place, tab: Page) -> No
     expect(finding.first).to_contain_text(f"Der DNS-Eintrag von go.{zone}")
     expect(finding.first).to_contain_text("fehlt, oder hat eine graue Wolke")
     expect(finding.first).to_contain_text("Nehmen Sie die Zone in das Konto auf")
+
+
+def test_what_a_disconnect_leaves_is_said_in_german(furnished: Place, world: World, tab: Page) -> None:
+    customer = world.platform(lambda emulator: emulator.create_account([proxied_zone("rest.example")]))
+    account_id = world.connected(customer)
+    tab.goto(f"{furnished.url}/accounts/{account_id}")
+    expect(tab.locator(".page-head .mark")).to_have_text(re.compile("Bereit"))
+    script = "*/workers/scripts/svc-edge"
+    world.platform(lambda emulator: emulator.fault("drop_before", script, method="DELETE", times=None))
+    tab.get_by_role("button", name="Trennen").click()
+    tab.get_by_role("dialog").get_by_role("button", name="Trennen").click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text(re.compile("^Getrennt"))
+    left = tab.locator("main li").all_inner_texts()
+    assert "Worker svc-edge: Cloudflare hat versagt oder war nicht zu erreichen." in left
+    assert not [sentence for sentence in left if "the " in sentence]

@@ -27,19 +27,21 @@ from svc.edge import d1, routes, tokens, workers
 from svc.edge.answers import DailyLimit
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.ids import new_id
+from svc.leftover import Leftover
 from svc.logs import tell_lines
 from svc.store import accounts, disconnects, operations, sites, unwanted_routes, users
 from svc.store.events import by_service
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.d1 import Database
     from svc.edge.routes import Route
+    from svc.leftover import LeftKind, LeftWhy
     from svc.model import Account, FormerAccount, Operation, UnwantedRoute
     from svc.store.tx import Tx
 
@@ -53,9 +55,18 @@ GATHERED_S = (1.5, 5.0, 12.0, 20.0)
 _WRITE_S = 0.5
 _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
 
-_TOO_SLOW = "the edge platform did not answer in time"
-_NOT_OURS = "the service did not make it"
-_CHANGED = "it was changed outside the service"
+
+@dataclass(frozen=True)
+class _Why:
+    """Why something is left, with what belongs to the reason."""
+
+    code: LeftWhy
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+_TOO_SLOW = _Why("too_slow")
+_NOT_OURS = _Why("not_ours")
+_CHANGED = _Why("changed")
 
 
 async def disconnect(
@@ -99,7 +110,7 @@ async def _carry_out(
     await removal.list_what_is_there()
     with trio.move_on_at(min(by, trio.current_time() + context.config.edge.connect_s)) as time_for_it:
         await removal.run(time_for_it)
-    left = [f"{thing.name}: {thing.left}." for thing in removal.things if thing.left is not None]
+    left = [found for thing in removal.things if (found := thing.leftover) is not None]
     log.info("disconnected", extra={"account": account.id, "left": len(left)})
     end = disconnects.end_disconnect(operation, removal.revoke_token, left, context.clock())
     return await context.store.run(commit(end))
@@ -107,10 +118,16 @@ async def _carry_out(
 
 @dataclass
 class _Thing:
-    """Something at the platform that is to go. `left`: why it is still there; None: it is gone."""
+    """Something at the platform that is to go, named by `facts`. `left`: why it is still there; None: it is gone."""
 
-    name: str
-    left: str | None = _TOO_SLOW
+    kind: LeftKind
+    facts: Mapping[str, str]
+    left: _Why | None = _TOO_SLOW
+
+    @property
+    def leftover(self) -> Leftover | None:
+        """How it is told; None: it is gone."""
+        return None if self.left is None else Leftover(self.kind, self.left.code, {**self.facts, **self.left.facts})
 
 
 @dataclass
@@ -131,8 +148,8 @@ class _Removal:
     keeps_counts: bool  # else they are deleted with the account's user, and nothing waits for them
     revoke_token: str | None = None
     routes: list[_MadeRoute] = field(default_factory=list)
-    script: _Thing = field(default_factory=lambda: _Thing(f"Worker {SCRIPT_NAME}", None))
-    database: _Thing = field(default_factory=lambda: _Thing(f"D1 database {DATABASE_NAME}", None))
+    script: _Thing = field(default_factory=lambda: _Thing("worker", {"worker": SCRIPT_NAME}, None))
+    database: _Thing = field(default_factory=lambda: _Thing("database", {"database": DATABASE_NAME}, None))
     others: list[_Thing] = field(default_factory=list)
     time_for_it: trio.CancelScope = field(default_factory=trio.CancelScope)
 
@@ -149,7 +166,7 @@ class _Removal:
             made.append(account.link_host.route(account.id))
         for site in await store.read(sites.sites_of(account.id)):
             made += site.routes
-        self.routes = [_MadeRoute(_route_name(route.pattern, route.host), route=route) for route in made]
+        self.routes = [_MadeRoute("route", _route_facts(route.pattern, route.host), route=route) for route in made]
         uploads = await store.read(operations.with_open_upload(account.id))
         if account.edge_bundle is not None or uploads:
             self.script.left = _TOO_SLOW
@@ -158,11 +175,11 @@ class _Removal:
         elif account.database_sought_at is not None:
             self.database.left = _TOO_SLOW
         lost = [one.token_name for one in await store.read(operations.with_open_token(account.id))]
-        why = "it may be alive, from a try that was cut short, and the service has no right to delete tokens"
-        self.others += [_Thing(f"API token {name}", why) for name in dict.fromkeys([*lost, *account.revoke_tokens])]
+        for name in dict.fromkeys([*lost, *account.revoke_tokens]):
+            self.others.append(_Thing("token", {"token": name}, _Why("may_be_alive")))
         if account.bootstrap_expires_at is not None and "bootstrap_not_deleted" in account.warnings:
-            ends = iso(account.bootstrap_expires_at)
-            self.others.append(_Thing("The bootstrap token of the connect", f"it may be alive until {ends}"))
+            until = {"until": iso(account.bootstrap_expires_at)}
+            self.others.append(_Thing("bootstrap_token", {}, _Why("alive_until", until)))
         self.revoke_token = account.token_name
 
     async def run(self, time_for_it: trio.CancelScope) -> None:
@@ -237,13 +254,14 @@ class _Removal:
                 if found is None:
                     made.left = None
                 elif found.script != SCRIPT_NAME:
-                    made.left = f"it leads to {f'the worker {found.script}' if found.script else 'no worker'}"
+                    holder = {"holder": found.script} if found.script else None
+                    made.left = _Why("leads_elsewhere", holder) if holder else _Why("leads_nowhere")
                 else:
                     nursery.start_soon(_delete_route, access, zone_id, found, made, at_once)
         for found in by_pattern.values():
             if found.script == SCRIPT_NAME:
-                name = _route_name(found.pattern, found.pattern.partition("/")[0].lstrip("*."))
-                self.others.append(_Thing(name, f"it leads to the worker {SCRIPT_NAME}, but {_NOT_OURS}"))
+                facts = _route_facts(found.pattern, found.pattern.partition("/")[0].lstrip("*."))
+                self.others.append(_Thing("route", facts, _Why("leads_to_not_ours", {"holder": SCRIPT_NAME})))
 
     # ----------------------------------------------------------------------------------------------------- script
 
@@ -291,7 +309,9 @@ class _Removal:
             not_counted = await self._why_not_counted(access, own.id)
             if not_counted is None:
                 await d1.delete(access, own.id)
-            self.database.left = not_counted
+                self.database.left = None
+            else:
+                self.database = _Thing("uncounted_database", self.database.facts, not_counted)
         except EdgeError as error:
             self.database.left = _why(error)
 
@@ -309,31 +329,31 @@ class _Removal:
             self.others.append(_database_thing(found.id, _NOT_OURS))
         return None
 
-    async def _why_not_counted(self, access: Access, database_id: str) -> str | None:
-        """Keep the last totals. Returns why they may still be lost with the database; None: they are kept."""
+    async def _why_not_counted(self, access: Access, database_id: str) -> _Why | None:
+        """Keep the last totals. Returns why they could not be read; None: nothing is lost with the database."""
         if self.account.installed_at is None or not self.keeps_counts:
             return None  # nothing has counted, or nobody will ask
         try:
             await keep_last_totals(self.context, access, self.account.id, database_id)
         except EdgeRefused as error:
             if error.code != "cloudflare_error":
-                return f"its last counts could not be read ({_why(error)}), so it was not deleted"
+                return _why(error)
             log.warning("last totals not read", extra={"account": self.account.id, "why": error.message})
         except EdgeUnavailable as error:
-            return f"its last counts could not be read ({_why(error)}), so it was not deleted"
+            return _why(error)
         except (ValueError, KeyError, TypeError) as error:
             # Somebody else wrote into it, or emptied it: there are no counts of ours to wait for.
             log.warning("last totals not read", extra={"account": self.account.id, "why": type(error).__name__})
         return None
 
 
-def _route_name(pattern: str, host: str) -> str:
+def _route_facts(pattern: str, host: str) -> Mapping[str, str]:
     """A route as its user finds it in the dashboard: the store knows the host, and no name of its zone."""
-    return f"Route {pattern} in the zone of {host}"
+    return {"route": pattern, "host": host}
 
 
-def _database_thing(database_id: str, left: str | None) -> _Thing:
-    return _Thing(f"D1 database {DATABASE_NAME} ({database_id})", left)
+def _database_thing(database_id: str, left: _Why | None) -> _Thing:
+    return _Thing("database", {"database": f"{DATABASE_NAME} ({database_id})"}, left)
 
 
 async def _routes_in(access: Access, zone_id: str, host: str) -> Sequence[Route]:
@@ -356,17 +376,20 @@ async def _delete_route(
         made.left = _why(error)
 
 
-def _why(error: ServiceError) -> str:
-    """Why something is left, after such a failure: a part of a sentence."""
+# Why something is left after a refusal with such a code; after any other one the platform's words tell.
+_WHY: Mapping[str, LeftWhy] = {
+    "permission_error": "right_missing",
+    "token_refused": "token_dead",
+    "revoked": "token_dead",
+    "credentials_missing": "token_missing",
+    "credentials_unreadable": "token_unreadable",
+}
+
+
+def _why(error: ServiceError) -> _Why:
     if isinstance(error, DailyLimit):
-        return "the account has used up its free database rows of today"
+        return _Why("daily_limit")
     if isinstance(error, EdgeUnavailable):
-        return "the edge platform failed or could not be reached"
-    known = {
-        "permission_error": "the working token lacks the right",
-        "token_refused": "the working token does not work any more",
-        "revoked": "the working token does not work any more",
-        "credentials_missing": "the service has no working token of the account",
-        "credentials_unreadable": "the service cannot open the working token that it has stored",
-    }
-    return known.get(error.code, f"the edge platform refused: {error.message.rstrip('.')}")
+        return _Why("unreachable")
+    known = _WHY.get(error.code)
+    return _Why(known) if known else _Why("refused", {"said": error.message.rstrip(".")})

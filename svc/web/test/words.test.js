@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { inBrowser } from "./browser.js";
 
 inBrowser();
-const { FINDINGS, ISSUES, REMEDIES } = await import("../src/remedies.js");
+const { FINDINGS, ISSUES, LEFT, LEFT_WHY, REMEDIES } = await import("../src/remedies.js");
 const { default: de } = await import("../src/words/de.js");
 const { default: first } = await import("../src/words/en.js");
 const { default: rest } = await import("../src/words/en-rest.js");
@@ -47,7 +47,7 @@ test("whatever may go wrong is said in German, too", () => {
   );
 });
 
-test("what may be wrong with a field, and what a check finds, is said in German, too", () => {
+test("what may be wrong with a field, what a check finds and a disconnect leaves, is said in German, too", () => {
   // Of the others the message alone tells.
   assert.deepEqual(
     Object.keys(de.api.issues),
@@ -57,7 +57,9 @@ test("what may be wrong with a field, and what a check finds, is said in German,
     Object.keys(de.api.findings),
     FINDINGS.filter((kind) => kind !== "other"),
   );
-  assert.deepEqual(en.api, { issues: {}, findings: {}, left: {} });
+  assert.deepEqual(Object.keys(de.api.left), LEFT);
+  assert.deepEqual(Object.keys(de.api.whys), LEFT_WHY);
+  assert.deepEqual(en.api, { issues: {}, findings: {}, left: {}, whys: {} });
 });
 
 test("no page of the first load reads texts that come later", () => {

@@ -61,7 +61,7 @@ async def nothing_is_left_at_the_platform(service):
 async def test_what_is_ours_goes_and_what_was_counted_can_still_be_reported(service, zone):
     account_id, site, link = await furnished(service, zone)
     token = (await service.account()).token_name
-    assert await disconnect(service) == {"ok": True, "revoke_token": token, "left": []}
+    assert await disconnect(service) == {"ok": True, "revoke_token": token, "left": [], "leftovers": []}
     await nothing_is_left_at_the_platform(service)
     assert await service.token_names() == [token]
     assert (await service.call("GET", f"/v1/accounts/{account_id}")).status == 404
@@ -236,15 +236,24 @@ async def test_with_a_dead_token_everything_is_left_and_named(service, zone, exp
     path = f"/accounts/{service.customer.account_id}/tokens/{account.token_id}"
     await service.as_platform("DELETE", path, await root_token(service))
     answer = await disconnect(service)
-    why = "the working token does not work any more"
+    why, route = "the working token does not work any more", f"{zone}{site['path']}*"
     assert answer == {
         "ok": True,
         "revoke_token": account.token_name,
         "left": [
             f"Route go.{zone}/* in the zone of go.{zone}: {why}.",
-            f"Route {zone}{site['path']}* in the zone of {zone}: {why}.",
+            f"Route {route} in the zone of {zone}: {why}.",
             f"Worker svc-edge: {why}.",
             f"D1 database svc-edge ({account.database_id}): {why}.",
+        ],
+        "leftovers": [
+            {"kind": kind, "why": "token_dead", "facts": facts}
+            for kind, facts in (
+                ("route", {"route": f"go.{zone}/*", "host": f"go.{zone}"}),
+                ("route", {"route": route, "host": zone}),
+                ("worker", {"worker": "svc-edge"}),
+                ("database", {"database": f"svc-edge ({account.database_id})"}),
+            )
         ],
     }
     assert (await service.held())["scripts"]
@@ -439,7 +448,7 @@ async def test_cut_short_at_any_call_it_is_finished_by_the_next_start(place, zon
 
         await eventually(gone)
         await nothing_is_left_at_the_platform(service)
-        assert await disconnect(service, account_id) == {"ok": True, "revoke_token": token, "left": []}
+        assert await disconnect(service, account_id) == {"ok": True, "revoke_token": token, "left": [], "leftovers": []}
         assert (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]["state"] == "deleted"
 
 

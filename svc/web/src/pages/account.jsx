@@ -7,6 +7,7 @@ import { useKeys } from "../keys.js";
 import { changed, useResource, whileWorking } from "../resource.js";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
 import { Field, Form } from "../ui/form.jsx";
+import { sayLeft } from "../ui/left.js";
 import { Loaded, Page, State, Trouble } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
@@ -210,7 +211,7 @@ const Cancel = ({ close }) => (
 );
 
 /** @param {{answer: import("../wire").Disconnected, name: string}} props what is left where an account was */
-function Gone({ answer: { left, revoke_token }, name }) {
+function Gone({ answer: { left, leftovers, revoke_token }, name }) {
   const words = t().account;
   return (
     <Page title={`${words.disconnect.done}: ${name}`} focus>
@@ -220,7 +221,7 @@ function Gone({ answer: { left, revoke_token }, name }) {
         <>
           <p>{words.disconnect.left}</p>
           <ul>
-            {left.map((each) => (
+            {sayLeft(left, leftovers).map((each) => (
               <li key={each}>{each}</li>
             ))}
           </ul>

@@ -7,6 +7,7 @@ import { end } from "../session.js";
 import { t } from "../words.js";
 import { Confirm } from "./dialog.jsx";
 import { Field } from "./form.jsx";
+import { sayLeft } from "./left.js";
 import { Copy, Note, Page } from "./parts.jsx";
 
 /** @typedef {import("../wire").Left} Left */
@@ -51,8 +52,9 @@ export function Leave({ left }) {
 }
 
 /** @param {{left: Left}} props the session is dead already; it is forgotten once this was read */
-export function Farewell({ left: { left, revoke_tokens: tokens } }) {
+export function Farewell({ left: { left: sentences, leftovers, revoke_tokens: tokens } }) {
   const words = t().profile.leave;
+  const left = sayLeft(sentences, leftovers);
   return (
     <Page key="farewell" title={words.gone} focus>
       <p>{words.goneText}</p>

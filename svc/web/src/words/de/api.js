@@ -1,4 +1,4 @@
-/** Was die API mit einem Code sagt: was an einem Feld nicht stimmt, was eine Prüfung findet. */
+/** Was die API mit einem Code sagt: was an einem Feld nicht stimmt, was eine Prüfung findet, was ein Trennen lässt. */
 
 import { moment as at } from "../../format.js";
 
@@ -122,7 +122,33 @@ const api = {
       `ist beim Schritt „${step}“`,
     ],
   },
-  left: {},
+  left: {
+    route: ({ route, host }, why) => `Route ${route} in der Zone von ${host}: ${why}.`,
+    worker: ({ worker }, why) => `Worker ${worker}: ${why}.`,
+    database: ({ database }, why) => `D1-Datenbank ${database}: ${why}.`,
+    uncounted_database: ({ database }, why) =>
+      `D1-Datenbank ${database}: Ihre letzten Zahlen waren nicht zu lesen (${why}), darum wurde sie nicht gelöscht.`,
+    token: ({ token }, why) => `API-Token ${token}: ${why}.`,
+    bootstrap_token: (_, why) => `Das Bootstrap-Token des Verbindens: ${why}.`,
+  },
+  whys: {
+    too_slow: () => "Cloudflare hat nicht rechtzeitig geantwortet",
+    unreachable: () => "Cloudflare hat versagt oder war nicht zu erreichen",
+    daily_limit: () => "die freien Datenbankzeilen des Kontos sind für heute verbraucht",
+    refused: ({ said }) => `Cloudflare hat abgelehnt: ${said}`,
+    right_missing: () => "dem Arbeits-Token fehlt das Recht dazu",
+    token_dead: () => "das Arbeits-Token gilt nicht mehr",
+    token_missing: () => "der Dienst hat kein Arbeits-Token des Kontos",
+    token_unreadable: () => "der Dienst kann das gespeicherte Arbeits-Token nicht öffnen",
+    not_ours: () => "nicht vom Dienst angelegt",
+    changed: () => "außerhalb des Dienstes geändert",
+    leads_elsewhere: ({ holder }) => `sie führt zum Worker ${holder}`,
+    leads_nowhere: () => "sie führt zu keinem Worker",
+    leads_to_not_ours: ({ holder }) => `sie führt zum Worker ${holder}, ist aber nicht vom Dienst angelegt`,
+    may_be_alive: () =>
+      "gilt vielleicht noch, von einem abgebrochenen Versuch; Tokens zu löschen hat der Dienst kein Recht",
+    alive_until: ({ until }) => `gilt vielleicht noch bis ${moment(until)}`,
+  },
 };
 
 export default api;
