@@ -201,7 +201,7 @@ function Drawing({ hourly, slots, bots, at, point, leave }) {
       <svg class="names" height="20" aria-hidden="true">
         {slots.map(({ at: when }, i) =>
           i % NAMED(count) === 0 ? (
-            <text key={when} class={(i / NAMED(count)) % 2 && count <= 24 ? "rare" : undefined} x={x(i + 0.5)} y="15">
+            <text key={when} class={(i / NAMED(count)) % 2 ? "rare" : undefined} x={x(i + 0.5)} y="15">
               {hourly ? hour(when) : day(when)}
             </text>
           ) : null,

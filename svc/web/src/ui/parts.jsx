@@ -27,7 +27,7 @@ export function Page({ title, head, children, narrow = false, focus = false }) {
     <main id="content" class={narrow ? "door" : undefined}>
       <div class="page-head">
         <h1 ref={heading} tabIndex={-1}>
-          {title}
+          {breakable(title)}
         </h1>
         {head}
       </div>
@@ -35,6 +35,12 @@ export function Page({ title, head, children, narrow = false, focus = false }) {
     </main>
   );
 }
+
+/** @param {string} text @returns {Children} it may be broken behind the slashes of an address, or the dots of a host */
+const breakable = (text) =>
+  text
+    .split(text.includes("/") ? /(?<=\/)(?=\S)/ : /(?<=\.)(?=\S)/)
+    .flatMap((part, i) => (i > 0 ? [<wbr key={i} />, part] : part));
 
 /** Shapes say what colours say: good, on its way, look at it, stopped, nothing of these. */
 const SHAPES = { good: "●", busy: "◐", watch: "▲", bad: "■", none: "○" };

@@ -1,0 +1,128 @@
+"""Telephones, and 400 % zoom: nothing is cut in two, nothing lies over another thing, nothing is out of reach."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.places import WIDTHS, signed_in_tab
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Locator, Page, Route
+
+    from tests.web.places import Place
+
+LONG = "Donaudampfschifffahrtsgesellschaftskapitänsmützenfabrik Aktiengesellschaft"
+ARABIC = "حساب عربي"
+
+
+@pytest.fixture
+def narrow(browser: Browser, furnished: Place) -> Iterator[Page]:
+    with signed_in_tab(browser, furnished, locale="de-DE", viewport={"width": WIDTHS[-1], "height": 844}) as tab:
+        yield tab
+
+
+def changed(change: Callable[[Any], None]) -> Callable[[Route], None]:
+    """The service's own answer, with more in it than this place has."""
+
+    def answer(route: Route) -> None:
+        fetched = route.fetch()
+        body = fetched.json()
+        change(body)
+        route.fulfill(response=fetched, json=body)
+
+    return answer
+
+
+def box(shown: Locator) -> dict[str, float]:
+    found = shown.bounding_box()
+    assert found is not None
+    return {"x": found["x"], "y": found["y"], "height": found["height"]}
+
+
+def fits(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def test_a_short_link_breaks_behind_its_slash(narrow: Page, furnished: Place) -> None:
+    narrow.goto(furnished.at("/links/:id"))
+    heading = narrow.get_by_role("heading", level=1, name="go.shop.example/hello")
+    expect(heading).to_be_visible()
+    tops = """(h1) => [...h1.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((text) => {
+        const range = document.createRange();
+        range.selectNode(text);
+        return [...range.getClientRects()].map(({top}) => top);
+    })"""
+    [[first], [second]] = heading.evaluate(tops)
+    assert first < second
+
+
+def test_large_numbers_are_not_cut_in_two(narrow: Page, furnished: Place) -> None:
+    def many(body: Any) -> None:
+        body["report"]["totals"] = {"views": 123_456_789, "visitors": 98_765_432, "bots": 4_567_890}
+        for point in body["report"]["series"]:
+            point.update(views=12_345_678, visitors=9_999_999, bots=555_555)
+
+    narrow.route("**/report?*", changed(many))
+    narrow.goto(furnished.at("/sites/:id") + "?period=30d")
+    figures = narrow.locator(".totals .figure")
+    expect(figures.first).to_have_text("123.456.789")
+    once = (
+        "(all) => all.map((one) => one.getBoundingClientRect().height < 2 * parseFloat(getComputedStyle(one).fontSize))"
+    )
+    assert figures.evaluate_all(once) == [True] * 3
+    narrow.get_by_text("Als Tabelle zeigen").click()
+    expect(narrow.get_by_role("table")).to_be_visible()
+    assert fits(narrow)
+    days = narrow.locator(".chart .names text:visible")
+    edges = days.evaluate_all(
+        "(all) => all.map((one) => one.getBoundingClientRect()).map(({left, right}) => [left, right])"
+    )
+    assert all(right < left for (_, right), (left, _) in pairwise(edges))
+
+
+def test_names_of_accounts_may_be_of_any_kind(narrow: Page, furnished: Place) -> None:
+    def named(body: Any) -> None:
+        [one] = body["accounts"][:1]
+        body["accounts"] = [{**one, "name": LONG}, {**one, "id": "acc_other", "name": ARABIC}]
+
+    narrow.route("**/v1/accounts", changed(named))
+    narrow.goto(f"{furnished.url}/sites")
+    expect(narrow.get_by_text(LONG)).to_be_visible()
+    assert fits(narrow)
+    narrow.goto(f"{furnished.url}/accounts")
+    name = narrow.get_by_role("link", name=ARABIC)
+    # What is written from right to left stays a part of its own: the id beside it begins behind it.
+    assert box(name)["x"] < box(narrow.get_by_role("rowheader").filter(has=name).locator("code, .small"))["x"]
+    assert fits(narrow)
+
+
+@pytest.mark.parametrize("height", [256, 420])
+def test_the_navigation_is_within_reach_where_it_is_low(narrow: Page, furnished: Place, height: int) -> None:
+    narrow.set_viewport_size({"width": WIDTHS[-1], "height": height})
+    narrow.goto(f"{furnished.url}/links")
+    tabs = narrow.get_by_role("navigation").first.locator(".tab:visible")
+    expect(tabs).to_have_count(5)
+    texts = "(all) => all.map((one) => { const r = document.createRange(); r.selectNodeContents(one); return r; })"
+    edges = tabs.evaluate_all(
+        f"(all) => ({texts})(all).map((r) => r.getBoundingClientRect()).map((r) => [r.left, r.right])"
+    )
+    assert all(right < left for (_, right), (left, _) in pairwise(edges))
+    narrow.get_by_role("button", name="Mehr").click()
+    menu = box(narrow.locator("#more"))
+    assert menu["y"] >= 0
+    assert menu["y"] + menu["height"] <= height
+    narrow.get_by_role("link", name="Schlüssel").click()
+    expect(narrow.get_by_role("heading", level=1)).to_have_text("Schlüssel")
+
+
+def test_paper_is_light(narrow: Page, furnished: Place) -> None:
+    narrow.emulate_media(media="print", color_scheme="dark")
+    narrow.goto(f"{furnished.url}/links")
+    narrow.evaluate("document.documentElement.dataset.theme = 'dark'")
+    assert narrow.evaluate("getComputedStyle(document.body).color") == "rgb(29, 27, 23)"
