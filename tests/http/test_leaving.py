@@ -65,7 +65,8 @@ async def test_the_answer_tells_what_is_left_of_every_account(world):
     assert (answer.status, list(answer.body), answer.body["ok"]) == (200, ["ok", "left", "revoke_tokens"], True)
     assert answer.headers["Clear-Site-Data"] == '"cache"'
     assert sorted(answer.body["left"]) == sorted(
-        f"Example ({account.edge_account_id}): Worker svc-edge: it was changed outside the service." for account in (first, second)
+        f"Example ({account.edge_account_id}): Worker svc-edge: it was changed outside the service."
+        for account in (first, second)
     )
     assert answer.body["revoke_tokens"] == ["svc-op", "svc-op"]
     assert world.supervisor.asked == ["disconnect", "disconnect"]
@@ -82,7 +83,9 @@ async def test_nothing_is_left_in_the_store_but_the_last_email(world):
     assert (await world.call("GET", "/v1/sites", headers=session)).body["sites"]
     answer = await leave(world, {**session, "Idempotency-Key": "the last"})
     assert answer.status == 200
-    assert [thing.partition("): ")[2] for thing in answer.body["left"]] == ["Worker svc-edge: it was changed outside the service."]
+    assert [thing.partition("): ")[2] for thing in answer.body["left"]] == [
+        "Worker svc-edge: it was changed outside the service."
+    ]
     emails = [read_email(text) for text in await world.inbox()]
     after = await world.store.read(all_rows())
     assert {**after, "outbox": None} == {**before, "outbox": None}

@@ -145,7 +145,7 @@ def test_an_account_is_renamed_renewed_checked_and_disconnected(page, world, cus
     page.get_by_role("heading", level=1, name="Disconnected: <b>Daily</b> news").wait_for()
     page.get_by_text(after).wait_for()
     assert world.account(customer) is None
-    page.get_by_role("link", name="To the accounts").click()
+    page.get_by_role("button", name="To the accounts").click()
     page.get_by_role("heading", level=1, name="Accounts", exact=True).wait_for()
     expect(page.get_by_role("link", name="<b>Daily</b> news")).to_have_count(0)
 

@@ -70,3 +70,42 @@ def test_what_was_sent_is_left_unasked(page: Page, place, typed: Locator) -> Non
     page.get_by_text("Every other session has ended").wait_for()
     page.get_by_role("link", name="Links", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")
+
+
+@pytest.mark.parametrize("way", ["Sign out", "Sign out everywhere"])
+def test_who_signs_out_with_something_typed_is_asked_first(page: Page, place, typed: Locator, way: str) -> None:
+    ended = page.get_by_role("main").get_by_role("button", name=way, exact=True)
+    ended.click()
+    dialog = page.get_by_role("dialog", name="Leave this page?")
+    dialog.get_by_text("What you have typed was not sent").wait_for()
+    page.keyboard.press("Enter")
+    dialog.wait_for(state="detached")
+    assert typed.input_value() == PASSWORD
+    ended.click()
+    dialog.get_by_role("button", name="Leave it").click()
+    page.get_by_role("heading", level=1, name="Sign in").wait_for()
+
+
+def test_a_key_that_is_shown_this_once_is_not_lost_by_the_way_back(page: Page, place) -> None:
+    page.goto(f"{place.url}/links")
+    page.get_by_role("link", name="Keys").click()
+    page.get_by_role("button", name="New key").click()
+    page.get_by_role("checkbox", name="Links").check()
+    page.get_by_role("button", name="Make the key").click()
+    shown = page.get_by_role("dialog", name="Your new key")
+    key = shown.locator("#key-value").inner_text()
+    page.evaluate("history.back()")
+    dialog = page.get_by_role("dialog", name="Leave this page?")
+    dialog.get_by_text("shown this once").wait_for()
+    page.keyboard.press("Enter")
+    dialog.wait_for(state="detached")
+    assert shown.locator("#key-value").inner_text() == key
+    page.once("dialog", lambda alert: alert.dismiss())
+    with page.expect_event("dialog") as asked:
+        page.evaluate("location.reload()")
+    assert asked.value.type == "beforeunload"
+    shown.get_by_role("button", name="I have stored it").click()
+    page.get_by_role("button", name="Revoke").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    page.get_by_role("link", name="Links", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Links")

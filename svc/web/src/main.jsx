@@ -38,7 +38,7 @@ import { address, go, listen, match } from "./router.js";
 import { ended, last, resume, user, waiting } from "./session.js";
 import { Skeleton, Trouble } from "./ui/parts.jsx";
 import { Shell, SignInAgain } from "./ui/shell.jsx";
-import { unsent } from "./unsent.js";
+import { holdsSomething } from "./unsent.js";
 import { loadWords } from "./words.js";
 
 /** @type {Record<string, import("preact").ComponentType<any>>} */
@@ -112,8 +112,8 @@ function App() {
   }, [unknown]);
 
   const signedOut = who === null && !open;
-  // What somebody has typed, or sent, stays on the screen until they have signed in again.
-  const goesOn = signedOut && ended.value === "expired" && (unsent.value > 0 || waiting.value > 0);
+  // What somebody has typed, or sent, or sees this once, stays on the screen until they have signed in again.
+  const goesOn = signedOut && ended.value === "expired" && (holdsSomething() || waiting.value > 0);
   useEffect(() => {
     if (!signedOut || goesOn) return;
     const next = ended.peek() === "here" || pathname === "/" ? "" : `?next=${encodeURIComponent(pathname + search)}`;

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 
-import { unsent } from "./unsent.js";
+import { holdsSomething } from "./unsent.js";
 
 /** Where we are. Its search part keeps a page's state: period, search, order. */
 export const address = signal(new URL(location.href));
@@ -17,16 +17,25 @@ export function arrived() {
   return before;
 }
 
-/** Who wants to leave a page with something unsent is asked: `go` is what they do then. */
+/** Who wants to leave a page that holds something is asked: `go` is what they do then. */
 export const leaving = signal(/** @type {{go: () => void} | null} */ (null));
 
 /** @param {string} path @returns {boolean} whether the way there loses something */
-const loses = (path) => unsent.value > 0 && path !== address.value.pathname;
+const loses = (path) => holdsSomething() && path !== address.value.pathname;
 
 /** Goes where somebody has asked to go. @param {string} to a path of ours, with its search part */
 export function visit(to) {
   if (loses(new URL(to, location.href).pathname)) leaving.value = { go: () => go(to) };
   else go(to);
+}
+
+/**
+ * Ends what the page belongs to, as signing out does.
+ * @param {() => void} end done at once, or when who would lose something agrees
+ */
+export function leave(end) {
+  if (holdsSomething()) leaving.value = { go: end };
+  else end();
 }
 
 /** Which step of the history we are at, by which is known how far it is back or forward. */

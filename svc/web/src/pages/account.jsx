@@ -5,11 +5,13 @@ import { useSignal } from "@preact/signals";
 import { ApiError, call } from "../api.js";
 import { useKeys } from "../keys.js";
 import { changed, useResource, whileWorking } from "../resource.js";
+import { go } from "../router.js";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { sayLeft } from "../ui/left.js";
 import { Loaded, Page, State, Trouble } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
+import { useToldOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Check, Ledger } from "./account-checks.jsx";
 import { Holds, Installed } from "./account-facts.jsx";
@@ -213,6 +215,7 @@ const Cancel = ({ close }) => (
 /** @param {{answer: import("../wire").Disconnected, name: string}} props what is left where an account was */
 function Gone({ answer: { left, leftovers, revoke_token }, name }) {
   const words = t().account;
+  useToldOnce(left.length > 0 || revoke_token !== null);
   return (
     <Page title={`${words.disconnect.done}: ${name}`} focus>
       {left.length === 0 ? (
@@ -229,9 +232,9 @@ function Gone({ answer: { left, leftovers, revoke_token }, name }) {
       )}
       <Revoke names={revoke_token ? [revoke_token] : []} />
       <p>
-        <a class="button" href="/accounts">
+        <button type="button" onClick={() => go("/accounts")}>
           {words.disconnect.back}
-        </a>
+        </button>
       </p>
     </Page>
   );

@@ -1,5 +1,6 @@
 /** A key's value, this once. */
 
+import { useToldOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
 import { Copy } from "./parts.jsx";
@@ -10,6 +11,7 @@ import { Copy } from "./parts.jsx";
  */
 export function IssuedKey({ of: { key, name }, close }) {
   const words = t().keys.issued;
+  useToldOnce(true);
   const tried = `curl -H "Authorization: Bearer ${key}" ${location.origin}/v1/me`;
   return (
     <Dialog title={name ? words.titleOf(name) : words.title}>

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import { call } from "../api.js";
 import { end } from "../session.js";
+import { useToldOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Confirm } from "./dialog.jsx";
 import { Field } from "./form.jsx";
@@ -55,6 +56,7 @@ export function Leave({ left }) {
 export function Farewell({ left: { left: sentences, leftovers, revoke_tokens: tokens } }) {
   const words = t().profile.leave;
   const left = sayLeft(sentences, leftovers);
+  useToldOnce(left.length + tokens.length > 0);
   return (
     <Page key="farewell" title={words.gone} focus>
       <p>{words.goneText}</p>

@@ -3,6 +3,7 @@
 import { call } from "../api.js";
 import { ago, moment } from "../format.js";
 import { changed, useResource } from "../resource.js";
+import { leave } from "../router.js";
 import { end } from "../session.js";
 import { t } from "../words.js";
 import { Rows } from "./list.jsx";
@@ -73,7 +74,7 @@ export function Sessions() {
             {words.endOthers}
           </button>
         )}
-        <button type="button" class="quiet" aria-disabled={busy} onClick={endAll}>
+        <button type="button" class="quiet" aria-disabled={busy} onClick={() => leave(endAll)}>
           {words.endAll}
         </button>
       </p>

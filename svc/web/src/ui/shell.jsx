@@ -6,9 +6,10 @@ import { span } from "../format.js";
 import { look, unreachable } from "../http.js";
 import { active, asPrinted, listed, searching, useKeys } from "../keys.js";
 import { later } from "../later.jsx";
-import { address, leaving, visit } from "../router.js";
+import { address, leave, leaving, visit } from "../router.js";
 import { giveUp, last, signIn, signOut } from "../session.js";
 import { shortcuts, theme } from "../settings.js";
+import { toldOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
 import { Form, Password } from "./form.jsx";
@@ -170,7 +171,7 @@ const asTheme = (value) => (value === "light" || value === "dark" ? value : "sys
 export function SignOut() {
   const { busy, run } = useWrite();
   return (
-    <button type="button" class="quiet" aria-disabled={busy} onClick={() => run(signOut)}>
+    <button type="button" class="quiet" aria-disabled={busy} onClick={() => leave(() => run(signOut))}>
       {t().common.nav.signOut}
     </button>
   );
@@ -231,7 +232,7 @@ function Leaving({ go }) {
   const stay = () => (leaving.value = null);
   return (
     <Dialog title={words.title} close={stay}>
-      <p>{words.text}</p>
+      <p>{toldOnce.value > 0 ? words.once : words.text}</p>
       <p class="actions">
         <button type="button" onClick={stay}>
           {words.stay}

@@ -44,6 +44,7 @@ const common = {
   leaving: {
     title: "Diese Seite verlassen?",
     text: "Was Sie eingegeben haben, ist nicht gesendet und geht verloren.",
+    once: "Was hier steht, wird nur dieses eine Mal gezeigt.",
     stay: "Hier bleiben",
     leave: "Verlassen",
   },

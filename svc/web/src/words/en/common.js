@@ -43,6 +43,7 @@ const common = {
   leaving: {
     title: "Leave this page?",
     text: "What you have typed was not sent, and will be lost.",
+    once: "What is shown here is shown this once.",
     stay: "Stay here",
     leave: "Leave it",
   },
