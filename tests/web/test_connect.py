@@ -58,7 +58,7 @@ def of_another_account(world: World, _: Customer) -> str:
 
 REFUSED: tuple[Arranged, ...] = (
     (lambda *_: UNKNOWN, "invalid_bootstrap", NOT_ACCEPTED, ()),
-    (token(expires_in_s=-5), "invalid_bootstrap", NOT_ACCEPTED, ()),
+    (token(expires_in_s=-5), "invalid_bootstrap", ("The bootstrap token has expired", "Make a new one"), ()),
     (of_another_account, "invalid_bootstrap", NOT_ACCEPTED, ()),
     (token(rights=["Account Settings Read"]), "bootstrap_permission_error", LACKS, ("Account API Tokens: Edit",)),
     (token(rights=["Account API Tokens Write"]), "bootstrap_permission_error", LACKS, ("Account Settings: Read",)),

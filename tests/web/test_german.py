@@ -72,3 +72,14 @@ def test_what_a_disconnect_leaves_is_said_in_german(furnished: Place, world: Wor
     left = tab.locator("main li").all_inner_texts()
     assert "Worker svc-edge: Cloudflare hat versagt oder war nicht zu erreichen." in left
     assert not [sentence for sentence in left if "the " in sentence]
+
+
+def test_what_cloudflare_itself_says_stands_beside_the_german_words(furnished: Place, world: World, tab: Page) -> None:
+    customer = world.platform(lambda emulator: emulator.create_account([proxied_zone("wort.example")]))
+    said = {"method": "PUT", "status": 400, "code": 10021, "message": "Uncaught Error at line 7"}
+    world.platform(lambda emulator: emulator.fault("refuse", "*/workers/scripts/svc-edge*", times=None, **said))
+    account_id = world.connected(customer)
+    tab.goto(f"{furnished.url}/accounts/{account_id}")
+    trouble = tab.get_by_role("alert")
+    expect(trouble).to_contain_text("Cloudflare hat den Aufruf abgelehnt.")
+    expect(trouble).to_contain_text("Uncaught Error at line 7")

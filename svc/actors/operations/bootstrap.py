@@ -94,7 +94,7 @@ async def _looked_at(bootstrap: Access) -> tuple[TokenStatus, str]:
             raise
         raise _invalid(details=error.details) from None
     if own.status != "active":
-        raise _invalid(f"The bootstrap token is {own.status}.")
+        raise _invalid(f"The bootstrap token is {own.status}.", {"status": own.status})
     missing = []
     name = ""
     try:

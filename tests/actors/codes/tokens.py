@@ -139,7 +139,7 @@ async def a_connect_with_an_unknown_token(case: Case) -> None:
     await case.connected()
 
 
-@row("invalid_bootstrap", "answer", details=("token_page",), state=None, holds=NOTHING)
+@row("invalid_bootstrap", "answer", details=("token_page", "status"), state=None, holds=NOTHING)
 async def a_connect_with_an_expired_token(case: Case) -> None:
     _, token = await case.bootstrap(expires_in_s=-1)
     await case.met(await case.connect(token))

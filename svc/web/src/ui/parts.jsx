@@ -110,15 +110,19 @@ export function useRetryAt(error) {
   return error.retry_after_s ? at.current.ms : null;
 }
 
+/** Behind these codes stands what Cloudflare says, to which the remedy refers. */
+const QUOTES = ["cloudflare_error", "edge_firewall"];
+
 /**
  * What is wrong in the reader's words, and what to do.
  * @param {{code?: string, message?: string, details?: Record<string, unknown>}} trouble
  * @returns {{message: string, remedy: string | null}}
  */
 export function explain({ code = "", message = "", details = {} }) {
-  const own = t().troubles[code];
+  const own = t().troubles[`${code}.${details.status}`] ?? t().troubles[code];
   const remedy = own ? own[1] : typeof details.remedy === "string" ? details.remedy : null;
-  return { message: own ? own[0] : message || code, remedy };
+  if (!own) return { message: message || code, remedy };
+  return { message: QUOTES.includes(code) && message ? `${own[0]} (${message})` : own[0], remedy };
 }
 
 /** @param {import("../http.js").Issue} issue @returns {string} what is wrong with a field, in the reader's words */

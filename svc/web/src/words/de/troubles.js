@@ -2,7 +2,7 @@
 
 /** @type {typeof import("../en/troubles.js").default} */
 const troubles = {
-  offline: ["Der Dienst war nicht zu erreichen.", "Prüfen Sie die Verbindung; es wird von selbst wieder versucht."],
+  offline: ["Der Dienst war nicht zu erreichen.", "Prüfen Sie die Verbindung, und versuchen Sie es wieder; nichts geschieht doppelt."],
   unexpected: [
     "Etwas hat geantwortet, das nicht der Dienst ist.",
     "Laden Sie die Seite neu. Bleibt es so, sagen Sie es dem Betreiber.",
@@ -76,6 +76,14 @@ const troubles = {
   invalid_bootstrap: [
     "Cloudflare nimmt das Bootstrap-Token für dieses Konto nicht an.",
     "Prüfen Sie die Kontokennung, und machen Sie ein neues Bootstrap-Token dieses Kontos.",
+  ],
+  "invalid_bootstrap.expired": [
+    "Das Bootstrap-Token ist abgelaufen.",
+    "Erstellen Sie ein neues, und fügen Sie es hier ein.",
+  ],
+  "invalid_bootstrap.disabled": [
+    "Das Bootstrap-Token ist abgeschaltet.",
+    "Schalten Sie es bei Cloudflare wieder ein, oder erstellen Sie ein neues.",
   ],
   bootstrap_permission_error: [
     "Dem Bootstrap-Token fehlt ein Recht.",

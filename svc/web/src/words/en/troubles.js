@@ -1,11 +1,11 @@
 /**
  * What went wrong and what to do, by code: where the pages say it otherwise than the service, or the service says
- * nothing. For other codes its own message and remedy are shown.
+ * nothing. For other codes its own message and remedy are shown. Behind a dot stands what Cloudflare calls a token.
  */
 
 /** @type {Record<string, [message: string, remedy: string | null]>} */
 const troubles = {
-  offline: ["The service was not reached.", "Check the connection; it is tried again by itself."],
+  offline: ["The service was not reached.", "Check the connection, and try again; nothing is done twice."],
   unexpected: [
     "Something answered that is not the service.",
     "Load the page again. If it stays so, tell the operator.",
@@ -18,6 +18,11 @@ const troubles = {
   invalid_bootstrap: [
     "Cloudflare does not accept the bootstrap token for this account.",
     "Check the account id, and make a new bootstrap token of this account.",
+  ],
+  "invalid_bootstrap.expired": ["The bootstrap token has expired.", "Make a new one, and paste it here."],
+  "invalid_bootstrap.disabled": [
+    "The bootstrap token is switched off.",
+    "Switch it on again in Cloudflare's dashboard, or make a new one.",
   ],
   bootstrap_permission_error: [
     "The bootstrap token lacks a right.",
