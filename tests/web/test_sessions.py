@@ -11,6 +11,8 @@ from tests.web.places import EMAIL, PASSWORD, sign_in
 if TYPE_CHECKING:
     from playwright.sync_api import APIResponse, BrowserContext, Page, Request, Route
 
+    from tests.web.places import Place
+
 REFRESH = "**/auth/refresh"
 # The pages' policy forbids what Playwright's own waiting for a function does.
 ALL_WAIT = """async () => {
@@ -152,3 +154,20 @@ def test_nothing_secret_is_kept_in_the_browser(page, place):
     heading(page, "Keys")
     kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}]) + document.cookie")
     assert "sv" not in kept.replace("svc", ""), kept
+
+
+@pytest.mark.parametrize("asked", ["/auth/refresh", "/v1/links?*"])
+def test_what_is_never_answered_is_given_up_and_asked_again(
+    stranger: BrowserContext, furnished: Place, asked: str
+) -> None:
+    sign_in(stranger, furnished)
+    page = stranger.new_page()
+    page.clock.install()
+    page.route(f"**{asked}", lambda _: None)
+    with page.expect_request(f"**{asked}"):
+        page.goto(f"{furnished.url}/links")
+    page.clock.fast_forward(61_000)
+    page.get_by_text("The service cannot be reached").wait_for()
+    page.unroute(f"**{asked}")
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("link", name="hello").wait_for()

@@ -10,7 +10,8 @@ import { signal } from "@preact/signals";
  *   headers?: Record<string, string>,
  *   credentials?: RequestCredentials,
  *   signal?: AbortSignal | undefined,
- * }} Sending
+ *   within_ms?: number | undefined,
+ * }} Sending `within_ms`: how long its answer may take to begin; as long as the browser waits where it is not given
  */
 
 /** A refusal of the service, or that it could not be reached. */
@@ -45,6 +46,9 @@ export const asApiError = (thrown) =>
 
 /** The waits between tries to reach the service, in seconds; the last one holds on. */
 const TRY_AGAIN_S = [2, 5, 10, 20, 30];
+// A read, or a refresh of the session, that nothing answers for so long is given up and tried again: a connection may
+// have died without a word, and all tabs wait for a refresh. It is more than the service takes for any of them.
+export const READ_MS = 60_000;
 // What stands before a service that is away.
 const AWAY = [502, 503, 504];
 
@@ -60,10 +64,12 @@ let timer = 0;
  * @returns {Promise<Response>} an answer that is no refusal
  * @throws {ApiError}
  */
-export async function send(method, path, { body, headers = {}, credentials = "omit", signal: aborted } = {}) {
+export async function send(method, path, { body, headers = {}, credentials = "omit", signal: aborted, within_ms } = {}) {
+  const late = new AbortController();
+  const patience = within_ms && setTimeout(() => late.abort(), within_ms);
   /** @type {RequestInit} */
   const init = { method, credentials, cache: "no-store", headers: { Accept: "application/json", ...headers } };
-  if (aborted) init.signal = aborted;
+  init.signal = aborted ? AbortSignal.any([aborted, late.signal]) : late.signal;
   if (method !== "GET") {
     init.headers = { ...init.headers, "Content-Type": "application/json" };
     init.body = JSON.stringify(body ?? {});
@@ -75,6 +81,8 @@ export async function send(method, path, { body, headers = {}, credentials = "om
     if (aborted?.aborted) throw error;
     goneAway();
     throw new ApiError("offline");
+  } finally {
+    clearTimeout(patience);
   }
   if (!answer.ok) throw await refusal(answer);
   cameBack();
@@ -114,7 +122,7 @@ function goneAway() {
 /** Asks whether the service is there again. */
 export function look() {
   unreachable.value = 0;
-  send("GET", "/healthz").catch(() => {});
+  send("GET", "/healthz", { within_ms: READ_MS }).catch(() => {});
 }
 
 addEventListener("online", () => unreachable.value !== null && look());

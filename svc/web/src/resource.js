@@ -7,7 +7,7 @@ import { effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { ask, fill } from "./api.js";
-import { asApiError, unreachable } from "./http.js";
+import { READ_MS, asApiError, unreachable } from "./http.js";
 import { user } from "./session.js";
 
 /**
@@ -53,7 +53,7 @@ class Resource {
     clearTimeout(this.timer);
     const reading = (this.reading = new AbortController());
     try {
-      const data = await (await ask("GET", this.path, { signal: reading.signal })).json();
+      const data = await (await ask("GET", this.path, { signal: reading.signal, within_ms: READ_MS })).json();
       if (this.reading !== reading) return;
       this.reading = null;
       this.take(data);

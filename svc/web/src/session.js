@@ -5,7 +5,7 @@
 
 import { signal } from "@preact/signals";
 
-import { ApiError, send } from "./http.js";
+import { ApiError, READ_MS, send } from "./http.js";
 
 /**
  * @typedef {import("./wire").User} User
@@ -79,8 +79,8 @@ async function begin(answer, wanted = () => true) {
   tell();
 }
 
-/** @param {string} path @param {unknown} [body] */
-const post = (path, body) => send("POST", path, { body, credentials: "same-origin" });
+/** @param {string} path @param {unknown} [body] @param {number} [within_ms] as `send` */
+const post = (path, body, within_ms) => send("POST", path, { body, within_ms, credentials: "same-origin" });
 
 /**
  * @param {string} [stale] a token that was answered with 401
@@ -111,7 +111,7 @@ async function refresh() {
   // Meanwhile somebody may have signed in in another tab: an answer that comes late is about the session before.
   const newest = () => token === before;
   try {
-    await begin(await post("/auth/refresh"), newest);
+    await begin(await post("/auth/refresh", undefined, READ_MS), newest);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
     if (newest()) forget("expired");
