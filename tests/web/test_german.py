@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from edge_worker.emulator.client import proxied_zone
-from tests.web.places import World, signed_in_tab
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from tests.web.places import EMAIL, PASSWORD, World, new_context, signed_in_tab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,3 +84,22 @@ def test_what_cloudflare_itself_says_stands_beside_the_german_words(furnished: P
     trouble = tab.get_by_role("alert")
     expect(trouble).to_contain_text("Cloudflare hat den Aufruf abgelehnt.")
     expect(trouble).to_contain_text("Uncaught Error at line 7")
+
+
+def test_plan_browser_and_refused_lines_are_told_in_german(furnished: Place, browser: Browser) -> None:
+    agent = DESKTOP_CHROME.user_agent
+    context = new_context(browser, locale="de-DE", user_agent=agent)
+    context.request.post(
+        f"{furnished.url}/auth/sign-in", data={"email": EMAIL, "password": PASSWORD}, headers={"User-Agent": agent}
+    )
+    tab = context.new_page()
+    tab.goto(f"{furnished.url}/profile")
+    expect(tab.get_by_role("rowheader", name=re.compile("^Chrome unter ")).first).to_be_visible()
+    expect(tab.get_by_role("definition").filter(has_text="kostenlos")).to_be_visible()
+    tab.goto(f"{furnished.url}/links/import")
+    tab.locator("textarea").fill("http://shop.example/,so\nhttps://shop.example/,x")
+    tab.get_by_role("button", name="Ansehen").click()
+    tab.get_by_role("button", name="2 Links anlegen").click()
+    expect(tab.get_by_role("row", name="http://shop.example/")).to_contain_text("Führt zu: Das muss eine https-Adresse")
+    expect(tab.get_by_role("row", name="https://shop.example/")).to_contain_text("Code: ")
+    context.close()

@@ -163,11 +163,18 @@ def test_what_is_never_answered_is_given_up_and_asked_again(
     sign_in(stranger, furnished)
     page = stranger.new_page()
     page.clock.install()
-    page.route(f"**{asked}", lambda _: None)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(f"**{asked}", hold)
     with page.expect_request(f"**{asked}"):
         page.goto(f"{furnished.url}/links")
     page.clock.fast_forward(61_000)
     page.get_by_text("The service cannot be reached").wait_for()
+    for route in held:
+        route.abort()
     page.unroute(f"**{asked}")
     page.get_by_role("button", name="Try again").click()
     page.get_by_role("link", name="hello").wait_for()

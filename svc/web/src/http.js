@@ -64,7 +64,11 @@ let timer = 0;
  * @returns {Promise<Response>} an answer that is no refusal
  * @throws {ApiError}
  */
-export async function send(method, path, { body, headers = {}, credentials = "omit", signal: aborted, within_ms } = {}) {
+export async function send(
+  method,
+  path,
+  { body, headers = {}, credentials = "omit", signal: aborted, within_ms } = {},
+) {
   const late = new AbortController();
   const patience = within_ms && setTimeout(() => late.abort(), within_ms);
   /** @type {RequestInit} */

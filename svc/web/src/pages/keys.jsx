@@ -63,7 +63,7 @@ export function Keys() {
             ) : (
               <List keys={own} accounts={accounts.data?.accounts ?? []} />
             )}
-            {me.data && <p class="small after">{words.quota(own.length, most, me.data.plan)}</p>}
+            {me.data && <p class="small after">{words.quota(own.length, most, t().profile.plans[me.data.plan])}</p>}
             {full && <Note>{words.full}</Note>}
           </>
         )}

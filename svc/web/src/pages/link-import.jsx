@@ -205,8 +205,11 @@ function Made({ count, refused, mend }) {
 /** @param {Refused["error"]} error @returns {string} what is wrong with one line */
 function inWords(error) {
   const { issues } = new ApiError(error.code ?? "", error.message, { details: error.details ?? {} });
+  const { target, code } = t().links.bulk.columns;
+  /** @type {Record<string, string>} */
+  const fields = { url: target, code };
   return issues.length > 0
-    ? issues.map((issue) => `${issue.path}: ${sayIssue(issue)}`).join("; ")
+    ? issues.map((issue) => `${fields[issue.path] ?? issue.path}: ${sayIssue(issue)}`).join("; ")
     : explain(error).message;
 }
 

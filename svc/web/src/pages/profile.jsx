@@ -62,7 +62,7 @@ function Facts({ of: { user, plan } }) {
         </div>
         <div>
           <dt>{words.plan}</dt>
-          <dd>{plan}</dd>
+          <dd>{words.plans[plan]}</dd>
         </div>
       </dl>
       {user.email_refused_at !== null && <Note kind="watch">{words.refused(moment(user.email_refused_at))}</Note>}

@@ -42,7 +42,7 @@ export function Sessions() {
             rows={sessions}
             id={({ id }) => id}
             columns={[
-              { label: words.browser, cell: ({ browser }) => browser },
+              { label: words.browser, cell: ({ browser }) => words.named(browser) },
               { label: words.since, cell: ({ created_at }) => moment(created_at) },
               { label: words.used, cell: ({ last_used }) => <time title={moment(last_used)}>{ago(last_used)}</time> },
               {
@@ -54,7 +54,7 @@ export function Sessions() {
                     <button
                       type="button"
                       class="quiet"
-                      aria-label={words.endOf(session.browser)}
+                      aria-label={words.endOf(words.named(session.browser))}
                       aria-disabled={busy}
                       onClick={() => endThese([session])}
                     >

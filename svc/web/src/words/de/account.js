@@ -14,7 +14,7 @@ const account = {
   newTab: "öffnet einen neuen Tab",
 
   token: {
-    title: "Bootstrap-Token machen",
+    title: "Bootstrap-Token erstellen",
     intro:
       "Cloudflares eigenes Formular dafür ist schon ausgefüllt. Falls nicht: Das sind die Rechte; das Konto und das Ende wählen Sie selbst.",
     open: "Cloudflares Formular öffnen",
@@ -26,12 +26,12 @@ const account = {
     kinds: {
       "": "",
       user: "Das ist das Token eines Benutzers (cfut_…). Gebraucht wird eines des Kontos (cfat_…).",
-      global: "Das ist der globale Schlüssel. Er wird hier nie gebraucht: Machen Sie ein Token des Kontos (cfat_…).",
+      global: "Das ist der globale Schlüssel. Er wird hier nie gebraucht: Erstellen Sie ein Token des Kontos (cfat_…).",
     },
   },
   wizard: {
     intro: "Drei Schritte, und ein paar Sekunden für die Einrichtung.",
-    account: "Konto nennen",
+    account: "Konto angeben",
     id: "Kontokennung",
     idHint: "32 Zeichen, oder die Adresse irgendeiner Seite des Kontos in Cloudflares Dashboard.",
     location: "Wo die Datenbank entsteht",
@@ -86,7 +86,7 @@ const account = {
     leave: "Sie können diese Seite verlassen; es geht von selbst weiter.",
     ready: "Alles läuft. Der erste Bericht des Workers wird erwartet, bis zu 25 Minuten lang.",
     waits:
-      "Cloudflare hat unterdessen versagt. Dieselbe Anfrage, binnen einer Stunde noch einmal gesendet, macht weiter.",
+      "Cloudflare hat unterdessen versagt. Wird dieselbe Anfrage binnen einer Stunde noch einmal gesendet, geht es weiter.",
     changed: (ago) => `Letzter Schritt ${ago}.`,
     slow: "Cloudflare ist langsam; es geht von selbst weiter.",
     failed: {
@@ -133,9 +133,9 @@ const account = {
     shorter_hourly_retention: "Nur die Datenbank ist zu groß: Der Betreiber kann Stundenzahlen kürzer aufbewahren.",
     choose: "Tarif bei Cloudflare",
     chooseHint: "Cloudflare verrät ihn nicht.",
-    free: "Frei",
+    free: "Kostenlos",
     paid: "Bezahlt",
-    asked: (ago) => `Gefragt ${ago}.`,
+    asked: (ago) => `Abgefragt ${ago}.`,
   },
 
   host: {
@@ -237,7 +237,7 @@ const account = {
     },
     offBy: (views, bots) => `Aufrufe: ${views}, Bots: ${bots}`,
     platform: (estimate, least, most) =>
-      `Cloudflares eigene Zählung der Anfragen an den Worker: ${number(estimate)}, zwischen ${number(least)} und ${number(most)}. Sie beruht auf Stichproben, kommt einige Minuten später und enthält die 1.440 Zeitgeber eines Tages.`,
+      `Cloudflares eigene Zählung der Anfragen an den Worker: ${number(estimate)}, zwischen ${number(least)} und ${number(most)}. Sie beruht auf Stichproben, kommt einige Minuten später und enthält die 1.440 Läufe des Zeitgebers an einem Tag.`,
     notPlatform: "Cloudflares eigene Zählung dieses Tages ist nicht bekannt.",
     lost: (parts) => `Über alles nicht gezählt: ${list(parts)}.`,
   },

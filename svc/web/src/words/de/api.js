@@ -36,7 +36,7 @@ const api = {
     too_small: (limit) => `Mindestens ${limit}.`,
     too_much: () => "Das hat mehr Felder, Listen oder Einträge, als irgend etwas Richtiges hat.",
     not_offered: () => "Das steht nicht zur Wahl.",
-    wrong_form: () => "Das hat nicht die Form, die dieses Feld nimmt.",
+    wrong_form: () => "Das hat nicht die Form, die hier gebraucht wird.",
     not_host: () => "Das muss ein Hostname sein, etwa shop.example.com.",
     not_https: () =>
       "Das muss eine https-Adresse mit einem Host sein; Leerzeichen und andere Sonderzeichen prozentkodiert.",
@@ -46,7 +46,7 @@ const api = {
     not_token: () => "Das muss ein Token sein.",
     not_day: () => "Das muss ein Tag sein, etwa 2026-11-21.",
     reserved_code: () =>
-      "Diesen Code rufen Programme von selbst ab, und jedes Mal zählte als Klick. Nehmen Sie einen anderen.",
+      "Diesen Code rufen Programme von selbst ab, und jeder Abruf würde als Klick gezählt. Nehmen Sie einen anderen.",
     weak_password: () =>
       "Das Passwort ist zu leicht zu erraten: die Adresse, ein häufiges Wort oder ein wiederholtes Zeichen. Gut sind mehrere Wörter, die Sie sonst nirgends benutzen.",
     used_token: () => "Das Token ist nicht bekannt, schon benutzt oder abgelaufen. Fordern Sie eine neue E-Mail an.",
@@ -95,7 +95,7 @@ const api = {
     reports_lost: ({ since }) => [REPORTS, HOURLY, `kommen nicht an, seit ${moment(since)}, obwohl er läuft`],
     route_not_made: ({ route, said }) => [
       `Die Route ${route}`,
-      "ist gemacht",
+      "ist eingerichtet",
       said ? `ist es nicht: ${said}` : "ist es noch nicht",
     ],
     route_deleted: ({ route }) => [`Die Route ${route}`, TO_WORKER, "wurde außerhalb des Dienstes gelöscht"],

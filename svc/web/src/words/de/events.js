@@ -27,7 +27,7 @@ const events = {
     "password.refuse": "Falsches Passwort",
     "session.begin": "Angemeldet",
     "session.end": "Abgemeldet",
-    "key.issue": "Schlüssel gemacht",
+    "key.issue": "Schlüssel erstellt",
     "key.change": "Schlüssel umbenannt",
     "key.revoke": "Schlüssel widerrufen",
     "account.connect": "Konto verbunden",

@@ -9,6 +9,7 @@ const profile = {
   refused: (moment) =>
     `Mailserver nehmen seit ${moment} nichts für diese Adresse an. Von Störungen erfahren Sie erst wieder, wenn sie etwas annehmen.`,
   plan: "Tarif",
+  plans: { free: "kostenlos", api: "API" },
   limits: "Was Sie haben",
   what: "Wovon",
   used: "Benutzt",
@@ -16,7 +17,7 @@ const profile = {
   rates: (requests, reports) =>
     `Jeder Schlüssel darf ${requests} Anfragen in der Minute stellen. Listen von Seiten, Quellen und Ländern werden ${reports}-mal in der Minute gelesen.`,
   notify: "Benachrichtigungen",
-  notifyLabel: "Schreibt mir eine E-Mail, wenn ein Konto Hilfe braucht, und wenn es sie nicht mehr braucht",
+  notifyLabel: "E-Mails an mich, wenn ein Konto Hilfe braucht, und wenn es sie nicht mehr braucht",
   notifyHint: "Solange das aus ist, wird nichts gesendet, auch später nichts über das, was inzwischen geschah.",
   look: "In diesem Browser",
   theme: "Farben",
@@ -32,6 +33,7 @@ const profile = {
   sessions: {
     title: "Wo Sie angemeldet sind",
     browser: "Browser",
+    named: (browser) => browser.replace(/ on (?=\S+$)/, " unter "),
     since: "Seit",
     used: "Zuletzt benutzt",
     current: "Diese hier",

@@ -5,7 +5,7 @@ const reference = {
   title: "API",
   intro: "Was diese Seiten tun, tut ein Programm mit denselben Anfragen. Bodys sind JSON, Zeiten sind in UTC.",
   credential:
-    "Senden Sie „Authorization: Bearer …“ mit einem Ihrer API-Schlüssel. Gemacht werden sie auf der Seite „Schlüssel“.",
+    "Senden Sie „Authorization: Bearer …“ mit einem Ihrer API-Schlüssel. Erstellt werden sie auf der Seite „Schlüssel“.",
   errors:
     "Eine Ablehnung ist {error: {code, message, details}}. Entscheiden Sie nach dem Code; was zu tun ist, steht in details.remedy.",
   writes: "Was etwas ändert, nimmt einen Idempotency-Key: Dieselbe Anfrage mit demselben Schlüssel geschieht einmal.",

@@ -1,4 +1,4 @@
-/** Websites, ihr Schnipsel und ihre Einstellungen. */
+/** Websites, ihr Snippet und ihre Einstellungen. */
 
 /** @type {typeof import("../en/sites.js").default} */
 const sites = {
@@ -18,7 +18,7 @@ const sites = {
   which: "Welche",
   whiches: { active: "Gezählte", deleted: "Gelöschte" },
   empty:
-    "Noch wird keine Website gezählt. Fügen Sie eine hinzu und setzen Sie den Schnipsel in ihre Seiten; dann stehen hier die Aufrufe.",
+    "Noch wird keine Website gezählt. Fügen Sie eine hinzu und setzen Sie das Snippet in ihre Seiten; dann stehen hier die Aufrufe.",
   emptyAccount: "Eine Website gehört zu einem verbundenen Konto.",
   notFound: (q) => `Keine Website hat „${q}“ in ihrem Host.`,
   noneDeleted: "Es wurde keine Website gelöscht.",
@@ -33,16 +33,16 @@ const sites = {
   save: "Speichern",
   saved: "Gespeichert.",
   savedPending: "Gespeichert; gleich weiß es auch der Worker.",
-  snippet: "Schnipsel",
+  snippet: "Snippet",
   snippetHint: "Eines von beiden gehört in den Kopf jeder Seite.",
   forms: { inline: "In der Seite", script_tag: "Script-Tag" },
   formHints: {
     inline: "Es wird nichts nachgeladen: Ein Aufruf wird gesendet, sobald die Seite zu sehen ist.",
     script_tag: "Lädt denselben Code von Ihrem eigenen Host; Ihre Seiten bleiben so kurz, wie sie sind.",
   },
-  copySnippet: "Schnipsel kopieren",
+  copySnippet: "Snippet kopieren",
   policy: "Sendet Ihre Website eine Content-Security-Policy?",
-  policyHint: "Dann muss sie den Schnipsel erlauben. Ergänzen Sie darin:",
+  policyHint: "Dann muss sie das Snippet erlauben. Ergänzen Sie darin:",
   copyPolicy: "Zeile kopieren",
   setup: "In drei Schritten zum ersten Aufruf",
   steps: {
@@ -59,8 +59,8 @@ const sites = {
   advice: {
     title: "Seit fünf Minuten nichts? Meist liegt es an einem davon:",
     items: [
-      "Der Schnipsel fehlt auf der Seite, oder ein Cache hat noch eine ältere Fassung von ihr.",
-      "Eine Content-Security-Policy blockiert ihn: Die Konsole des Browsers sagt es.",
+      "Das Snippet fehlt auf der Seite, oder ein Cache hat noch eine ältere Fassung von ihr.",
+      "Eine Content-Security-Policy blockiert es: Die Konsole des Browsers sagt es.",
       "Der DNS-Eintrag des Hosts läuft nicht über Cloudflare: Dann sieht Cloudflare seine Besucher nicht.",
       "Die Seite liegt unter einem ausgenommenen Pfad.",
       "Ihr eigener Browser blockiert Zähler oder bittet, nicht gezählt zu werden: Versuchen Sie es mit einem anderen.",
@@ -71,16 +71,16 @@ const sites = {
   rotate: "Pfad wechseln",
   rotateWhy:
     "Wenn jemand erfundene Aufrufe an den Pfad sendet oder eine Filterliste ihn kennt, geben Sie der Website einen neuen.",
-  rotateTitle: (host) => `${host} einen neuen Pfad und Schnipsel geben?`,
+  rotateTitle: (host) => `${host} einen neuen Pfad und ein neues Snippet geben?`,
   rotateWhat:
-    "Setzen Sie danach den neuen Schnipsel in Ihre Seiten. Seiten mit dem alten werden noch einige Wochen gezählt; bis wann, steht dann hier.",
+    "Setzen Sie danach das neue Snippet in Ihre Seiten. Seiten mit dem alten werden noch einige Wochen gezählt; bis wann, steht dann hier.",
   retiring: "Alte Pfade, die noch gezählt werden",
   until: (day) => `bis ${day}`,
   remove: "Website löschen",
   removeWhy: "Das Zählen endet sofort. Was gezählt wurde, bleibt, mit seinem Bericht.",
   removeTitle: (host) => `${host} löschen?`,
   removeWhat:
-    "Ihre Routen werden entfernt, und nichts wird mehr gezählt. Summen und Bericht bleiben. Der Schnipsel in Ihren Seiten tut von da an nichts; nehmen Sie ihn heraus, wann Sie mögen.",
+    "Ihre Routen werden entfernt, und nichts wird mehr gezählt. Summen und Bericht bleiben. Das Snippet in Ihren Seiten tut von da an nichts; nehmen Sie es heraus, wann Sie mögen.",
   report: "Bericht",
   firstNine: "die erste Ihrer Websites; so weiter bis 9",
 };

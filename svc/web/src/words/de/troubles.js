@@ -2,7 +2,10 @@
 
 /** @type {typeof import("../en/troubles.js").default} */
 const troubles = {
-  offline: ["Der Dienst war nicht zu erreichen.", "Prüfen Sie die Verbindung, und versuchen Sie es wieder; nichts geschieht doppelt."],
+  offline: [
+    "Der Dienst war nicht zu erreichen.",
+    "Prüfen Sie die Verbindung, und versuchen Sie es wieder; nichts geschieht doppelt.",
+  ],
   unexpected: [
     "Etwas hat geantwortet, das nicht der Dienst ist.",
     "Laden Sie die Seite neu. Bleibt es so, sagen Sie es dem Betreiber.",
@@ -10,7 +13,7 @@ const troubles = {
   unauthorized: ["Sie sind nicht mehr angemeldet.", "Melden Sie sich wieder an."],
   rate_limited: ["Zu viele Versuche.", null],
   invalid_request: ["Etwas in der Eingabe stimmt nicht.", null],
-  scope_required: ["Dem Schlüssel fehlt das Recht dafür.", "Machen Sie einen Schlüssel mit diesem Recht."],
+  scope_required: ["Dem Schlüssel fehlt das Recht dafür.", "Erstellen Sie einen Schlüssel mit diesem Recht."],
   session_required: ["Das geht nur für angemeldete Benutzer, nicht mit einem API-Schlüssel.", "Melden Sie sich an."],
   email_unconfirmed: [
     "Ihre E-Mail-Adresse ist noch nicht bestätigt.",
@@ -37,7 +40,7 @@ const troubles = {
   ],
   key_already_issued: [
     "Der Schlüssel wurde schon gezeigt; das geschieht nur einmal.",
-    "Widerrufen Sie ihn und machen Sie einen neuen.",
+    "Widerrufen Sie ihn und erstellen Sie einen neuen.",
   ],
   account_taken: [
     "Ein anderer Benutzer hat dieses Konto verbunden.",
@@ -75,7 +78,7 @@ const troubles = {
   payload_too_large: ["Das ist mehr, als der Dienst auf einmal nimmt.", null],
   invalid_bootstrap: [
     "Cloudflare nimmt das Bootstrap-Token für dieses Konto nicht an.",
-    "Prüfen Sie die Kontokennung, und machen Sie ein neues Bootstrap-Token dieses Kontos.",
+    "Prüfen Sie die Kontokennung, und erstellen Sie ein neues Bootstrap-Token dieses Kontos.",
   ],
   "invalid_bootstrap.expired": [
     "Das Bootstrap-Token ist abgelaufen.",
@@ -87,11 +90,11 @@ const troubles = {
   ],
   bootstrap_permission_error: [
     "Dem Bootstrap-Token fehlt ein Recht.",
-    "Machen Sie eines mit „Account Settings: Read“ und „Account API Tokens: Edit“ und mit den Rechten, die markiert sind.",
+    "Erstellen Sie eines mit „Account Settings: Read“ und „Account API Tokens: Edit“ und mit den Rechten, die markiert sind.",
   ],
   zone_not_found: [
     "Der Name liegt in keiner aktiven Zone des Kontos oder hat keinen DNS-Eintrag über den Proxy.",
-    "Nehmen Sie die Zone in das Konto auf, oder machen Sie den DNS-Eintrag, proxied.",
+    "Nehmen Sie die Zone in das Konto auf, oder legen Sie den DNS-Eintrag an, proxied.",
   ],
   internal: ["Im Dienst ist etwas schiefgegangen.", "Sagen Sie es dem Betreiber, mit dieser Kennung."],
   permission_catalog: [
@@ -99,7 +102,7 @@ const troubles = {
     "Sagen Sie es dem Betreiber: Der Dienst braucht eine neue Fassung.",
   ],
   token_rights_mismatch: [
-    "Cloudflare hat das Arbeits-Token mit anderen Rechten gemacht als verlangt.",
+    "Cloudflare hat das Arbeits-Token mit anderen Rechten erstellt als verlangt.",
     "Versuchen Sie es noch einmal; bleibt es so, sagen Sie es dem Betreiber.",
   ],
   token_check_failed: [

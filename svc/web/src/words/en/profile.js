@@ -8,6 +8,7 @@ export default {
   refused: (/** @type {string} */ moment) =>
     `Mail servers refuse this address since ${moment}. You hear of no trouble until they take something again.`,
   plan: "Plan",
+  plans: { free: "free", api: "api" },
   limits: "What you have",
   what: "Of what",
   used: "In use",
@@ -31,6 +32,7 @@ export default {
   sessions: {
     title: "Where you are signed in",
     browser: "Browser",
+    named: (/** @type {string} */ browser) => browser,
     since: "Since",
     used: "Last used",
     current: "This one",
