@@ -255,3 +255,28 @@ def test_a_report_says_what_it_does_not_have(furnished: Place, tab: Page) -> Non
         control.close()
     tab.goto(furnished.at("/sites/:id") + "?period=30d")
     tab.locator(".breakdown.pages li").first.wait_for()
+
+
+def test_numbers_of_another_period_step_back_until_those_asked_for_come(furnished: Place, tab: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if "period=30d" in route.request.url:
+            held.append(route)
+        else:
+            route.continue_()
+
+    tab.route("**/report?*", hold)
+    tab.goto(furnished.at("/sites/:id"))
+    figures = tab.locator(".totals .figure")
+    expect(figures.first).to_be_visible()
+    assert tab.locator("[aria-busy=true]").count() == 0
+    tab.get_by_role("link", name="30 days").click()
+    old = tab.locator("[aria-busy=true]").filter(has=figures)
+    expect(old).to_have_css("opacity", "0.4")
+    while len(held) < 2:  # the numbers, and the lists
+        tab.wait_for_timeout(10)
+    for route in held:
+        route.continue_()
+    expect(old).to_have_count(0)
+    expect(figures.first).to_be_visible()

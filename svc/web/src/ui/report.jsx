@@ -88,7 +88,7 @@ export function Report({ kind, id, name }) {
           const withoutToday =
             kind === "link" && (report.unavailable === "cloudflare" || report.unavailable === "rate_limited");
           return (
-            <>
+            <div aria-busy={read.loading}>
               {withoutToday && (
                 <Note kind="watch">
                   <p>{words.withoutToday}</p>
@@ -115,20 +115,22 @@ export function Report({ kind, id, name }) {
                   )}
                 </>
               )}
-            </>
+            </div>
           );
         }}
       </Loaded>
       <Loaded read={live} rows={6}>
-        {({ report }) =>
-          !report.breakdowns ? (
-            <Unavailable report={report} again={live.again} />
-          ) : (
-            Object.values(report.breakdowns).some((list) => list.length > 0) && (
-              <Breakdowns kind={kind} of={report.breakdowns} totals={report.totals} />
-            )
-          )
-        }
+        {({ report }) => (
+          <div aria-busy={live.loading}>
+            {!report.breakdowns ? (
+              <Unavailable report={report} again={live.again} />
+            ) : (
+              Object.values(report.breakdowns).some((list) => list.length > 0) && (
+                <Breakdowns kind={kind} of={report.breakdowns} totals={report.totals} />
+              )
+            )}
+          </div>
+        )}
       </Loaded>
     </div>
   );
