@@ -62,7 +62,11 @@ async def test_the_answer_tells_what_is_left_of_every_account(world):
     user, session = await a_person(world)
     first, second = [await world.account(user, edge) for edge in (EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT)]
     answer = await leave(world, session)
-    assert (answer.status, list(answer.body), answer.body["ok"]) == (200, ["ok", "left", "revoke_tokens"], True)
+    assert (answer.status, list(answer.body), answer.body["ok"]) == (
+        200,
+        ["ok", "left", "leftovers", "revoke_tokens"],
+        True,
+    )
     assert answer.headers["Clear-Site-Data"] == '"cache"'
     assert sorted(answer.body["left"]) == sorted(
         f"Example ({account.edge_account_id}): Worker svc-edge: it was changed outside the service."
@@ -275,7 +279,7 @@ async def test_a_sign_up_without_anything_goes_and_another_of_its_address_stays(
     other = await world.store.run(users.add_user(user.email, HASH, world.clock()))
     assert other is not None
     answer = await leave(world, session)
-    assert answer.body == {"ok": True, "left": [], "revoke_tokens": []}
+    assert answer.body == {"ok": True, "left": [], "leftovers": [], "revoke_tokens": []}
     assert await world.inbox() == []
     body = {"email": user.email, "password": PASSWORD}
     assert (await world.call("POST", "/auth/sign-in", body)).body["user"]["id"] == other.id
