@@ -9,9 +9,11 @@ one.
 from __future__ import annotations
 
 import base64
+import fcntl
 import logging
 import os
 import secrets
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidTag
@@ -22,7 +24,7 @@ from svc.config import ConfigError
 from svc.errors import CannotUnseal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from svc.config import VaultConfig
@@ -172,10 +174,29 @@ def read_keys(path: Path) -> list[bytes]:
         raise ConfigError(f"The key file {path} is damaged: each line must be 32 bytes in base64.") from None
 
 
+@contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """Held by a command from when it reads the key file until all that it writes is sealed; others wait their turn.
+
+    Without it, one would write the file without the new key of another, with which tokens are sealed by then.
+    Raises OSError.
+    """
+    folder = path.resolve().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def write_keys(path: Path, keys: Sequence[bytes]) -> None:
     """Let the key file hold these keys, and no others; a kill leaves those before, or these. Raises OSError.
 
-    It gets the owner of the one before, so that what root does on the command line does not lock the service out.
+    It gets the owner of the one before, so that what root does on the command line does not lock the service out. A
+    link goes on to lead to it.
     """
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     whole_file.put(path, text_of(keys), owner=(path if path.exists() else path.parent).stat())

@@ -55,6 +55,15 @@ class Manifest(_Shape):
     parts: dict[Literal["store.db", "vault.key"], Part]
 
 
+def may_be_replaced(file: Path) -> bool:
+    """Whether nothing but a backup, or an empty file, is lost when another backup takes its place. Raises OSError."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as start:
+        head = start.read(tarfile.BLOCKSIZE)
+    return not head or head.startswith(MANIFEST.encode() + b"\0")
+
+
 def part_of(source: Path | bytes) -> Part:
     """What a part with these bytes has to be. Raises OSError."""
     if isinstance(source, bytes):

@@ -18,7 +18,7 @@ from svc.clock import iso
 from svc.config import ConfigError
 from svc.store import copies, sqlite_file, sqlite_place, syncs
 from svc.store.sqlite_file import Contents, NotAStore
-from svc.vault import Vault, keys_of, read_keys, text_of, write_keys
+from svc.vault import Vault, changing, keys_of, read_keys, text_of, write_keys
 from svc.whole_file import sync
 
 if TYPE_CHECKING:
@@ -46,12 +46,15 @@ class Looked:
 def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: bool) -> Manifest:
     """Back up the store, beside a running service or without one, into `file`: whole, or not there at all.
 
-    Raises ConfigError: there is no store or no key, it is damaged, `file` is there and not `replace`, or it cannot be
-    written.
+    Raises ConfigError: there is no store or no key, it is damaged, `file` is there and not `replace`, it is something
+    else than a backup, or it cannot be written.
     """
-    if file.exists() and not replace:
+    if os.path.lexists(file) and not replace:
         raise ConfigError(f"There is a file {file} already.")
     try:
+        if file.exists() and not archive.may_be_replaced(file):
+            # The store itself, say: FILE is easily taken for what is to be backed up.
+            raise ConfigError(f"{file} is there, and is no backup: it is left alone. Name another file.")
         with _work_beside(file) as work:
             whole = work / "backup.tar"
             with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
@@ -209,14 +212,15 @@ def _opened(contents: Contents, keys: list[bytes]) -> int:
 
 def _put_keys(config: Config, looked: Looked) -> None:
     """Let the key file open what the backup's own key opens; the keys that are in it stay, and seal."""
-    there = _keys_there(config)
-    missing = [key for key in looked.keys or [] if key not in there]
-    expected = looked.manifest.opened if looked.manifest is not None else len(looked.contents.sealed)
-    lost = expected - _opened(looked.contents, there + missing)
-    if lost > 0 and config.vault.lost_tokens != "accept":
-        raise BadBackup(
-            f"it has no key, and the key file {config.vault.key_file} does not open {lost} of its tokens;"
-            " put the key file of its time there first"
-        )
-    if missing:
-        write_keys(config.vault.key_file, there + missing)
+    with changing(config.vault.key_file):
+        there = _keys_there(config)
+        missing = [key for key in looked.keys or [] if key not in there]
+        expected = looked.manifest.opened if looked.manifest is not None else len(looked.contents.sealed)
+        lost = expected - _opened(looked.contents, there + missing)
+        if lost > 0 and config.vault.lost_tokens != "accept":
+            raise BadBackup(
+                f"it has no key, and the key file {config.vault.key_file} does not open {lost} of its tokens;"
+                " put the key file of its time there first"
+            )
+        if missing:
+            write_keys(config.vault.key_file, there + missing)

@@ -25,7 +25,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     )
     backup.add_argument("file", metavar="FILE", help="the file to make; -: standard output")
     backup.add_argument("--without-key", action="store_true", help="leave the key file out: it is kept elsewhere")
-    backup.add_argument("--replace", action="store_true", help="take the place of a FILE that is there")
+    backup.add_argument("--replace", action="store_true", help="take the place of a backup that is there")
     backup.set_defaults(command=_backup)
 
     verify = commands.add_parser("verify", parents=[shared], help="look a backup through: could it be restored?")

@@ -35,7 +35,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 def _rotate(config: Config, arguments: argparse.Namespace) -> int:
     from svc.config import ConfigError
     from svc.store import open_store
-    from svc.vault import new_key, read_keys, write_keys
+    from svc.vault import changing, new_key, read_keys, write_keys
 
     path = config.vault.key_file
     drop = arguments.drop_old
@@ -53,7 +53,8 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
             return resealed, lost
 
     try:
-        resealed, lost = trio.run(run)
+        with changing(path):
+            resealed, lost = trio.run(run)
     except OSError as error:
         raise ConfigError(f"The key file {path} cannot be changed: {error.strerror or error}") from error
     print(f"{resealed} tokens were sealed with the newest key of {path}")

@@ -38,7 +38,8 @@ def lock(path: Path) -> Iterator[None]:
             # The lock and SQLite's log lie beside each name: two programs would not see one another.
             raise ConfigError(f"The store {path} has a second name (a hard link); remove one of them.")
         beside_it = path.with_name(f"{path.name}.lock")
-        file = beside_it.open("a")
+        # Who may open it could hold it.
+        file = os.fdopen(os.open(beside_it, os.O_WRONLY | os.O_CREAT, 0o600), "w")
         _give(beside_it, path.parent)
     except OSError as error:
         raise Away(f"The store {path} cannot be opened: {error}") from error

@@ -21,7 +21,7 @@ from svc.backup import run
 from svc.backup.archive import BadBackup
 from svc.config import ConfigError
 from svc.vault import write_keys
-from tests.backup.places import add_user, config_of, emails_of, fill
+from tests.backup.places import add_user, config_of, emails_of, fill, rows_of
 from tests.clock import START_MS
 
 
@@ -233,11 +233,42 @@ def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup.tar", "source"]
 
 
-def svc(folder, *arguments, **more):
+@pytest.mark.rule("X17")
+def test_it_takes_the_place_of_another_backup_alone(tmp_path):
+    """FILE is easily taken for what is to be backed up: the store must not be lost to that."""
+    config = config_of(tmp_path / "var")
+    fill(config)
+    key, rows = config.vault.key_file.read_bytes(), rows_of(config)
+    (tmp_path / "config.toml").write_text("[http]\n")
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("nothing")
+    mistaken = [config.store.path, config.vault.key_file, *(tmp_path / name for name in ("config.toml", "fifo", "var"))]
+    for file in mistaken:
+        with pytest.raises(ConfigError, match="is no backup: it is left alone"):
+            run.backup(config, file, START_MS, with_key=True, replace=True)
+    with pytest.raises(ConfigError, match="already"):
+        run.backup(config, tmp_path / "link", START_MS, with_key=True, replace=False)
+    assert (config.vault.key_file.read_bytes(), rows_of(config)) == (key, rows)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "fifo", "link", "var"]
+    (tmp_path / "made.tar").touch()  # as mktemp makes one
+    for _ in range(2):
+        run.backup(config, tmp_path / "made.tar", START_MS, with_key=False, replace=True)
+    assert run.verify(tmp_path / "made.tar").contents.rows["users"]
+
+
+def svc(folder, *arguments):
+    command, environ = command_of(arguments)
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, check=False, timeout=60)
+
+
+def begun(folder, *arguments):
+    command, environ = command_of(arguments)
+    return subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.DEVNULL)
+
+
+def command_of(arguments):
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
-    environ |= {"PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-m", "svc", *arguments]
-    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, check=False, timeout=60, **more)
+    return [sys.executable, "-m", "svc", *arguments], environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 @pytest.mark.rule("X17")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import trio
 
+from edge_worker.harness.service import eventually
 from svc.store import open_store
 from svc.store.sealed_tokens import reseal, sealed_tokens
 from svc.store.tx import sql
-from svc.vault import Vault, open_vault, read_keys, write_keys
+from svc.vault import Vault, changing, open_vault, read_keys, write_keys
 from tests.backup.places import config_of, done, fill
-from tests.backup.test_archive import svc
+from tests.backup.test_archive import begun, svc
 
 
 def sealed(config):
@@ -19,6 +22,34 @@ def sealed(config):
 
 def put(account_id, box):
     yield sql("update accounts set sealed_token = $2 where id = $1", account_id, box)
+
+
+@pytest.mark.rule("A4")
+def test_commands_that_change_the_key_file_take_turns_and_none_takes_anothers_key_away(tmp_path):
+    config = config_of(tmp_path / "var")
+    fill(config)
+    path = config.vault.key_file
+    path.rename(tmp_path / "elsewhere.key")
+    path.symlink_to("../elsewhere.key")
+    with changing(path):
+        commands = [begun(tmp_path, "vault", "rotate", *more) for more in ([], [], ["--drop-old"])]
+
+        async def all_wait() -> bool | None:
+            assert all(command.poll() is None for command in commands)
+            return waiting_for_locks() >= {command.pid for command in commands} or None
+
+        trio.run(eventually, all_wait)
+    assert [command.wait() for command in commands] == [0, 0, 0]
+    [(account_id, box)] = sealed(config).items()
+    assert open_vault(config.vault, {}).open(box, account_id) == "cfat_x"
+    assert path.is_symlink()
+    assert Vault(read_keys(tmp_path / "elsewhere.key")).opens(box, account_id)
+
+
+def waiting_for_locks() -> set[int]:
+    """The processes that wait until another lets go of a lock."""
+    lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return {int(fields[5]) for fields in lines if fields[1] == "->"}
 
 
 @pytest.mark.rule("A4")
