@@ -10,7 +10,7 @@ import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -41,6 +41,7 @@ _LARGEST = 10**12
 _PRIVATE_NAME = re.compile(
     r"^[^.]+$|\.(localhost|local|internal|intranet|private|lan|home|corp|home\.arpa|invalid|test)$"
 )
+_IN_PASSWORDS = "in a user's name or password, / is written %2F, ? %3F, # %23, @ %40, : %3A and % %25"
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MOST_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MOST_DAYS)]
@@ -53,11 +54,32 @@ class ConfigError(Exception):
     """The configuration cannot be used; the message says which setting, why, and what would do."""
 
 
+def _parted(url: str) -> SplitResult:
+    """The parts of an address. Raises ValueError, which shows nothing of it: what was read as a port may be a password."""
+    parts = urlsplit(url)
+    for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL takes several
+        port = re.sub(r"^(\[.*\]|[^:]*)", "", host)
+        if port and not (port[1:].isdecimal() and 0 < int(port[1:]) < 65_536):
+            raise ValueError(f"its port is none; {_IN_PASSWORDS}")
+    return parts
+
+
 def _http_url(value: str) -> str:
-    parts = urlsplit(value)
+    parts = _parted(value)
     if value and (parts.scheme not in ("http", "https") or not parts.hostname):
         raise ValueError("must be an http or https address")
+    if not re.fullmatch(r"[!-~]*", value):
+        raise ValueError("must be of ASCII letters and signs, without a blank; write other names as xn--…")
+    if parts.username is not None or "?" in value or "#" in value:
+        raise ValueError("must be without user, password, ? and #: paths are put behind it")
     return value.rstrip("/")
+
+
+def _store_url(value: SecretStr) -> SecretStr:
+    parts = _parted(value.get_secret_value())
+    if parts.scheme == "sqlite" and parts.path in ("", "/"):
+        raise ValueError("must name a file, e.g. sqlite:///var/svc.db")
+    return value
 
 
 def _network(value: str) -> str:
@@ -96,7 +118,7 @@ class HttpConfig(_Section):
 class StoreConfig(_Section):
     """Which engine, and where. The address may hold a password, so it is a secret."""
 
-    url: SecretStr = SecretStr("sqlite:///var/svc.db")
+    url: Annotated[SecretStr, AfterValidator(_store_url)] = SecretStr("sqlite:///var/svc.db")
     pool_size: Number = 10
     copies: str = "var"
 
@@ -162,7 +184,7 @@ class MailConfig(_Section):
 
     @model_validator(mode="after")
     def _smtp_needs_address(self) -> MailConfig:
-        parts = urlsplit(self.smtp_url.get_secret_value())
+        parts = _parted(self.smtp_url.get_secret_value())
         if self.transport == "smtp" and (parts.scheme not in ("smtp", "smtps") or not parts.hostname):
             raise ValueError("transport smtp needs smtp_url, e.g. smtp://user:password@host:587")
         return self

@@ -54,7 +54,13 @@ def test_the_environment_overrides_the_file():
         ({"SVC_LIMITS_LINKS": "9223372036854775808"}, "links"),
         ({"SVC_EDGE_RETRIES": "-1"}, "retries"),
         ({"SVC_EDGE_API_BASE_URL": "ftp://x"}, "api_base_url"),
+        *(({"SVC_HTTP_BASE_URL": f"https://svc.example{end}"}, "base_url: must be") for end in ("?x", "#", " ", "\nx")),
+        *(({"SVC_HTTP_BASE_URL": url}, "base_url: must be") for url in ("https://a:b@svc.example", "https://své.example")),
+        *(({"SVC_WORKER_PUSH_URL": f"https://svc.example:{port}"}, "its port is none") for port in ("0", "65536", "x")),
+        ({"SVC_STORE_URL": "sqlite:///"}, "[store] url: must name a file"),
+        ({"SVC_STORE_URL": "postgresql://u@one:5432,two:70000/d"}, "[store] url: its port is none"),
         ({"SVC_MAIL_TRANSPORT": "smtp"}, "smtp_url"),
+        ({"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u@h:70000"}, "[mail]: its port is none"),
         ({"SVC_HTTP_TRUSTED_PROXIES": "nonsense"}, "trusted_proxies"),
         ({"SVC_MAIL_FROM": "svc@x\r\nBcc: eve@x"}, "[mail] from: must be an e-mail address"),
         ({"SVC_MAIL_FROM": "=?utf-8?q?a=0d=0ab?=@x"}, "[mail] from: must be an e-mail address"),
@@ -116,6 +122,25 @@ def test_secrets_do_not_show():
     config = load(None, {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_MAIL_SMTP_URL": "smtp://u:hunter2@h"})
     assert "hunter2" not in repr(config)
     assert "hunter2" not in str(config)
-    with pytest.raises(ConfigError) as refused:
-        load(None, {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_STORE_POOL_SIZE": "0"})
-    assert "hunter2" not in str(refused.value)
+    for environ in (
+        {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_STORE_POOL_SIZE": "0"},
+        *({"SVC_STORE_URL": f"postgresql://u:hunter2{sign}x@h/d"} for sign in "/?#"),  # read as a port
+        {"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u:hunter2/x@h"},
+        {"SVC_HTTP_BASE_URL": "https://u:hunter2@h"},
+    ):
+        with pytest.raises(ConfigError) as refused:
+            load(None, environ)
+        assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql:///d?host=/run/postgresql",
+        "postgresql://u@/d",
+        "postgresql://u:p%2Fw@[::1]:5432,two:5433/d",
+        "sqlite:///svc.db",
+    ],
+)
+def test_the_address_of_a_store_is_taken_as_its_engine_takes_it(url):
+    assert load(None, {"SVC_STORE_URL": url}).store.url.get_secret_value() == url

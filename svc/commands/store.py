@@ -31,12 +31,10 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 
 
 def _copy(config: Config, arguments: argparse.Namespace) -> int:
-    from pydantic import SecretStr
-
-    from svc.config import StoreConfig
+    from svc.config import made
     from svc.store.copies import transfer
 
-    rows = transfer(config.store, StoreConfig(url=SecretStr(arguments.to)))
+    rows = transfer(config.store, made({"store": {"url": arguments.to}}).store)
     print(f"{sum(rows.values())} rows of {len(rows)} tables were copied, and counted again: none is missing.")
     print("Now set [store] url to the new address; the service works with the old one until then.")
     return 0
