@@ -12,12 +12,14 @@ import trio
 from svc.clock import DAY_MS, iso, system_clock
 from svc.config import ConfigError
 from svc.container import data_trouble
-from svc.errors import ServiceError
+from svc.errors import ServiceError, StoreUnavailable
 from svc.http.web import load_web
 from svc.mail import check_mail
 from svc.store import open_store, outbox, rollouts
 from svc.store.backups import backed_up_at
+from svc.store.migrate import NotReady
 from svc.store.sealed_tokens import sealed_tokens
+from svc.store.watch import small_write
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
 
@@ -49,8 +51,8 @@ _NO_EMAILS_KNOWN = Finding("e-mails", True, "how many wait is not known")
 
 
 async def check(config: Config) -> list[Finding]:
-    """Look at every part, also after one that fails. Makes what a first start would make, but no key."""
-    store, sealed, workers, emails, backups = await _store(config)
+    """Look at every part, also after one that fails. Makes the folders of a first start, but no key and no store."""
+    store, sealed, workers, emails, backups = await _store(config, as_is=True)
     return [
         Finding("configuration", True, "every setting is known and in range"),
         _tried("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
@@ -84,15 +86,16 @@ def _key_file(config: Config, sealed: dict[str, bytes]) -> str:
 
 async def look_at_store(config: Config) -> Finding:
     """Whether the store can be used; an empty one is made."""
-    return (await _store(config))[0]
+    return (await _store(config, as_is=False))[0]
 
 
-async def _store(config: Config) -> tuple[Finding, dict[str, bytes], Finding, Finding, Finding]:
+async def _store(config: Config, *, as_is: bool) -> tuple[Finding, dict[str, bytes], Finding, Finding, Finding]:
     """What was found, what is sealed in it, and what it tells: of the update of workers, e-mails that wait, backups."""
     kind = config.store.url.get_secret_value().partition(":")[0]
     try:
         with trio.fail_after(config.edge.timeout_s):
-            async with open_store(config.store) as store:
+            async with open_store(config.store, as_is=as_is) as store:
+                await store.run(small_write())  # its disk may be full
                 sealed = await store.read(sealed_tokens())
                 workers = await _workers(config, store)
                 emails = _waiting(await store.read(outbox.backlog()))
@@ -105,8 +108,13 @@ async def _store(config: Config) -> tuple[Finding, dict[str, bytes], Finding, Fi
                     backups,
                 )
     except (ConfigError, ServiceError, OSError, trio.TooSlowError) as error:
+        text = f"{error}; check [store] url"
+        if isinstance(error, NotReady):
+            text = str(error)
+        elif isinstance(error, StoreUnavailable):
+            text = error.message
         return (
-            Finding("store", False, f"{kind}: {error}; check [store] url"),
+            Finding("store", isinstance(error, NotReady), f"{kind}: {text}"),
             {},
             _NOT_KNOWN,
             _NO_EMAILS_KNOWN,

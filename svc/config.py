@@ -55,7 +55,7 @@ class ConfigError(Exception):
 
 
 def _parted(url: str) -> SplitResult:
-    """The parts of an address. Raises ValueError, which shows nothing of it: what was read as a port may be a password."""
+    """The parts of an address. Raises ValueError, which shows nothing of it: what is no port may be of a password."""
     parts = urlsplit(url)
     for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL takes several
         port = re.sub(r"^(\[.*\]|[^:]*)", "", host)

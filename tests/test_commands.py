@@ -55,6 +55,14 @@ def store_of(folder: Path) -> StoreConfig:
     return StoreConfig(url=SecretStr(f"sqlite:///{folder / 'var/svc.db'}"))
 
 
+def make_store(folder: Path) -> None:
+    async def make() -> None:
+        async with open_store(store_of(folder)):
+            pass
+
+    trio.run(make)
+
+
 def user_of(folder: Path, email: str) -> tuple[User, str] | None:
     async def find() -> tuple[User, str] | None:
         async with open_store(store_of(folder)) as store:
@@ -135,7 +143,31 @@ def test_a_check_finds_all_well_and_makes_no_key(tmp_path):
     answer = svc(tmp_path, "check")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "will be made at the first start" in answer.stdout
+    assert "ok   store: sqlite: There is no store" in answer.stdout
+    assert [path.name for path in (tmp_path / "var").iterdir()] == ["mail"]
+
+
+def test_a_command_for_a_store_that_is_there_makes_none(tmp_path):
+    """A mistyped address would be told as done."""
+    plan = ["user", "plan", "a@b.example", "api"]
+    for arguments in (["store", "recovered"], ["vault", "rotate"], ["rollout", "status"], plan):
+        answer = svc(tmp_path, *arguments)
+        assert (answer.returncode, "There is no store" in answer.stderr) == (1, True), answer.stdout
+    assert not (tmp_path / "var/svc.db").exists()
     assert not (tmp_path / "var/vault.key").exists()
+
+
+def test_a_check_finds_a_full_disk(tmp_path):
+    """A limit on the size of files is what a full disk is to SQLite: its log cannot grow."""
+    path = store_of(tmp_path).path
+    assert svc(tmp_path, "user", "add", "a@b.example", "--password-stdin", text="a long password\n").returncode == 0
+    with closing(sqlite3.connect(path, isolation_level=None)) as held:  # so that the log stays
+        held.execute("update serving set looks = 1")
+        limit = path.with_name("svc.db-wal").stat().st_size
+        program = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
+        (tmp_path / "sitecustomize.py").write_text(program)
+        answer = svc(tmp_path, "check", PYTHONPATH=f"{tmp_path}:{Path(__file__).parents[1]}")
+    assert (answer.returncode, "FAIL store: sqlite: The service's store does not work" in answer.stdout) == (1, True)
 
 
 @pytest.mark.rule("X17")
@@ -152,6 +184,7 @@ def test_a_check_tells_when_the_last_backup_is_old(tmp_path, age_days, status, t
 
 @pytest.mark.rule("X7")
 def test_a_check_tells_how_far_the_update_of_workers_is_and_what_ends_a_halt(tmp_path):
+    make_store(tmp_path)
     assert "all that are installed are of this version" in svc(tmp_path, "check").stdout
 
     update_of_workers(tmp_path, "running")
@@ -243,7 +276,7 @@ def test_the_update_of_workers_is_looked_at_halted_and_resumed(tmp_path, monkeyp
         found = capsys.readouterr()
         return ended.value.code, found.out + found.err
 
-    store_of(tmp_path)
+    make_store(tmp_path)
     assert said("status") == (
         0,
         "no update of workers has begun; a service with a newer worker begins it when it runs\n",

@@ -55,7 +55,10 @@ def test_the_environment_overrides_the_file():
         ({"SVC_EDGE_RETRIES": "-1"}, "retries"),
         ({"SVC_EDGE_API_BASE_URL": "ftp://x"}, "api_base_url"),
         *(({"SVC_HTTP_BASE_URL": f"https://svc.example{end}"}, "base_url: must be") for end in ("?x", "#", " ", "\nx")),
-        *(({"SVC_HTTP_BASE_URL": url}, "base_url: must be") for url in ("https://a:b@svc.example", "https://své.example")),
+        *(
+            ({"SVC_HTTP_BASE_URL": url}, "base_url: must be")
+            for url in ("https://a:b@svc.example", "https://své.example")
+        ),
         *(({"SVC_WORKER_PUSH_URL": f"https://svc.example:{port}"}, "its port is none") for port in ("0", "65536", "x")),
         ({"SVC_STORE_URL": "sqlite:///"}, "[store] url: must name a file"),
         ({"SVC_STORE_URL": "postgresql://u@one:5432,two:70000/d"}, "[store] url: its port is none"),

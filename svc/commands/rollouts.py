@@ -45,7 +45,7 @@ def _status(config: Config, _arguments: argparse.Namespace) -> int:
     from svc.store import open_store
 
     async def look() -> list[str]:
-        async with open_store(config.store) as store:
+        async with open_store(config.store, as_is=True) as store:
             found = await _newest(store)
             if found is None:
                 return ["no update of workers has begun; a service with a newer worker begins it when it runs"]
@@ -61,7 +61,7 @@ def _halt(config: Config, _arguments: argparse.Namespace) -> int:
     from svc.store import open_store, rollouts
 
     async def halt() -> str | None:
-        async with open_store(config.store) as store:
+        async with open_store(config.store, as_is=True) as store:
             found = await _newest(store)
             if found is None:
                 return "no update of workers has begun"
@@ -76,7 +76,7 @@ def _resume(config: Config, arguments: argparse.Namespace) -> int:
     from svc.store import open_store, rollouts
 
     async def resume() -> str | None:
-        async with open_store(config.store) as store:
+        async with open_store(config.store, as_is=True) as store:
             found = await _newest(store)
             if found is None:
                 return "no update of workers has begun"

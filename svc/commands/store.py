@@ -47,7 +47,7 @@ def _recovered(config: Config, _arguments: argparse.Namespace) -> int:
     from svc.store import open_store, syncs
 
     async def mark() -> int:
-        async with open_store(config.store) as store:
+        async with open_store(config.store, as_is=True) as store:
             return await store.run(syncs.mark_restored(system_clock()))
 
     number = trio.run(mark)

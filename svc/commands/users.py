@@ -70,7 +70,7 @@ def _user_plan(config: Config, arguments: argparse.Namespace) -> int:
     from svc.store.events import by_operator
 
     async def switch() -> bool:
-        async with open_store(config.store) as store:
+        async with open_store(config.store, as_is=True) as store:
             return await store.run(switched(system_clock()))
 
     def switched(now: int) -> Tx[bool]:

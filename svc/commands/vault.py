@@ -42,7 +42,7 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
 
     async def run() -> tuple[int, int]:
         # Alone, no service can seal with a key that is being removed.
-        async with open_store(config.store, serving=drop) as store:
+        async with open_store(config.store, serving=drop, as_is=True) as store:
             keys = read_keys(path)
             if not drop:
                 keys = [new_key(), *keys]

@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_store(
-    config: StoreConfig, *, serving: bool = False, metrics: Metrics | None = None
+    config: StoreConfig, *, serving: bool = False, as_is: bool = False, metrics: Metrics | None = None
 ) -> AsyncIterator[Store]:
-    """The store that `[store] url` names, migrated: sqlite:///path (from here) or postgresql://…
+    """The store that `[store] url` names: sqlite:///path (from here) or postgresql://…
 
-    `serving`: for the service itself, of which there is one a store; commands use it beside. Its store is watched, and
-    when another service has taken it over, what runs inside is cancelled. `metrics`: to whom it reports; None: nobody.
-    Raises Served: another service has it; ConfigError: another address, a store that cannot be reached, one of a newer
-    program, or one that was taken over.
+    `serving`: for the service itself, of which there is one a store, and which alone brings its schema up to date;
+    commands use it beside. Its store is watched, and when another service has taken it over, what runs inside is
+    cancelled. `as_is`: where there is no store, none is made. `metrics`: to whom it reports; None: nobody.
+    Raises Served: another service has it; NotReady: it is of an older program, or there is none; ConfigError: another
+    address, a store that cannot be reached, one of a newer program, or one that was taken over.
     """
-    async with _engine(config, serving=serving, metrics=metrics) as store:
+    async with _engine(config, serving=serving, as_is=as_is, metrics=metrics) as store:
         if not serving:
             yield store
             return
@@ -66,13 +67,15 @@ async def open_look(config: StoreConfig) -> AsyncIterator[Look]:
             yield asked
 
 
-def _engine(config: StoreConfig, *, serving: bool, metrics: Metrics | None) -> AbstractAsyncContextManager[Store]:
+def _engine(
+    config: StoreConfig, *, serving: bool, as_is: bool, metrics: Metrics | None
+) -> AbstractAsyncContextManager[Store]:
     if config.engine == "sqlite":
         from svc.store.sqlite import open_sqlite
 
-        return open_sqlite(config.path, serving=serving, metrics=metrics)
+        return open_sqlite(config.path, serving=serving, as_is=as_is, metrics=metrics)
     from svc.store.postgres import open_postgres
 
     copies = Path(config.copies) if config.copies else None
     url = config.url.get_secret_value()
-    return open_postgres(url, config.pool_size, serving=serving, metrics=metrics, copies=copies)
+    return open_postgres(url, config.pool_size, serving=serving, as_is=as_is, metrics=metrics, copies=copies)

@@ -67,6 +67,25 @@ def pending(known: list[Migration], version: int, store: Path | None = None) -> 
     return [migration for migration in known if migration.number > version]
 
 
+class NotReady(ConfigError):
+    """There is no store yet, or one of an earlier schema: what the next start of the service mends."""
+
+
+def refuse_to_change(known: list[Migration], version: int, *, may_make: bool) -> None:
+    """What a command does about the schema: nothing, but for a first one where it `may_make` a store.
+
+    A service of the program before may be at work in it. Raises NotReady.
+    """
+    newest = known[-1].number
+    if 0 < version < newest:
+        raise NotReady(
+            f"The store has schema {version}, and this program has {newest}: the next start of the service brings it"
+            " up to date"
+        )
+    if not version and not may_make:
+        raise NotReady("There is no store at this address yet: the first start of the service makes it")
+
+
 def copy_before(store: Path, version: int) -> Path:
     """Where the copy of a store lies that was made before it left this version of the schema."""
     return store.with_name(f"{store.name}.schema-{version}.backup")

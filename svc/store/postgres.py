@@ -35,7 +35,7 @@ from svc.metrics import STORE_COMMIT, STORE_FAILURES, STORE_READ, STORE_WAIT, ST
 from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
-from svc.store.migrate import copy_before, migrations, pending
+from svc.store.migrate import copy_before, migrations, pending, refuse_to_change
 from svc.store.postgres_copy import pour_out, schema_version
 from svc.store.served import Served
 from svc.store.tx import Changed, sql
@@ -357,20 +357,21 @@ async def open_postgres(
     pool_size: int,
     *,
     serving: bool = False,
+    as_is: bool = False,
     metrics: Metrics | None = None,
     copies: Path | None = None,
     known: list[Migration] | None = None,
 ) -> AsyncIterator[PostgresStore]:
-    """The store in the database at `url`, migrated. `copies`: the folder in which it is copied before; None: it is not.
+    """The store in the database at `url`, made or brought up to date as `store.open_store` says.
 
-    `known`: the migrations; None: this program's. Raises Served; ConfigError: not reached, of a newer program, or it
-    cannot be copied.
+    `copies`: the folder in which it is copied before; None: it is not. `known`: the migrations; None: this program's.
+    Raises Served; NotReady; ConfigError: not reached, of a newer program, or it cannot be copied.
     """
     known = known or migrations("postgres")
     loop_thread = LoopThread()
     try:
         try:
-            pool = await loop_thread.cross(lambda _: _open(url, pool_size, serving, copies, known))
+            pool = await loop_thread.cross(lambda _: _open(url, pool_size, serving, as_is, copies, known))
         except _Replaced:
             raise Served("Another svc serve was quicker to take this PostgreSQL store.") from None
         except (*DRIVER_ERRORS, ValueError) as error:
@@ -404,8 +405,10 @@ async def connect_alone(url: str) -> asyncpg.Connection:
     return await asyncpg.connect(url, timeout=ACQUIRE_S, server_settings=_SETTINGS_ALONE)
 
 
-async def _open(url: str, pool_size: int, serving: bool, copies: Path | None, known: list[Migration]) -> asyncpg.Pool:
-    epoch = await _prepare(url, serving, copies, known)
+async def _open(
+    url: str, pool_size: int, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]
+) -> asyncpg.Pool:
+    epoch = await _prepare(url, serving, as_is, copies, known)
 
     async def hold(connection: asyncpg.Connection) -> None:
         """Hold the store's lock with this connection. Raises _Replaced: the store is another service's by now."""
@@ -443,8 +446,8 @@ async def _keep_session(_: object) -> None:
     """No transaction changes its session, and the driver's own reset would let go of the lock."""
 
 
-async def _prepare(url: str, serving: bool, copies: Path | None, known: list[Migration]) -> int:
-    """Bring the schema up to date and, for a service, take the store. Returns the epoch that then begins.
+async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]) -> int:
+    """Bring the schema up to date and take the store, for a service. Returns the epoch that then begins.
 
     All or nothing; two services that start at once do it one after the other.
     """
@@ -452,10 +455,10 @@ async def _prepare(url: str, serving: bool, copies: Path | None, known: list[Mig
     try:
         async with connection.transaction():
             await lock_migrations(connection)
-            version = await schema_version(connection)
-            # Nobody changes the schema under a service that runs, not even a command of a newer program.
-            if serving or 0 < version < known[-1].number:
+            if serving:
                 await lock_alone(connection)
+            if as_is or not serving:
+                refuse_to_change(known, await schema_version(connection), may_make=not as_is)
             if copies is not None:
                 await _copy_before(url, connection, copies, known)
             await migrate(connection, known)

@@ -39,7 +39,7 @@ from svc.metrics import (
 from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
-from svc.store.migrate import copy_before, migrations, pending
+from svc.store.migrate import NotReady, copy_before, migrations, pending, refuse_to_change
 from svc.store.sqlite_place import finish, is_unfinished, lock
 from svc.store.tx import Changed
 
@@ -450,15 +450,23 @@ def _set_wal(connection: sqlite3.Connection) -> None:
 
 @asynccontextmanager
 async def open_sqlite(
-    path: Path, *, serving: bool = False, metrics: Metrics | None = None, known: list[Migration] | None = None
+    path: Path,
+    *,
+    serving: bool = False,
+    as_is: bool = False,
+    metrics: Metrics | None = None,
+    known: list[Migration] | None = None,
 ) -> AsyncIterator[SqliteStore]:
-    """The store in the file `path`, migrated. `known`: the migrations; None: this program's.
+    """The store in the file `path`, made or brought up to date as `store.open_store` says.
 
-    Raises Served; ConfigError: not a database, of a newer program, or of an older one that is served.
+    `known`: the migrations; None: this program's. Raises Served; NotReady; ConfigError: not a database, or of a newer
+    program.
     """
     known = known or migrations("sqlite")
     with _taken(path, serving=serving):
-        store = await trio.to_thread.run_sync(_open, path, metrics or Metrics(), known, serving)
+        store = await trio.to_thread.run_sync(
+            functools.partial(_open, path, metrics or Metrics(), known, serving=serving, as_is=as_is)
+        )
         try:
             yield store
         finally:
@@ -481,8 +489,11 @@ def _taken(path: Path, *, serving: bool) -> Iterator[None]:
         yield
 
 
-def _open(path: Path, metrics: Metrics, known: list[Migration], locked: bool) -> SqliteStore:
+def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool, as_is: bool) -> SqliteStore:
     connections: list[sqlite3.Connection] = []
+    if as_is and not path.exists():
+        _could_be_made(path)
+        raise NotReady(f"There is no store {path} yet: the first start of the service makes it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # It holds password hashes and sealed tokens; SQLite gives its other files the same mode.
@@ -490,18 +501,26 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], locked: bool) ->
         connections.append(connect(path))
         connections[0].execute(f"pragma cache_size = -{_WRITER_CACHE_KIB}")
         connections[0].execute(f"pragma wal_autocheckpoint = {_LOG_PAGES}")
-        version = _schema_version(connections[0])
-        # Nobody changes the schema under a service that runs, not even a command of a newer program.
-        with lock(path) if 0 < version < known[-1].number and not locked else contextlib.nullcontext():
-            migrate(connections[0], path, known)
+        if as_is or not serving:
+            refuse_to_change(known, _schema_version(connections[0]), may_make=not as_is)
+        migrate(connections[0], path, known)
         connections.extend(connect(path, read_only=True) for _ in range(_READERS + 1))
         connections[-1].execute("pragma busy_timeout = 0")  # nobody waits on Trio's thread
     except (OSError, sqlite3.Error, ConfigError) as error:
         for connection in connections:
             connection.close()
+        if isinstance(error, NotReady):
+            raise
         raise ConfigError(f"The store {path} cannot be opened: {error}") from error
     writer, *readers, peeker = connections
     return SqliteStore(path, writer, readers, peeker, metrics)
+
+
+def _could_be_made(path: Path) -> None:
+    """Raises ConfigError: there is no folder for it, and none can be made."""
+    nearest = next(each for each in path.parents if each.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(f"There is no store {path}, and {nearest} is no folder in which it can be made")
 
 
 def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:

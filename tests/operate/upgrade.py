@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import SecretStr
+
+from svc.config import StoreConfig
+from svc.store import open_store
+
 if TYPE_CHECKING:
     from tests.operate.documents import Block, NotHere, Place, Step
 
@@ -18,6 +23,8 @@ async def looked(place: Place, block: Block) -> None:
 
 async def none_yet(place: Place, block: Block) -> None:
     """No service has run here; tests/test_commands.py and tests/journeys/test_rollout.py look at one that has."""
+    async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{place.folder / 'var/svc.db'}"))):
+        pass
     assert "no update of workers has begun" in await place.run(block)
 
 

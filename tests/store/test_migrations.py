@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from svc.config import ConfigError, StoreConfig
 from svc.store import open_store, postgres_place, users
-from svc.store.migrate import Migration, migrations, pending
+from svc.store.migrate import Migration, NotReady, migrations, pending
 from svc.store.postgres import open_postgres
 from svc.store.sqlite import connect, migrate, open_sqlite
 from svc.store.tx import sql
@@ -43,6 +43,37 @@ async def test_a_newer_schema_is_refused(store_config):
     with pytest.raises(ConfigError, match=r"schema 999.*newer program"):
         async with open_store(store_config):
             pass
+
+
+async def test_where_no_store_is_a_command_that_needs_one_makes_none(tmp_path, store_config):
+    for _ in range(2):
+        with pytest.raises(NotReady, match="There is no store"):
+            async with open_store(store_config, as_is=True):
+                pass
+    assert not list(tmp_path.iterdir())
+    async with open_store(store_config):
+        pass
+    async with open_store(store_config, as_is=True) as store:
+        await store.run(a_user())
+
+
+async def test_a_command_leaves_the_schema_to_the_service(tmp_path, monkeypatch):
+    """The service beside it may be that of the program before."""
+    steps = migrations("sqlite")
+    newer = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id integer)",))]
+    path = tmp_path / "svc.db"
+    async with open_sqlite(path) as before:
+        user_id = await before.run(a_user())
+        monkeypatch.setattr("svc.store.sqlite.migrations", lambda _: newer)
+        for as_is in (True, False):
+            with pytest.raises(NotReady, match="the next start of the service brings it up to date"):
+                async with open_sqlite(path, as_is=as_is):
+                    pass
+        assert not list(tmp_path.glob("*.backup"))
+    async with open_sqlite(path, serving=True) as store:
+        assert await store.read(users.get_user(user_id)) is not None
+    async with open_sqlite(path, as_is=True) as store:
+        await store.run(_one("select count(*) from more"))
 
 
 async def test_opening_again_keeps_everything_and_changes_nothing(store_config):
@@ -159,9 +190,12 @@ async def test_a_postgres_store_is_copied_before_its_schema_changes(postgres_url
         assert not folder.exists()
         (tmp_path / "file").touch()
         with pytest.raises(ConfigError, match=r"cannot be copied .* set \[store\] copies"):
-            async with open_postgres(url, 2, copies=tmp_path / "file", known=newer):
+            async with open_postgres(url, 2, serving=True, copies=tmp_path / "file", known=newer):
                 pass
-        async with open_postgres(url, 2, copies=folder, known=newer) as store:
+        with pytest.raises(NotReady, match="the next start of the service"):
+            async with open_postgres(url, 2, copies=folder, known=newer):  # a command, beside the older service
+                pass
+        async with open_postgres(url, 2, serving=True, copies=folder, known=newer) as store:
             await store.run(a_user())
         [copy] = folder.iterdir()
         assert copy.stat().st_mode & 0o077 == 0
@@ -189,8 +223,8 @@ async def test_nobody_changes_the_schema_of_a_store_that_is_served(store_config,
         return open_postgres(url, 2, serving=serving, known=more)
 
     async with open_store(store_config, serving=True) as store:
-        for serving in (False, True):
-            with pytest.raises(ConfigError, match="Another svc serve uses"):
+        for serving, words in ((False, "the next start of the service"), (True, "Another svc serve uses")):
+            with pytest.raises(ConfigError, match=words):
                 async with newer(serving=serving):
                     pass
         with pytest.raises(SQL_ERRORS, match="more"):
