@@ -29,6 +29,8 @@ def begin() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if not _is_loader(loader):
         sys.exit("svc: what started it has ended")
+    if os.geteuid() == 0 and sys.argv[1:2] == ["init"]:
+        _let_all_read(unpacked)  # it tries its answers as the user whose the data is
     try:
         main()
     finally:
@@ -42,6 +44,12 @@ def _is_loader(process: int) -> bool:
         return Path(f"/proc/{process}/exe").samefile("/proc/self/exe")
     except OSError:
         return process != 1
+
+
+def _let_all_read(folder: Path) -> None:
+    """Let the program that was unpacked be read by other users, too; it holds nothing of ours."""
+    for each in (*folder.rglob("*"), folder):
+        each.chmod(0o755)
 
 
 def _leave_our_libraries_to_us() -> None:

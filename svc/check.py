@@ -11,6 +11,7 @@ import trio
 
 from svc.clock import DAY_MS, iso, system_clock
 from svc.config import ConfigError
+from svc.config_file import shows_passwords
 from svc.container import data_trouble
 from svc.errors import ServiceError, StoreUnavailable
 from svc.http.web import load_web
@@ -25,6 +26,7 @@ from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from svc.config import Config
     from svc.store.outbox import Backlog
@@ -50,11 +52,14 @@ _OLD_BACKUP_MS = 2 * DAY_MS
 _NO_EMAILS_KNOWN = Finding("e-mails", True, "how many wait is not known")
 
 
-async def check(config: Config) -> list[Finding]:
-    """Look at every part, also after one that fails. Makes the folders of a first start, but no key and no store."""
+async def check(config: Config, file: Path | None = None) -> list[Finding]:
+    """Look at every part, also after one that fails. Makes the folders of a first start, but no key and no store.
+
+    `file`: where the configuration is from; None: it is from no file.
+    """
     store, sealed, workers, emails, backups = await _store(config, as_is=True)
     return [
-        Finding("configuration", True, "every setting is known and in range"),
+        _configuration(file),
         _tried("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
         _tried("web application", lambda: f"built, {load_web().bytes // 1024} KB in memory"),
         _tried("key file", lambda: _key_file(config, sealed)),
@@ -67,6 +72,13 @@ async def check(config: Config) -> list[Finding]:
         _address(config),
         _metrics(config),
     ]
+
+
+def _configuration(file: Path | None) -> Finding:
+    if file is not None and shows_passwords(file):
+        text = f"{file} holds a password, and can be read or changed by others; run: chmod o= {file}"
+        return Finding("configuration", False, text)
+    return Finding("configuration", True, "every setting is known and in range")
 
 
 def _tried(part: str, look: Callable[[], str]) -> Finding:

@@ -345,9 +345,11 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 def _read(path: Path) -> dict[str, dict[str, object]]:
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors put a mark before the text
     except OSError as error:
         raise ConfigError(f"The configuration file {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"The configuration file {path} is not UTF-8; save it as such.") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The configuration file {path} is not TOML: {error}.") from None
 

@@ -6,9 +6,11 @@ import json
 import os
 import re
 import stat
+import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from svc import whole_file
 
@@ -64,6 +66,17 @@ def write(path: Path, text: str, owner: os.stat_result) -> None:
     was = path.stat() if path.exists() else None
     mode = 0o600 | (was.st_mode & stat.S_IRGRP if was else 0)
     whole_file.put(path, text.encode(), owner=was or owner, mode=mode)
+
+
+def shows_passwords(path: Path) -> bool:
+    """Whether the file holds a password, and others than its owner and group can read or change it. Raises OSError.
+
+    The file is one that can be read as a configuration.
+    """
+    file = tomllib.loads(path.read_text("utf-8-sig"))
+    urls = (str(file.get("store", {}).get("url", "")), str(file.get("mail", {}).get("smtp_url", "")))
+    has_any = any(urlsplit(url).password or "password=" in url for url in urls)
+    return has_any and bool(path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH))
 
 
 @contextmanager

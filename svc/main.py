@@ -72,9 +72,9 @@ async def run(
     systemd: Systemd = Systemd(),  # noqa: B008  # it is frozen, and empty
     greet: Callable[[Started], None] = lambda _: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. `announce` gets the service's own URL once it answers; `bundle`: the worker to
-    install, by default the one in the package; `systemd`: whose sockets take the place of `[http] bind`; `greet` is
-    called after `announce`.
+    """Serve until SIGTERM, SIGINT or SIGHUP. `announce` gets the service's own URL once it answers; `bundle`: the
+    worker to install, by default the one in the package; `systemd`: whose sockets take the place of `[http] bind`;
+    `greet` is called after `announce`.
 
     Raises Served: another service has the store; ConfigError: key file, bundle or store cannot be used, or another
     service has taken over the store.
@@ -127,7 +127,7 @@ async def run(
                 )
             )
             _leave_out_of_collections()
-            with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            with trio.open_signal_receiver(*_endings()) as signals:
                 announce(f"http://{host}:{port}")
                 greet(Started(f"http://{host}:{port}", base_url, web is not None, first))
                 await systemd.tell("READY=1", "STATUS=serving")
@@ -142,6 +142,12 @@ async def run(
                 )
                 beside.cancel_scope.cancel()
     log.info("stopped")
+
+
+def _endings() -> list[signal.Signals]:
+    """The signals that end the service: also of a terminal that is closed, unless `nohup` says otherwise."""
+    hung_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
+    return [signal.SIGTERM, signal.SIGINT, *hung_up]
 
 
 def _web(base_url: str) -> Web | None:

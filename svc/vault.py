@@ -14,6 +14,7 @@ import logging
 import os
 import secrets
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidTag
@@ -25,7 +26,6 @@ from svc.errors import CannotUnseal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from svc.config import VaultConfig
 
@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
+# A folder of a unit's own in it, which systemd makes for nobody else.
+_CREDENTIALS = Path("/run/credentials")
 
 
 class Vault:
@@ -166,12 +168,21 @@ def keys_of(text: bytes) -> list[bytes]:
 
 def read_keys(path: Path) -> list[bytes]:
     """The keys of a key file, the newest first. Raises OSError; ConfigError: readable by others, or damaged."""
-    if path.stat().st_mode & 0o077:
+    others = 0o037 if _is_credential(path) else 0o077
+    if path.stat().st_mode & others:
         raise ConfigError(f"The key file {path} can be read by others; run: chmod 600 {path}")
     try:
         return keys_of(path.read_bytes())
     except ValueError:
         raise ConfigError(f"The key file {path} is damaged: each line must be 32 bytes in base64.") from None
+
+
+def _is_credential(path: Path) -> bool:
+    """Whether systemd hands the file over (LoadCredential=).
+
+    It lets the service's user read it by an access list, and what the list allows shows as the group's rights.
+    """
+    return _CREDENTIALS in path.resolve().parents
 
 
 @contextmanager

@@ -25,6 +25,19 @@ trio.run(run, load(None, os.environ), announce)
 """
 
 
+def test_a_terminal_that_is_closed_ends_it_as_any_other_end_does(tmp_path: Path) -> None:
+    program = _SERVE.replace("signal.SIGTERM", "signal.SIGHUP")
+    environ = environment(tmp_path, {})
+    ended = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    program = _SERVE.replace(
+        "    os.kill", "    os.kill(os.getpid(), signal.SIGHUP)\n    print('goes on')\n    os.kill"
+    )
+    command = ["nohup", sys.executable, "-c", program]
+    ended = subprocess.run(command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, "goes on" in ended.stdout) == (0, True), ended.stderr
+
+
 def test_a_collection_of_garbage_looks_at_nothing_that_stays(tmp_path: Path) -> None:
     """All that a start leaves is 85,000 objects, and a look at each held up every request for 70 ms."""
     served = subprocess.run(

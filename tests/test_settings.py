@@ -114,6 +114,15 @@ def test_workers_push_to_public_https_addresses_only_unless_the_operator_says_ot
     assert load(None, {"SVC_WORKER_ALLOW_LOCAL_PUSH": "true"}).push_trouble(push_url) is None
 
 
+def test_a_file_is_read_as_editors_write_it_or_its_fault_is_told(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_bytes(b'\xef\xbb\xbf[mail] # caf\xc3\xa9\r\nfrom = "svc@x.example"\r\n')
+    assert load(path, {}).mail.sender == "svc@x.example"
+    path.write_bytes(b"[mail] # caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"config\.toml is not UTF-8"):
+        load(path, {})
+
+
 def test_an_unknown_key_in_the_file_is_an_error(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("[http]\nbnid = 1\n")

@@ -65,6 +65,19 @@ def test_the_key_file_is_private(tmp_path):
         opened(path)
 
 
+def test_a_key_that_systemd_hands_over_shows_the_rights_of_an_access_list(tmp_path, monkeypatch):
+    path = tmp_path / "credentials/vault.key"
+    write_keys(path, [new_key_bytes()])
+    path.chmod(0o440)
+    with pytest.raises(ConfigError, match="can be read by others"):
+        read_keys(path)
+    monkeypatch.setattr("svc.vault._CREDENTIALS", path.parents[1].resolve())
+    assert read_keys(path)
+    path.chmod(0o444)
+    with pytest.raises(ConfigError, match="can be read by others"):
+        read_keys(path)
+
+
 @pytest.mark.parametrize("text", ["", "not base64!", base64.b64encode(b"short").decode()])
 def test_a_damaged_key_file_is_refused(tmp_path, text):
     path = tmp_path / "key"

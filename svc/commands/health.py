@@ -73,7 +73,7 @@ def _told(standby: str) -> str:
 
 def _bind(path: Path | None, environ: Mapping[str, str]) -> str:
     """[http] bind, as `config.load` finds it, without its checks. Raises OSError, ValueError: the file is none."""
-    http = {} if path is None else tomllib.loads(path.read_text()).get("http", {})
+    http = {} if path is None else tomllib.loads(path.read_text("utf-8-sig")).get("http", {})
     written = http.get("bind") if isinstance(http, dict) else None
     return str(environ.get("SVC_HTTP_BIND") or written or bind.DEFAULT)
 

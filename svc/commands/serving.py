@@ -61,11 +61,11 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check(config: Config, _arguments: argparse.Namespace) -> int:
+def _check(config: Config, arguments: argparse.Namespace) -> int:
     """Each part in turn, so that all that is wrong is seen at once."""
     from svc.check import check
 
-    findings = trio.run(check, config)
+    findings = trio.run(check, config, arguments.config)
     for finding in findings:
         print(f"{'ok  ' if finding.ok else 'FAIL'} {finding.part}: {finding.text}")
     return 0 if all(finding.ok for finding in findings) else 1

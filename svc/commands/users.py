@@ -39,7 +39,8 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
     from svc.store import open_store, users
     from svc.store.events import by_operator
 
-    password = sys.stdin.readline().rstrip("\n") if arguments.password_stdin else getpass.getpass("Password: ")
+    asked = not arguments.password_stdin and sys.stdin.isatty()
+    password = getpass.getpass("Password: ") if asked else sys.stdin.readline().rstrip("\n")
     try:
         sign_up = parsed(SignUp, email=arguments.email.strip(), password=password)
     except Invalid as error:

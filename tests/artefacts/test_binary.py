@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from importlib.metadata import distributions, version
@@ -31,6 +32,23 @@ async def test_one_file_runs_the_whole_service(tmp_path: Path) -> None:
         await journey(emulator, Place(program, tmp_path / "svc", {}))
     # Neither the end nor the kill of what was started has left anything of it.
     assert list(unpacked.iterdir()) == []
+
+
+def test_as_root_it_is_set_up_for_the_user_whose_the_data_is(tmp_path: Path) -> None:
+    """It tries its answers as that user, who has to be able to read what the binary has unpacked."""
+    if os.geteuid() != 0:
+        return  # only root can be another user
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    os.chown(data, 65_534, 65_534)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    made = subprocess.run(
+        [BINARY, "init", "--yes", "--base-url", "https://svc.example.com", "--data", data],
+        cwd=tmp_path, env={}, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (made.returncode, "ok: sqlite answers" in made.stdout) == (0, True), made.stdout + made.stderr
+    assert {path.stat().st_uid for path in data.iterdir()} == {65_534}
 
 
 def test_it_tells_its_version_and_finds_what_it_brings(tmp_path: Path) -> None:
