@@ -98,3 +98,14 @@ def test_old_backups_go_and_the_newest_fourteen_stay(tmp_path):
         assert subprocess.run(command, check=False, capture_output=True).stderr == b""
         left = sorted(path.name for path in tmp_path.iterdir())
         assert left == ["mine.tar", *names[6:], "svc-20261121T030000Z.tar.part"]
+
+
+def test_what_a_killed_backup_left_goes_before_the_next(tmp_path):
+    [removed] = unit("svc-backup.service")["Service"]["ExecStartPre"]
+    (tmp_path / "svc-20261121T030000Z.tar.part").mkdir()
+    for name in ("svc-20261121T030000Z.tar.part/store.db", "mine.tar.part", "svc-20261121T030000Z.tar"):
+        (tmp_path / name).touch()
+    command = shlex.split(removed.replace("/var/lib/svc/backups", str(tmp_path)))
+    for _ in range(2):
+        assert subprocess.run(command, check=False, capture_output=True).stderr == b""
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.tar.part", "svc-20261121T030000Z.tar"]
