@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
+import math
 import os
 import re
 from typing import TYPE_CHECKING
@@ -39,23 +41,38 @@ assert cheap_passwords.AS_IT_IS
 # How long one example takes says nothing on a machine that runs three tests at once.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
+_SPREAD_OVER = 0.6  # of each process's files: after them, none of the long tests is to begin
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests that ask for more time than others begin first; else the last of them would go on alone.
+    """The tests that ask for more time than others are spread between the others, the longest first.
 
-    xdist gives each process one part of the list, and later some of another's; so each part begins with its share.
+    They work where others wait, so that together they keep a machine busy from the beginning to the end; none is among
+    the last, as it would go on alone. xdist gives each process one part of the list, and later some of another's: so
+    each part has its share. Files stay together: some share a service.
     """
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    usual = [item for item in items if item.get_closest_marker("timeout") is None]
-    long = [item for item in items if item.get_closest_marker("timeout") is not None]
+    usual = [item for item in items if not _limit_s(item)]
+    long = sorted((item for item in items if _limit_s(item)), key=_limit_s, reverse=True)
     ordered: list[pytest.Item] = []
     for number in range(processes):
         mine = long[number::processes]
         part = (len(items) - len(ordered)) // (processes - number) - len(mine)
-        ordered += [*mine, *usual[:part]]
+        files = [list(of_file) for _, of_file in itertools.groupby(usual[:part], key=lambda item: item.path)]
         del usual[:part]
+        begun = 0
+        for place, of_file in enumerate(files, 1):
+            due = math.ceil(len(mine) * place / (_SPREAD_OVER * len(files)))
+            ordered += [*mine[begun:due], *of_file]
+            begun = due
+        ordered += mine[begun:]
     items[:] = ordered
+
+
+def _limit_s(item: pytest.Item) -> int:
+    """The time limit that a test has of its own; 0: that of all."""
+    mark = item.get_closest_marker("timeout")
+    return int(mark.args[0]) if mark else 0
 
 
 def pytest_collection_finish() -> None:

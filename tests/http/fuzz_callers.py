@@ -94,6 +94,10 @@ class Callers:
             self._spare[name].append(self._new_session(kind))
         return self._spare[name][-1] if self._spare[name] else new_id(value.partition("_")[0])
 
+    def signs_up_again(self, body: Mapping[str, Any]) -> bool:
+        """Whether a sign-up is for the address that was never confirmed: its user's password and sessions would go."""
+        return str(body.get("email")).lower() == self._emails["unconfirmed"]
+
     def guest(self) -> dict[str, str]:
         """The headers of a user who has just signed up, and may be deleted."""
         self._guests += 1

@@ -9,6 +9,7 @@ Its people are in `fuzz_callers`, what schemathesis is told of them in `schemath
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -25,6 +26,7 @@ import trio
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Service, open_service
+from edge_worker.programs import forking
 from svc.api.contract import ENDPOINTS
 from svc.api_key import new_api_key
 from svc.ids import new_secret
@@ -226,35 +228,45 @@ def table(cases: Cases) -> str:
     return "\n".join(lines) + "\n"
 
 
-async def main(wanted: int, seed: int) -> None:
-    """Run again and again, each time with the next seed and a new world, until every operation had `wanted` cases.
+async def main(wanted: int, seed: int, at_once: int) -> None:
+    """Run again and again, `at_once` side by side, each with the next seed and a new world, until every operation had
+    `wanted` cases.
 
     Raises SystemExit: something was found, or an operation had fewer or never succeeded.
     """
     cases: Cases = {}
-    findings = 0
-    while lacking := {
-        name: wanted - counted(cases, operation)
-        for name, operation in OPERATIONS.items()
-        if counted(cases, operation) < wanted
-    }:
-        examples = min(_EXAMPLES, max(lacking.values()))
-        with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:
-            only = [f"--include-operation-id={name}" for name in lacking]
+    findings: list[int] = []
+    seeds = itertools.count(seed)
+
+    async def runs() -> None:
+        while lacking := {
+            name: wanted - counted(cases, operation)
+            for name, operation in OPERATIONS.items()
+            if counted(cases, operation) < wanted
+        }:
+            own = next(seeds)
+            examples = min(_EXAMPLES, max(lacking.values()))
             # What coverage makes of a document is the same each time.
-            phases = "fuzzing,stateful" if cases else "examples,coverage,fuzzing,stateful"
-            outcome = await fuzz(Path(folder), seed, f"--max-examples={examples}", f"--phases={phases}", *only)
-        number = add(cases, outcome.cases)
-        sys.stdout.write(
-            f"seed {seed}: {number} cases of {len(lacking)} operations, {outcome.faults} faults in the log\n"
-        )
-        if outcome.status or outcome.faults:
-            findings += 1
-            sys.stdout.write(outcome.report)
-        sys.stdout.flush()
-        if not number:
-            break
-        seed += 1
+            phases = "examples,coverage,fuzzing,stateful" if own == seed else "fuzzing,stateful"
+            only = [f"--include-operation-id={name}" for name in lacking]
+            with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:
+                outcome = await fuzz(Path(folder), own, f"--max-examples={examples}", f"--phases={phases}", *only)
+            number = add(cases, outcome.cases)
+            sys.stdout.write(
+                f"seed {own}: {number} cases of {len(lacking)} operations, {outcome.faults} faults in the log;"
+                f" each has had {min(counted(cases, operation) for operation in OPERATIONS.values())} or more\n"
+            )
+            if outcome.status or outcome.faults:
+                findings.append(own)
+                sys.stdout.write(outcome.report)
+            sys.stdout.flush()
+            if not number:
+                break
+
+    with forking("svc.main", "svc.store.sqlite", "tests.cheap_passwords", "edge_worker.emulator.__main__"):
+        async with trio.open_nursery() as nursery:
+            for _ in range(at_once):
+                nursery.start_soon(runs)
     fewer = [operation for operation in OPERATIONS.values() if counted(cases, operation) < wanted]
     sys.stdout.write(table(cases))
     sys.stdout.write(f"fewer than {wanted}: {fewer or 'none'}; never done: {never_done(cases) or 'none'}\n")
@@ -276,5 +288,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", type=int, default=2_000, help="of each operation")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    parser.add_argument("--at-once", type=int, default=os.cpu_count() or 1, help="worlds side by side")
     arguments = parser.parse_args()
-    trio.run(main, arguments.cases, arguments.seed)
+    trio.run(main, arguments.cases, arguments.seed, arguments.at_once)

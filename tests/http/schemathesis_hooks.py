@@ -124,6 +124,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     may = is_right(case) and refusal_of(kind, label) is None
     if label == "DELETE /v1/me" and case.body == CALLERS.leaving and "Authorization" in credential:
         credential = CALLERS.guest() if kind in ("session", "stranger", "unconfirmed") else credential
+    elif label == "POST /auth/sign-up" and is_right(case) and CALLERS.signs_up_again(case.body):
+        case.body = {**case.body, "email": CALLERS.known["email"]}
     elif label == "POST /v1/accounts" and may:  # an install takes a second, a token that is unknown 15 s
         case.body = {**case.body, **(CALLERS.customer() if one_in(4, case) else CALLERS.connected)}
     elif label == "POST /v1/accounts/{account_id}/token" and may:
