@@ -152,8 +152,8 @@ class AccountActor:
         claim: Claim | None = None,
     ) -> R:
         """Connect this edge account for a user; see `operations.connect`. `claim`: by which its repeat is known."""
-        await connect.check(self._context, self.edge_account_id, user_id)
-        await self._check_turn("connect", claim)
+        if await connect.check(self._context, self.edge_account_id, user_id):
+            await self._check_turn("connect", claim)
         checked = await bootstrap.check(self._context, self.edge_account_id, user_id, bootstrap_token)
 
         async def work() -> R:

@@ -203,7 +203,8 @@ def test_who_may_not_connect_it_is_told_why_and_led_on(wizard, world, cleo, cust
     place = world.place
     form = wizard("you@example.com")
     [taken, *_] = cleo.call("GET", "/v1/accounts")["accounts"]
-    form.fill(taken["edge_account_id"], UNKNOWN)
+    of_it = world.platform(lambda emulator: emulator.create_token(taken["edge_account_id"]))[1]
+    form.fill(taken["edge_account_id"], of_it)
     form.send()
     form.refused("account_taken", "Another user has connected this edge account.", "Ask that user, or the operator")
     [own] = [each for each in world.call("GET", "/v1/accounts")["accounts"] if each["id"] == place.ids["accounts"]]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from svc.actors.operations import bootstrap
-from svc.errors import EdgeUnavailable, ServiceError, StoreUnavailable
+from svc.errors import Conflict, EdgeUnavailable, ServiceError, StoreUnavailable
 from svc.ids import new_id
 from svc.logs import tell_lines
 from svc.store import connects, operations
@@ -37,14 +37,20 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-async def check(context: Context, edge_account_id: str, user_id: int) -> None:
+async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
     """Look whether the user may connect `edge_account_id`. Runs in the caller's task.
 
-    Raises Conflict account_taken, already_connected; Forbidden limit_reached; ServiceError not_configured,
-    service_full.
+    False: another user has connected it, which only who has a good token of it is told (`connect` raises it).
+    Raises Conflict already_connected; Forbidden limit_reached; ServiceError not_configured, service_full.
     """
     context.check_push_url()
-    await context.store.read(connects.may_connect(user_id, edge_account_id, context.config.limits))
+    try:
+        await context.store.read(connects.may_connect(user_id, edge_account_id, context.config.limits))
+    except Conflict as conflict:
+        if conflict.code != "account_taken":
+            raise
+        return False
+    return True
 
 
 async def connect(

@@ -100,6 +100,17 @@ async def test_nobody_waits_behind_a_token_that_a_stranger_has_made_up(service):
     await service.settled("ready")
 
 
+@pytest.mark.rule("A3", "A9")
+async def test_only_who_has_a_token_of_an_account_is_told_that_another_user_has_connected_it(service):
+    await service.ready()
+    service.session = await service.world.session(await service.world.user())
+    answer = await service.connect("0" * 40)
+    assert (answer.status, answer.code) == (422, "invalid_bootstrap")
+    _, token = await service.emulator.create_token(service.customer.account_id)
+    answer = await service.connect(token)
+    assert (answer.status, answer.code) == (409, "account_taken")
+
+
 @pytest.mark.rule("A3", "A4")
 @pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 1000)])
 async def test_tokens_that_are_new_at_both_ends_are_waited_for(place, delay_ms, spread_ms):
