@@ -24,7 +24,7 @@ from tests.emulated import emulator_process, fresh
 from tests.secrecy import SEARCH, log_lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from edge_worker.emulator.client import Emulator
@@ -45,20 +45,21 @@ _SPREAD_OVER = 0.6  # of each process's files: after them, none of the long test
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests that ask for more time than others are spread between the others, the longest first.
+    """Tests that wait, and tests that work, run beside each other from the beginning to the end.
 
-    They work where others wait, so that together they keep a machine busy from the beginning to the end; none is among
-    the last, as it would go on alone. xdist gives each process one part of the list, and later some of another's: so
-    each part has its share. Files stay together: some share a service.
+    xdist gives each process one part of the list, and later some of another's: so files are dealt out to the parts one
+    by one, as those of a folder are alike. The tests that ask for more time than others are spread between them, the
+    longest first; none is among the last, as it would go on alone. Files stay together: some share a service.
     """
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    usual = [item for item in items if not _limit_s(item)]
     long = sorted((item for item in items if _limit_s(item)), key=_limit_s, reverse=True)
+    files = _files(item for item in items if not _limit_s(item))
+    usual = [item for number in range(processes) for of_file in files[number::processes] for item in of_file]
     ordered: list[pytest.Item] = []
     for number in range(processes):
         mine = long[number::processes]
         part = (len(items) - len(ordered)) // (processes - number) - len(mine)
-        files = [list(of_file) for _, of_file in itertools.groupby(usual[:part], key=lambda item: item.path)]
+        files = _files(usual[:part])
         del usual[:part]
         begun = 0
         for place, of_file in enumerate(files, 1):
@@ -67,6 +68,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             begun = due
         ordered += mine[begun:]
     items[:] = ordered
+
+
+def _files(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
+    return [list(of_file) for _, of_file in itertools.groupby(items, key=lambda item: item.path)]
 
 
 def _limit_s(item: pytest.Item) -> int:
