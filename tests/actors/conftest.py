@@ -186,7 +186,7 @@ class Place:
             edge=edge_config,
             mail=MailConfig(folder=self.folder / "mail"),
             worker=WorkerConfig(**self.worker),
-            limits=LimitsConfig(**{"sign_ins_per_minute": 10_000, **self.limits}),
+            limits=LimitsConfig(**{"sign_ins_per_minute": 10_000, "requests_per_minute": 10_000, **self.limits}),
             timing=TimingConfig(**{**quick, **self.timing}),
         )
         metrics = Metrics()

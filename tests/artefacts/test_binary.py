@@ -41,8 +41,8 @@ def test_as_root_it_is_set_up_for_the_user_whose_the_data_is(tmp_path: Path) -> 
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     os.chown(data, 65_534, 65_534)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):
+        folder.chmod(folder.stat().st_mode | 0o055)
     made = subprocess.run(
         [BINARY, "init", "--yes", "--base-url", "https://svc.example.com", "--data", data],
         cwd=tmp_path, env={}, capture_output=True, text=True, check=False, timeout=60,

@@ -40,7 +40,7 @@ WIDTHS = (1180, 390, 320)
 THEMES = ("light", "dark")
 HEIGHT = 844
 CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu"]
-MOST_ACCOUNTS = 3  # of a user, where there is a platform
+MOST_ACCOUNTS = 6  # of a user, where there is a platform
 
 _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromium.executablePath())'
 # No load here is meant to meet a limit, and what is looked at is what there is.

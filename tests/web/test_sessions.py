@@ -170,7 +170,7 @@ def test_what_is_never_answered_is_given_up_and_asked_again(
 
     page.route(f"**{asked}", hold)
     with page.expect_request(f"**{asked}"):
-        page.goto(f"{furnished.url}/links")
+        page.goto(f"{furnished.url}/links?q=hello")
     page.clock.fast_forward(61_000)
     page.get_by_text("The service cannot be reached").wait_for()
     for route in held:
