@@ -182,7 +182,7 @@ class Runtime:
         with trio.move_on_after(GRACE_S):
             # Its answer has begun, so it is an open request: that keeps the process alive while it takes no new ones.
             async with old.client.stream("POST", "/drain", json={"hold_ms": HOLD_MS}) as response:
-                old.workerd.terminate()
+                await old.workerd.let_go(self._edge)
                 old.draining.set()
                 last = json.loads(await response.aread())
         old.told_all = True

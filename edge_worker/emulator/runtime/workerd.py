@@ -24,6 +24,7 @@ MACHINES = {"x86_64": "64", "AMD64": "64", "aarch64": "arm64", "arm64": "arm64"}
 START_S = 20
 STOP_S = 3
 KEPT_LINES = 500
+_POLL_S = 0.001  # it lets go in one or two of these, on a machine that is not busy
 
 
 class StartFailed(Exception):
@@ -151,6 +152,20 @@ class Workerd:
         """Ask it to take no more connections and to end when the open requests have been answered."""
         self._terminated = True
         self._process.terminate()
+
+    async def let_go(self, listener: socket.socket) -> None:
+        """Terminate it, and wait until it listens no more on `listener`, which another process has, too."""
+        self.terminate()
+        file = f"socket:[{os.fstat(listener.fileno()).st_ino}]"
+        while self._has(file):  # noqa: ASYNC110 (nothing tells of it)
+            await trio.sleep(_POLL_S)
+
+    def _has(self, file: str) -> bool:
+        """Whether the process has this file open, as Linux tells it; where nothing tells, it has not."""
+        try:
+            return any(str(link.readlink()) == file for link in Path(f"/proc/{self.pid}/fd").iterdir())
+        except OSError:  # it has ended, or closed one of them meanwhile
+            return self._process.poll() is None and Path("/proc/self/fd").exists()
 
     async def stop(self) -> None:
         """End it: politely, and after 3 s by force."""
