@@ -13,7 +13,7 @@ WORKER := $(shell find edge_worker/src -type f) $(addprefix edge_worker/tools/,b
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORES = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 # Half of the tests' time is waiting: for crons, for tokens that spread, for calls that are tried again.
-TESTS_AT_ONCE = $(shell $(PYTHON) -c 'print(3 * $(CORES))')
+TESTS_AT_ONCE = $(shell $(PYTHON) -c 'print(2 * $(CORES))')
 # One on each core, and what each has to say in one piece.
 EACH_CORE = +$(MAKE) --no-print-directory --jobs=$(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 LINTS := python-lint types worker-lint web-lint
