@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import logging
-import math
 import os
 import re
 from typing import TYPE_CHECKING
@@ -24,7 +22,7 @@ from tests.emulated import emulator_process, fresh
 from tests.secrecy import SEARCH, log_lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
 
     from edge_worker.emulator.client import Emulator
@@ -41,43 +39,23 @@ assert cheap_passwords.AS_IT_IS
 # How long one example takes says nothing on a machine that runs three tests at once.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
-_SPREAD_OVER = 0.6  # of each process's files: after them, none of the long tests is to begin
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that wait, and tests that work, run beside each other from the beginning to the end.
+    """The tests that ask for more time than others begin first; else the last of them would go on alone.
 
-    xdist gives each process one part of the list, and later some of another's: so files are dealt out to the parts one
-    by one, as those of a folder are alike. The tests that ask for more time than others are spread between them, the
-    longest first; none is among the last, as it would go on alone. Files stay together: some share a service.
+    xdist gives each process one part of the list, and later some of another's; so each part begins with its share.
     """
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    long = sorted((item for item in items if _limit_s(item)), key=_limit_s, reverse=True)
-    files = _files(item for item in items if not _limit_s(item))
-    usual = [item for number in range(processes) for of_file in files[number::processes] for item in of_file]
+    usual = [item for item in items if item.get_closest_marker("timeout") is None]
+    long = [item for item in items if item.get_closest_marker("timeout") is not None]
     ordered: list[pytest.Item] = []
     for number in range(processes):
         mine = long[number::processes]
         part = (len(items) - len(ordered)) // (processes - number) - len(mine)
-        files = _files(usual[:part])
+        ordered += [*mine, *usual[:part]]
         del usual[:part]
-        begun = 0
-        for place, of_file in enumerate(files, 1):
-            due = math.ceil(len(mine) * place / (_SPREAD_OVER * len(files)))
-            ordered += [*mine[begun:due], *of_file]
-            begun = due
-        ordered += mine[begun:]
     items[:] = ordered
-
-
-def _files(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
-    return [list(of_file) for _, of_file in itertools.groupby(items, key=lambda item: item.path)]
-
-
-def _limit_s(item: pytest.Item) -> int:
-    """The time limit that a test has of its own; 0: that of all."""
-    mark = item.get_closest_marker("timeout")
-    return int(mark.args[0]) if mark else 0
 
 
 def pytest_collection_finish() -> None:
