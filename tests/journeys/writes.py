@@ -52,7 +52,7 @@ class Place:
             method == "POST" and path.endswith(f"{own}/tokens") and status < 300 for method, path, status in asked
         )
         found["uploads"] = sum(
-            method == "PUT" and path.endswith(f"{own}/workers/scripts/svc-edge") and status < 300
+            method == "PUT" and path.endswith(f"{own}/workers/scripts/svc-edge") and status is not None and status < 300
             for method, path, status in asked
         )
         return found
