@@ -49,7 +49,8 @@ class Place:
         asked = [(call["method"], call["path"], call["status"]) for call in await self.emulator.requests()]
         own = f"/accounts/{self.customer.account_id}"
         found["tokens made"] = sum(
-            method == "POST" and path.endswith(f"{own}/tokens") and status < 300 for method, path, status in asked
+            method == "POST" and path.endswith(f"{own}/tokens") and status is not None and status < 300
+            for method, path, status in asked
         )
         found["uploads"] = sum(
             method == "PUT" and path.endswith(f"{own}/workers/scripts/svc-edge") and status is not None and status < 300
