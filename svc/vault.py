@@ -9,7 +9,6 @@ one.
 from __future__ import annotations
 
 import base64
-import fcntl
 import logging
 import os
 import secrets
@@ -194,12 +193,8 @@ def changing(path: Path) -> Iterator[None]:
     """
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with whole_file.holding(folder, wait=True):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def write_keys(path: Path, keys: Sequence[bytes]) -> None:

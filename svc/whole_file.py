@@ -1,12 +1,14 @@
-"""Files that are there whole or not at all, also after the power went."""
+"""Files that are there whole or not at all, also after the power went; and their folder, held by one at a time."""
 
 from __future__ import annotations
 
+import fcntl
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -34,5 +36,19 @@ def sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def holding(folder: Path, *, wait: bool) -> Iterator[None]:
+    """Hold the folder against others that do so; the kernel lets go of it, whatever happens.
+
+    Raises OSError; BlockingIOError: another one holds it, and not `wait`.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
         os.close(descriptor)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +18,7 @@ from svc.config import ConfigError
 from svc.store import copies, sqlite_file, sqlite_place, syncs
 from svc.store.sqlite_file import Contents, NotAStore
 from svc.vault import Vault, changing, keys_of, read_keys, text_of, write_keys
-from svc.whole_file import sync
+from svc.whole_file import holding, sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,10 +121,9 @@ def _work_beside(file: Path) -> Iterator[Path]:
     """A private folder beside `file`, one at a time; what a backup that was killed left in it is removed."""
     folder = file.with_name(f"{file.name}.part")
     folder.mkdir(mode=0o700, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    with ExitStack() as held:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.enter_context(holding(folder, wait=False))
         except BlockingIOError:
             raise ConfigError(f"Another backup into {file} is under way.") from None
         try:
@@ -134,8 +132,6 @@ def _work_beside(file: Path) -> Iterator[Path]:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        os.close(descriptor)
 
 
 def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 import trio
 
-from svc.config import ConfigError
 from svc.store.migrate import migrations, pending
-from svc.store.postgres import ACQUIRE_S, DRIVER_ERRORS, SERVER_FAILURES, SETTINGS, LoopThread, try_lock_alone
+from svc.store.postgres import (
+    ACQUIRE_S,
+    DRIVER_ERRORS,
+    SERVER_FAILURES,
+    SETTINGS,
+    LoopThread,
+    refused,
+    try_lock_alone,
+)
 from svc.store.postgres_copy import schema_version
 from svc.store.served import Away
 
@@ -50,9 +57,8 @@ class _Look:
         except (*DRIVER_ERRORS, ValueError) as error:
             await self.close()
             self._taken_at = time.monotonic()
-            kind = Away if _may_pass(error) else ConfigError
-            # The address is not shown: it may hold a password.
-            raise kind(f"The PostgreSQL store cannot be opened: {type(error).__name__}: {error}") from None
+            why = refused("opened", error)
+            raise (Away(str(why)) if _may_pass(error) else why) from None
         if not free:
             self._taken_at = time.monotonic()
         return free and time.monotonic() - self._taken_at >= _QUIET_S

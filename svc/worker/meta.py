@@ -58,6 +58,6 @@ class WorkerMeta:
         values = {str(row["key"]): row["value"] for row in rows}
         state = _State.model_validate_json(str(values.get("state", "{}")))
         schema, version = (int(str(values.get(key, 0))) for key in ("schema", "config_version"))
-        if not schema >= 0 or not 0 <= version <= _MOST_CHANGES:
+        if schema < 0 or not 0 <= version <= _MOST_CHANGES:
             raise ValueError("not what the service wrote")
         return cls(schema, version, state.day, state.as_of, state.push.tried, state.push.next_at)

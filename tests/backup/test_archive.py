@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import hashlib
 import io
 import json
@@ -12,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from svc.backup import run
 from svc.backup.archive import BadBackup
 from svc.config import ConfigError
 from svc.vault import write_keys
+from svc.whole_file import holding
 from tests.backup.places import add_user, config_of, emails_of, fill, rows_of
 from tests.clock import START_MS
 
@@ -189,17 +189,6 @@ def test_a_backup_without_its_key_needs_the_key_file(tmp_path):
     assert not (tmp_path / "other.tar").exists()
 
 
-@contextmanager
-def held(folder):
-    """As another backup holds it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
     config = config_of(tmp_path / "source")
     file = tmp_path / "backup.tar"
@@ -212,7 +201,7 @@ def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
     assert not left.exists()
     left.mkdir()
     (left / "store.db").write_text("of one that was killed")
-    with held(left), pytest.raises(ConfigError, match="under way"):
+    with holding(left, wait=True), pytest.raises(ConfigError, match="under way"):
         run.backup(config, file, START_MS, with_key=True, replace=False)
     run.backup(config, file, START_MS, with_key=True, replace=False)
     assert not left.exists()

@@ -254,8 +254,9 @@ class _Removal:
                 if found is None:
                     made.left = None
                 elif found.script != SCRIPT_NAME:
-                    holder = {"holder": found.script} if found.script else None
-                    made.left = _Why("leads_elsewhere", holder) if holder else _Why("leads_nowhere")
+                    made.left = (
+                        _Why("leads_elsewhere", {"holder": found.script}) if found.script else _Why("leads_nowhere")
+                    )
                 else:
                     nursery.start_soon(_delete_route, access, zone_id, found, made, at_once)
         for found in by_pattern.values():
