@@ -9,6 +9,8 @@ WIRE := svc/web/src/wire.d.ts
 WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js) \
 	$(addprefix svc/web/,build.js index.html favicon.svg pages.json) edge_worker/tools/licences.js
 WORKER := $(shell find edge_worker/src -type f) $(addprefix edge_worker/tools/,build.js patterns.js licences.js)
+# Each of the many programs that the tests start would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 # npm runs the node that it finds on the path: ours first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORES = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from edge_worker.emulator.client import Emulator
+from edge_worker.emulator.client import NO_TLS, Emulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -42,7 +42,7 @@ def emulator_process() -> Iterator[Running]:
 async def fresh(running: Running) -> AsyncIterator[Emulator]:
     """The emulator's control, polite, without faults and with an empty log."""
     ready, pid = running
-    async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=30) as client:
         emulator = Emulator(ready, client, pid)
         await emulator.clear_faults()
         await emulator.forget_accounts()  # else each call costs what all tests before have left

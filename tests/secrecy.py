@@ -12,6 +12,9 @@ They are looked for in the clear, in hex and in base64 (in a URL all are as they
 - in every line of the log of this process, as the service would write it
 - in every text of metrics that is read (`tests/scraped.py`)
 
+What a test itself makes up and has stored must not look like one by chance: an Idempotency-Key is an id, for the
+characters of a secret stand before others of the same alphabet in a row of the store.
+
 What is meant to hold them may: the files of e-mails hold tokens of links, and a key file its keys. A leak is told by
 its place and its kind, never by itself.
 

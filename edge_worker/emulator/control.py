@@ -11,6 +11,7 @@ from quart import Blueprint, Response, current_app
 
 from edge_worker.emulator.api.analytics import measure_storage
 from edge_worker.emulator.api.wire import ApiError, body_object, invalid
+from edge_worker.emulator.client import NO_TLS
 from edge_worker.emulator.crons import Cron
 from edge_worker.emulator.faults import D1_KINDS, EGRESS_KINDS, Fault, shown
 from edge_worker.emulator.platform import Minting, Platform, ZoneGone, platform
@@ -352,7 +353,7 @@ async def visit() -> Response:
         headers["X-Emulator-Cf"] = json.dumps(call.cf)
     if call.ip is not None:
         headers["X-Emulator-Ip"] = call.ip
-    async with httpx.AsyncClient(trust_env=False, timeout=60, verify=False) as client:  # noqa: S501 (plain HTTP)
+    async with httpx.AsyncClient(trust_env=False, timeout=60, verify=NO_TLS) as client:
         for name in ("accept", "user-agent", "accept-encoding", "connection"):
             client.headers.pop(name, None)
         request = client.build_request(call.method, here.edge_url + call.path, headers=headers, content=call.body)

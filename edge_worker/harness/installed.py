@@ -16,7 +16,7 @@ from hypercorn.trio import serve
 from quart import Response, request
 from quart_trio import QuartTrio
 
-from edge_worker.emulator.client import proxied_zone
+from edge_worker.emulator.client import NO_TLS, proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.visitors import DESKTOP_CHROME
 
@@ -247,7 +247,9 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
         customer = await emulator.create_account([zone], limits=limits, subdomain="example-com")
         _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)
         headers = {"authorization": f"Bearer {token}"}
-        async with httpx.AsyncClient(base_url=emulator.api, headers=headers, trust_env=False, timeout=60) as client:
+        async with httpx.AsyncClient(
+            base_url=emulator.api, headers=headers, trust_env=False, verify=NO_TLS, timeout=60
+        ) as client:
             worker = InstalledWorker(emulator, receiver, customer, client)
             await emulator.begin_at_noon()
             await worker.install(bundle)

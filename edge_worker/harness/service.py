@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 import trio
 
+from edge_worker.emulator.client import NO_TLS
 from edge_worker.programs import open_program
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ set_up_logging()
 trio.run(partial(run, load(None, os.environ), announce, bundle=load_bundle(Path(sys.argv[1]))))
 """
 
-# How often a state that settles by itself is looked at, and for how long at most.
-_POLL_S = 0.2
+# A state that settles by itself is looked at soon, then ever more rarely, and for so long at most.
+_FIRST_LOOK_S, _LOOK_S, _LOOK_GROWTH = 0.01, 0.2, 1.5
 _SETTLES_S = 90.0
 
 
@@ -136,14 +137,16 @@ class Service:
         await self.process.wait()
 
 
-async def eventually(look: Callable[[], Awaitable[T | None]], every_s: float = _POLL_S) -> T:
-    """Return what `look` returns once it is not None. Raises AssertionError after _SETTLES_S."""
+async def eventually(look: Callable[[], Awaitable[T | None]], every_s: float = _LOOK_S) -> T:
+    """Return what `look` returns once it is not None, looking at least `every_s`. Raises AssertionError after 90 s."""
+    pause_s = min(_FIRST_LOOK_S, every_s)
     with trio.move_on_after(_SETTLES_S):
         while True:
             found = await look()
             if found is not None:
                 return found
-            await trio.sleep(every_s)
+            await trio.sleep(pause_s)
+            pause_s = min(pause_s * _LOOK_GROWTH, every_s)
     raise AssertionError("what was waited for did not come")
 
 
@@ -190,7 +193,7 @@ async def open_service(
         if not ready:
             raise AssertionError(f"svc serve did not come up:\n{(folder / 'log').read_text()}")
         # A connect takes as long as the platform needs to know a new token everywhere.
-        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+        async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
             kill = program.kill if program else ()
             yield Service(json.loads(ready)["url"], process, folder, client, kill_command=kill)
     finally:

@@ -22,6 +22,7 @@ from svc.edge.answers import Failed, HttpAnswer, Retry, compact, no_answer, read
 from svc.edge.areas import area_of
 from svc.edge.pace import Pace
 from svc.edge.shares import Shares
+from svc.edge.trust import trusted
 from svc.errors import EdgeGone, EdgeRefused, EdgeUnknown
 from svc.metrics import CALL_SECONDS, CALL_WAIT, CALLS_HELD_BACK, CALLS_RUNNING, CALLS_WAITING, Metrics
 
@@ -215,10 +216,11 @@ async def open_edge(
         keepalive_expiry=15,
     )
     client = httpx.AsyncClient(
-        # One client: making one loads the CA certificates, 21 ms. No proxies and no .netrc from the environment; no
-        # redirects, which would carry the token elsewhere; no cookies, which would mix the accounts.
+        # No proxies and no .netrc from the environment; no redirects, which would carry the token elsewhere; no
+        # cookies, which would mix the accounts.
         timeout=httpx.Timeout(config.timeout_s, connect=min(config.timeout_s, 5)),
         limits=limits,
+        verify=trusted(),
         trust_env=False,
         follow_redirects=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),

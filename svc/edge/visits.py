@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from svc.edge.trust import trusted
+
 _BROWSER = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 )
@@ -23,7 +25,9 @@ async def send_view(host: str, path: str, *, through: str = "") -> int | None:
     base_url = through or f"https://{host}"
     if not urlsplit(base_url).hostname:
         return None
-    async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False, follow_redirects=False) as client:
+    async with httpx.AsyncClient(
+        timeout=_TIMEOUT_S, verify=trusted(), trust_env=False, follow_redirects=False
+    ) as client:
         try:
             answer = await client.post(f"{base_url}{path}", content="/\n", headers=headers)
         except httpx.HTTPError:

@@ -18,6 +18,7 @@ from svc.config import Config, TimingConfig
 from svc.errors import ErrorNote, ServiceError, StoreUnavailable
 from svc.store import accounts, open_store, states
 from svc.store.tx import sql
+from tests.actors.conftest import idle
 from tests.clock import START_MS
 from tests.databases import postgres_config, sqlite_config
 from tests.store.makers import an_account
@@ -49,12 +50,6 @@ async def crash_once(supervisor: Supervisor) -> None:
 
     with pytest.raises(ServiceError, match="internal"):
         await supervisor.account(EDGE_ACCOUNT).ask(crash)
-
-
-async def idle(supervisor: Supervisor) -> None:
-    """Wait until no account's task runs."""
-    while supervisor.stats()["running"]:
-        await trio.lowlevel.checkpoint()
 
 
 def the_error() -> Tx[Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import trio
 
+from edge_worker.harness.service import eventually
 from svc.actors.context import Context
 from svc.actors.housekeeping import Chore, chores, do, keep_doing
 from svc.actors.supervisor import open_supervisor
@@ -281,8 +282,11 @@ async def test_an_operation_that_something_at_the_platform_is_known_by_stays(sto
 
 async def settled(store: Store, table: str) -> None:
     """Wait until the table is empty."""
-    while await store.read(count(table)):
-        await trio.lowlevel.checkpoint()
+
+    async def look() -> bool | None:
+        return None if await store.read(count(table)) else True
+
+    await eventually(look)
 
 
 async def test_a_service_does_its_chores_when_it_starts(context, clock):

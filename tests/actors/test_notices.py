@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import trio
 
+from edge_worker.harness.service import eventually
 from svc.actors.notices import Seen, look
 from svc.advice import LIMITS
 from svc.clock import DAY_MS, day_number
@@ -248,9 +248,11 @@ async def test_a_trouble_is_told_at_its_time_after_a_restart_though_nothing_else
         assert account.notice_due_at == service.clock() + AFTER_S * 1000
     place.clock.advance_s(AFTER_S)
     async with place.running() as service:
-        while not await sent(service):
-            await trio.lowlevel.checkpoint()
-        assert len(await sent(service)) == 1
+
+        async def look():
+            return await sent(service) or None
+
+        assert len(await eventually(look)) == 1
 
 
 @pytest.mark.rule("X13")

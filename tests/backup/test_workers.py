@@ -15,7 +15,7 @@ import httpx
 import pytest
 import trio
 
-from edge_worker.emulator.client import proxied_zone
+from edge_worker.emulator.client import NO_TLS, proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import environment, eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
@@ -115,7 +115,7 @@ async def worker_config(shop, database_id):
     """What the worker's database has, by key."""
     _, hand = await shop.emulator.create_token(shop.customer.account_id, rights=["D1 Write"], expires_in_s=None)
     path = f"{shop.emulator.api}/accounts/{shop.customer.account_id}/d1/database/{database_id}/query"
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
         answer = await client.post(
             path, json={"sql": "select key, body from config where body is not null", "params": []},
             headers={"Authorization": f"Bearer {hand}"},

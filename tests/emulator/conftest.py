@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from edge_worker.emulator.client import proxied_zone
+from edge_worker.emulator.client import NO_TLS, proxied_zone
 from edge_worker.emulator.process import open_emulator
 from tests.emulator.clients import WORKING_RIGHTS, Api
 
@@ -43,7 +43,7 @@ async def customer(emulator: Emulator) -> Customer:
 @pytest.fixture
 async def client(emulator: Emulator) -> AsyncIterator[httpx.AsyncClient]:
     """For the API."""
-    async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, timeout=30) as open_client:
+    async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as open_client:
         yield open_client
 
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import trio
 
-from edge_worker.emulator.client import proxied_zone
+from edge_worker.emulator.client import NO_TLS, proxied_zone
 from edge_worker.harness.service import eventually
 from tests.emulator.clients import PROBE, WORKING_RIGHTS, Api
 
@@ -98,7 +98,7 @@ async def test_a_script_sees_place_and_address_and_nothing_of_the_emulator(emula
     assert seen["headers"]["cf-connecting-ip"] == "2001:db8::7"
     assert seen["headers"]["cf-ipcountry"] == "DE"
     assert not [name for name in seen["headers"] if "emulator" in name]
-    async with httpx.AsyncClient(trust_env=False) as visitor:
+    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as visitor:
         headers = {"Host": "shop.example", "X-Emulator-Cf": "null", "CF-Connecting-IP": "6.6.6.6"}
         plain = (await visitor.get(emulator.edge + "/seen", headers=headers)).json()
     assert plain["cf"] == {}
@@ -181,7 +181,7 @@ async def test_a_worker_reaches_no_address_and_no_name_that_is_not_public(
 ) -> None:
     customer = await strict_emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
     _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_RIGHTS)
-    async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, timeout=30) as client:
+    async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as client:
         await Api(client, customer, value).probe()
     seen = await strict_emulator.visit("shop.example", f"/fetch?url={target}")
     assert seen.body.split(" ", 1)[0] == answer

@@ -132,7 +132,7 @@ class World:
             new_id("key"), user.id, None, value[:12], scopes or SCOPES, allow_accounts, allow_ips, self.clock(), None
         )
         await self.store.run(keys.add_key(key, digest(value), 100))
-        return {"Authorization": f"Bearer {value}", "Idempotency-Key": new_secret()}
+        return {"Authorization": f"Bearer {value}", "Idempotency-Key": new_id("try")}
 
     async def account(
         self,

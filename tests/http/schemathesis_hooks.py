@@ -24,7 +24,7 @@ from schemathesis.core.parameters import ParameterLocation
 from schemathesis.openapi.checks import EnsureResourceAvailability
 
 from svc.api.endpoint import ID_PREFIXES
-from svc.ids import is_id, new_secret
+from svc.ids import is_id, new_id
 from tests.contract import path_of
 from tests.http.fuzz_callers import KINDS, WITH_KEY, Callers, kinds_of, refusal_of
 from tests.http.who_may import ALIKE, ROWS
@@ -140,7 +140,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         del case.headers["Authorization"]
         case.headers.update(credential)
     if kind in WITH_KEY and case.operation.method != "get":
-        case.headers.setdefault("Idempotency-Key", new_secret())
+        case.headers.setdefault("Idempotency-Key", new_id("try"))
 
 
 @schemathesis.hook

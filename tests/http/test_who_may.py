@@ -9,7 +9,7 @@ import pytest
 
 from svc.api.contract import ENDPOINTS
 from svc.errors import CATALOGUE
-from svc.ids import digest, new_secret
+from svc.ids import digest, new_id, new_secret
 from svc.passwords import hash_password
 from svc.store import keys, links, sessions, sites, users
 from svc.store.tx import sql
@@ -93,7 +93,7 @@ async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[st
     body = json.dumps(BODIES.get(endpoint, {}))
     for name, value in ids.items():
         path, body = path.replace(f"{{{name}}}", value), body.replace(f"{{{name}}}", value)
-    headers = {"Idempotency-Key": new_secret(), "X-Forwarded-For": HERE, **headers}
+    headers = {"Idempotency-Key": new_id("try"), "X-Forwarded-For": HERE, **headers}
     if method == "GET":
         return await world.call(method, path, headers=headers, scope_base=PROXY)
     headers["Content-Type"] = "application/json"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx
 import trio
 
+from edge_worker.emulator.client import NO_TLS
 from edge_worker.harness.service import Service, environment, eventually
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Lives:
             written = pipe.read_text() if pipe.exists() else ""
             return written if written.endswith("\n") else None
 
-        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+        async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
             life = Life("", cast("Any", None), folder, client, pid=pid)
             try:
                 life.url = json.loads(await eventually(ready, every_s=0.02))["url"]

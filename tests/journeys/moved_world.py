@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx
 import trio
 
+from edge_worker.emulator.client import NO_TLS
 from edge_worker.emulator.process import open_emulator
 from svc.actors.context import Context
 from svc.actors.outbox import open_outbox
@@ -160,6 +161,6 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
                 )
                 none, mail = cast("Any", None), folder / "mail"
                 users = Users(app, store, cast("Any", clock), none, outbox, mail, config, metrics)
-                async with httpx.AsyncClient(trust_env=False, timeout=90) as api:
+                async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=90) as api:
                     yield MovedWorld(emulator, store, clock, url, api, users, pushes)
                 over.set()

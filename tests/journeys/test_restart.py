@@ -13,6 +13,7 @@ import pytest
 import trio
 from pydantic import SecretStr
 
+from edge_worker.emulator.client import NO_TLS
 from svc.api_key import new_api_key
 from svc.clock import DAY_MS, HOUR_MS, day_text, system_clock
 from svc.config import StoreConfig
@@ -94,7 +95,7 @@ class Load:
                 nursery.start_soon(self._client, url, number, one)
 
     async def _client(self, url: str, number: int, asks: Worker | Writer) -> None:
-        async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False, verify=NO_TLS) as client:
             while True:
                 request = asks.request(client)
                 request.stream = WholeBody(request.content)

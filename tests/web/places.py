@@ -19,7 +19,7 @@ import httpx
 import trio
 from playwright.sync_api import sync_playwright
 
-from edge_worker.emulator.client import Emulator, proxied_zone
+from edge_worker.emulator.client import NO_TLS, Emulator, proxied_zone
 from edge_worker.harness.service import Service, environment, eventually
 from edge_worker.harness.visitors import DESKTOP_CHROME, Tally, clicks, views
 from edge_worker.tools.node import node_command
@@ -164,7 +164,7 @@ def sign_up(place: Place, email: str) -> None:
     """Make another user there, with the password of all."""
 
     async def made() -> None:
-        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+        async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
             await Service(place.url, cast("Any", None), place.folder, client).sign_up(email, PASSWORD)
 
     trio.run(made)
@@ -175,7 +175,7 @@ class World:
 
     def __init__(self, place: Place, email: str = EMAIL) -> None:
         self.place = place
-        with httpx.Client(trust_env=False) as client:
+        with httpx.Client(trust_env=False, verify=NO_TLS) as client:
             answer = client.post(f"{place.url}/auth/sign-in", json={"email": email, "password": PASSWORD})
         self.headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
 
@@ -184,7 +184,7 @@ class World:
 
         async def ask() -> Any:
             ready = {"api": "", "edge": "", "control": self.place.control}
-            async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+            async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=30) as client:
                 return await does(Emulator(ready, client, 0))
 
         return trio.run(ask)
@@ -279,7 +279,7 @@ def _service(folder: Path, settings: dict[str, str]) -> Iterator[str]:
 async def _furnish(
     url: str, folder: Path, emulator: Running | None = None, sent: Tally | None = None
 ) -> dict[str, str]:
-    async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+    async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
         service = Service(url, cast("Any", None), folder, client)
         await service.sign_up(EMAIL, PASSWORD)
         if emulator is None or sent is None:
