@@ -14,8 +14,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # npm runs the node that it finds on the path: ours first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORES = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
-# Half of the tests' time is waiting: for crons, for tokens that spread, for calls that are tried again.
-TESTS_AT_ONCE = $(shell $(PYTHON) -c 'print(2 * $(CORES))')
+# Most of the tests' time is waiting: for crons, for tokens that spread, for calls that are tried again.
+TESTS_AT_ONCE = $(shell $(PYTHON) -c 'print(3 * $(CORES))')
 # One on each core, and what each has to say in one piece.
 EACH_CORE = +$(MAKE) --no-print-directory --jobs=$(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 LINTS := python-lint types worker-lint web-lint

@@ -6,7 +6,7 @@ import gc
 import logging
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tests.emulated import Running
 
 
+T = TypeVar("T")
+
 # Also in this process, and not only in the services that it forks.
 assert cheap_passwords.AS_IT_IS
 
@@ -41,21 +43,44 @@ settings.register_profile("tests", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("tests")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests that ask for more time than others begin first; else the last of them would go on alone.
+# Their tests wait for most of their time: for crons, for tokens that spread, for calls that are tried again.
+_WAITING = ("tests/journeys", "tests/field_check", "edge_worker/test")
 
-    xdist gives each process one part of the list, and later some of another's; so each part begins with its share.
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The tests that ask for more time than others begin first, else the last of them would go on alone; those that
+    wait are spread among those that work, so that no core is idle for long.
+
+    xdist gives each process one part of the list, and later some of another's; so each part has its share.
     """
+    folders = tuple(config.rootpath / folder for folder in _WAITING)
+    long, waiting, working = [], [], []
+    for item in items:
+        if item.get_closest_marker("timeout") is not None:
+            long.append(item)
+        elif any(item.path.is_relative_to(folder) for folder in folders):
+            waiting.append(item)
+        else:
+            working.append(item)
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    usual = [item for item in items if item.get_closest_marker("timeout") is None]
-    long = [item for item in items if item.get_closest_marker("timeout") is not None]
     ordered: list[pytest.Item] = []
     for number in range(processes):
-        mine = long[number::processes]
-        part = (len(items) - len(ordered)) // (processes - number) - len(mine)
-        ordered += [*mine, *usual[:part]]
-        del usual[:part]
+        first, between = long[number::processes], waiting[number::processes]
+        part = (len(items) - len(ordered)) // (processes - number) - len(first) - len(between)
+        ordered += [*first, *spread(between, working[:part])]
+        del working[:part]
     items[:] = ordered
+
+
+def spread(few: Sequence[T], many: Sequence[T]) -> Iterator[T]:
+    """All of both, in their orders, the few at even distances."""
+    done = 0
+    for number, one in enumerate(few):
+        until = len(many) * number // len(few)
+        yield from many[done:until]
+        yield one
+        done = until
+    yield from many[done:]
 
 
 def pytest_collection_finish() -> None:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,19 +86,30 @@ class Holder:
         """End the service; what it said is in `announced`, what it told at the end in `told`."""
         process = self.process
         assert process is not None
-        process.send_signal(by)
-        status = await process.wait()
+        self._drain()
+        async with trio.open_nursery() as nursery:
+            # The kernel keeps ten of them: who does not read keeps the service from telling that it stops.
+            nursery.start_soon(self._hear)
+            process.send_signal(by)
+            status = await process.wait()
+            nursery.cancel_scope.cancel()
         assert status == (0 if by == signal.SIGTERM else -by), (self.folder / "log").read_text()
         assert process.stdout is not None
         said = await process.stdout.receive_some(10_000)
         await process.stdout.aclose()
         self.announced += [json.loads(line)["url"] for line in said.splitlines()]
         self.process = None
-        try:
+        self._drain()
+
+    async def _hear(self) -> None:
+        while True:
+            self.told += (await self.told_at.recv(10_000)).decode().splitlines()
+
+    def _drain(self) -> None:
+        """Read what has been told, and do not wait."""
+        with suppress(BlockingIOError):
             while True:
                 self.told += self.told_at._sock.recv(10_000, socket.MSG_DONTWAIT).decode().splitlines()  # type: ignore[attr-defined]
-        except BlockingIOError:
-            pass
 
 
 @asynccontextmanager

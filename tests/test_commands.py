@@ -446,6 +446,24 @@ def test_totals_are_imported_after_a_dry_run_and_only_once(tmp_path):
     assert "1 days (2020-01-01) are there with other numbers" in answer.stdout
 
 
+@pytest.mark.rule("X2", "X4")
+def test_nothing_in_a_file_controls_the_terminal(tmp_path):
+    async def begin() -> None:
+        async with open_store(store_of(tmp_path)) as store:
+            await store.run(an_account(edge_account_id="a" * 32))
+
+    trio.run(begin)
+    clear = "\x1b[2J\x9b2J"
+    (tmp_path / "links.csv").write_text(f"code{clear},url\n{clear},https://a.example/\nabc,{clear}\n")
+    rows = f"site,,a{clear}.example,,2020-01-01,1\nsite,,a.example,,2020-01-01,{clear}\n"
+    (tmp_path / "totals.csv").write_text(f"kind,edge_account_id,name,target,day,views\n{rows}")
+    for kind in ("links", "totals"):
+        answer = svc(tmp_path, "import", kind, f"{kind}.csv", "--account", account_of(tmp_path))
+        assert (answer.returncode, "Traceback" in answer.stderr) == (1, False)
+        assert "\N{REPLACEMENT CHARACTER}[2J" in answer.stdout + answer.stderr
+        assert not {"\x1b", "\x9b"} & {*answer.stdout, *answer.stderr}
+
+
 def account_of(folder: Path) -> str:
     async def find() -> str:
         async with open_store(store_of(folder)) as store:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
+
+import httpx
 
 from edge_worker.harness.service import environment
 
@@ -37,6 +41,23 @@ def test_a_terminal_that_is_closed_ends_it_as_any_other_end_does(tmp_path: Path)
     command = ["nohup", sys.executable, "-c", program]
     ended = subprocess.run(command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, "goes on" in ended.stdout) == (0, True), ended.stderr
+
+
+def test_it_serves_also_when_nobody_reads_its_standard_output(tmp_path: Path) -> None:
+    """Whoever started it may have gone, as the left side of a pipe whose right side has ended."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "svc", "serve"]
+    with subprocess.Popen(
+        command, env=environment(tmp_path, {}), stdout=writing, stderr=subprocess.PIPE, text=True
+    ) as served:
+        os.close(writing)
+        assert served.stderr is not None
+        url = next(found[1] for line in served.stderr if (found := re.search(r"answers at (http://[\d.:]+)", line)))
+        answer = httpx.get(f"{url}/healthz", trust_env=False)
+        served.terminate()
+        _, told = served.communicate(timeout=60)
+    assert (answer.json(), served.returncode, "Traceback" in told) == ({"ok": True}, 0, False), told
 
 
 def test_a_collection_of_garbage_looks_at_nothing_that_stays(tmp_path: Path) -> None:

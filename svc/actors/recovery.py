@@ -18,7 +18,7 @@ from svc.store import accounts, links, sites, syncs, totals
 from svc.store.totals import PushedHour, PushedPart
 from svc.worker import config_rows, stored_totals
 from svc.worker.config_rows import ConfigRow
-from svc.worker.meta import STATEMENT, WorkerMeta
+from svc.worker.meta import STATEMENT, UNREADABLE, WorkerMeta
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ async def read_meta(access: Access, database_id: str) -> WorkerMeta:
     try:
         return WorkerMeta.of(found.rows)
     except (ValueError, KeyError) as error:
-        raise EdgeRefused("resource_drift", "The worker's database was changed outside the service.") from error
+        raise EdgeRefused("resource_drift", UNREADABLE) from error
 
 
 def is_behind(account: Account, meta: WorkerMeta) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from svc.edge import d1
 from svc.errors import Conflict, EdgeRefused
+from svc.worker.meta import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ async def _number(access: Access, database_id: str, bundle: WorkerBundle) -> int
     try:
         number = max((0, *(int(str(row["value"])) for row in found.rows)))
     except ValueError as error:
-        raise EdgeRefused("resource_drift", "The worker's database was changed outside the service.") from error
+        raise EdgeRefused("resource_drift", UNREADABLE) from error
     return number if tables(bundle, number) <= there else 0
 
 

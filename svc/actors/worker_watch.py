@@ -22,7 +22,7 @@ from svc.store import accounts, links, sites, syncs
 from svc.store.versions import bump_version
 from svc.worker import config_rows
 from svc.worker.config_rows import ConfigRow
-from svc.worker.meta import STATEMENT, WorkerMeta
+from svc.worker.meta import STATEMENT, UNREADABLE, WorkerMeta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ async def look(
     if missing or not told.whole or told.schema < (account.edge_schema or 0):
         return [_emptied(context, access, account, missing)]
     if told.meta is None:
-        raise EdgeRefused("resource_drift", "The worker's database was changed outside the service.")
+        raise EdgeRefused("resource_drift", UNREADABLE)
     found = []
     if not newer and await _was_uploaded_later(context, account, told.meta):
         found.append(installation.newer(context, account))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.commands.arguments import edge_account_id
+from svc.commands.told import printable
 from svc.faults import first_of
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
 
     async def run() -> int:
         table = read_table(arguments.file.read_bytes())
-        print(f"{len(table.rows)} rows; codes from `{table.code_column}`, addresses from `{table.url_column}`")
+        columns = f"codes from `{table.code_column}`, addresses from `{table.url_column}`"
+        print(f"{len(table.rows)} rows; {printable(columns, 1_000)}")
         async with open_store(config.store) as store:
             account = await find_account(store, arguments.account, arguments.user)
             limit = config.limits.links
@@ -91,11 +93,11 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
                 of=arguments.of,
             )
         for line, code, reason in report.refused:
-            print(f"line {line}: {_printable(code)}: {reason}")
+            print(f"line {line}: {printable(code) or '(no code)'}: {reason}")
         if report.left_out:
             print(f"{report.left_out} rows were left out: deleted links, or of another edge account (--of takes those)")
         if report.stopped:
-            print(f"stopped at {report.stopped} {report.unreached} rows from there on were not tried.")
+            print(f"stopped at {printable(report.stopped, 300)} {report.unreached} rows from there on were not tried.")
         made = "were made" if arguments.apply else "would be made"
         print(f"{report.made} links {made}, {report.there} are there already, {len(report.refused)} cannot be taken")
         if not arguments.apply:
@@ -107,7 +109,7 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
     try:
         return trio.run(run)
     except* (NotATable, NoAccount, OSError) as group:
-        sys.exit(f"svc: {arguments.file}: {first_of(group)}")
+        sys.exit(f"svc: {arguments.file}: {printable(str(first_of(group)), 1_000)}")
 
 
 def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
@@ -124,9 +126,9 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
     async def run() -> int:
         with opened(arguments.file) as source, tally(day_of(system_clock())) as read:
             reading = read_totals(source, read, arguments.website)
-            print(f"{reading.product}; read are its columns {', '.join(reading.columns)}")
+            print(f"{reading.product}; read are its columns {printable(', '.join(reading.columns), 1_000)}")
             for note in reading.notes:
-                print(f"note: {note}")
+                print(f"note: {printable(note, 1_000)}")
             named = None if arguments.link is None else Name("link", arguments.link)
             if arguments.site is not None:
                 named = Name("site", _host(arguments.site))
@@ -142,14 +144,17 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
                     replace=arguments.replace,
                 )
         for line, reason in read.refused.first:
-            print(f"line {line}: {_printable(reason, 300)}" if line else _printable(reason, 300))
+            print(f"line {line}: {printable(reason, 300)}" if line else printable(reason, 300))
         for done in report.done:
             for told in lines_of(done, apply=arguments.apply, replace=arguments.replace):
-                print(told)
+                print(printable(told, 1_000))
         for name, days in report.missing:
-            print(f"{name.name} ({name.kind}): not in these accounts; its {days} days were left out")
+            print(f"{printable(name.name, 300)} ({name.kind}): not in these accounts; its {days} days were left out")
         if report.stopped:
-            print(f"stopped at {report.stopped} What comes from there on was not tried; the import may be repeated.")
+            print(
+                f"stopped at {printable(report.stopped, 300)} What comes from there on was not tried;"
+                " the import may be repeated."
+            )
         added = sum(len(done.compared.added) for done in report.done)
         changed = sum(len(done.compared.other) for done in report.done)
         would = "were" if arguments.apply else "would be"
@@ -162,7 +167,7 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
     try:
         return trio.run(run)
     except* (NotReadable, NoTarget, OSError) as group:
-        sys.exit(f"svc: {arguments.file}: {_printable(str(first_of(group)), 1_000)}")
+        sys.exit(f"svc: {arguments.file}: {printable(str(first_of(group)), 1_000)}")
 
 
 def _host(text: str) -> str:
@@ -172,10 +177,4 @@ def _host(text: str) -> str:
     try:
         return ascii_host(text.strip()).lower().removesuffix(".")
     except ValueError:
-        sys.exit(f"svc: --site {_printable(text)}: no host name")
-
-
-def _printable(text: str, most: int = 60) -> str:
-    """What a file holds, for a terminal."""
-    shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text[:most])
-    return shown or "(no code)"
+        sys.exit(f"svc: --site {printable(text)}: no host name")

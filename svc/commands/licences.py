@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from svc.commands.told import perhaps_unread
 
 if TYPE_CHECKING:
     import argparse
@@ -31,11 +32,9 @@ def _licences(_: object, _arguments: argparse.Namespace) -> int:
         told = "\n".join(part.read_text(encoding="utf-8") for part in parts)
     except FileNotFoundError as error:
         sys.exit(f"svc: {error.filename} is not there; in a checkout, run: make build")
-    try:
+    with perhaps_unread():  # who pages through it has seen enough
         sys.stdout.write(told)
         sys.stdout.flush()
-    except BrokenPipeError:  # who pages through it has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if parts != [whole]:
         print("svc: Python and its libraries are installed beside it, each with its own texts.", file=sys.stderr)
     return 0

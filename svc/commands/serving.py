@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.commands.arguments import suggested
+from svc.commands.told import perhaps_unread
 
 if TYPE_CHECKING:
     import argparse
@@ -42,7 +43,8 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
     from svc.welcome import welcome
 
     def announce(url: str) -> None:
-        print(json.dumps({"ready": True, "url": url}), flush=True)
+        with perhaps_unread():
+            print(json.dumps({"ready": True, "url": url}), flush=True)
 
     def greet(started: Started) -> None:
         """Tell a person: who sits at a terminal, or reads the log of the first start, in which all is JSON."""

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 STATEMENT = "select key, value from meta where key in ('schema', 'config_version', 'state')"
+# What the customer can do: the platform keeps every database of the last days
+# (https://developers.cloudflare.com/d1/reference/time-travel/).
+UNREADABLE = (
+    "The worker's table meta has in it what neither the worker nor the service writes. Bring the database svc-edge back"
+    " to the minute before with the edge platform's Time Travel, which knows the last seven days; or delete it in the"
+    " dashboard and install the worker again: what was counted and not yet reported is lost then."
+)
 
 
 # The customer can write into this table, and what it says is stored here and added up. Nobody changes a configuration

@@ -210,12 +210,27 @@ async def test_a_version_that_nobody_wrote_is_told_and_not_taken_over(service, z
     await hand.sql(set_version.format(version))
     [finding] = await check(service)
     assert not finding["mended"]
-    assert "changed outside the service" in finding["found"]
+    assert "Time Travel" in finding["found"]
     assert (await service.shown())["error"]["code"] == "resource_drift"
     assert (await service.account()).config_version == before
     await hand.sql(set_version.format(before))
     assert await check(service) == []
     assert (await service.shown())["state"] == "ready"
+
+
+@pytest.mark.rule("X6", "A20")
+async def test_who_has_spoilt_what_the_crons_know_is_told_the_way_out_and_it_works(service, zone):
+    pattern = await with_site_and_link(service, zone)
+    hand = Hand(service)
+    await hand.sql("update meta set value = '{\"day\": \"x\"}' where key = 'state'")
+    [finding] = await check(service)
+    assert (finding["mended"], "delete it" in finding["found"]) == (False, True)
+    account = await service.account()
+    await hand.call("DELETE", f"{hand.account}/d1/database/{account.database_id}")
+    await service.call("POST", f"/v1/accounts/{account.id}/install")
+    await service.settled("ready")
+    assert await check(service) == []
+    assert (await redirects(service, zone), pattern in (await hand.routes())[1]) == (True, True)
 
 
 @pytest.mark.rule("X6", "A13")
