@@ -109,9 +109,10 @@ env: .venv/.made
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Not `npm ci`: it refuses a lock in which the binaries of other systems, which are optional, could not be resolved.
+# Not `npm ci`: it refuses a lock in which the binaries of other systems, which are optional, could not be resolved. What
+# a cache has needs no question whether there is anything newer: the lock has the versions and their digests.
 edge_worker/node_modules/.made svc/web/node_modules/.made: %/node_modules/.made: %/package-lock.json .venv/.made
-	$(NPM) --prefix $* install --no-save --no-audit --no-fund --loglevel=error
+	$(NPM) --prefix $* install --prefer-offline --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # What runs the service, and what develops it as well; the first takes its versions from the second, so that they agree.
