@@ -49,6 +49,7 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "EXPORTS_PER_HOUR", "ACCOUNTS", "SITES", "LINKS", "KEYS_FREE",
 )} | {
     "SVC_TIMING_SESSION_S": "1000000",
+    "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
 }  # fmt: skip
 # What a request that fits the schema may get all the same: an unknown bootstrap token, a host in no zone (422); a token
 # of no e-mail, a cursor of no list, a day to come (400). What does not fit may be too large; of a
