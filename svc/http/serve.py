@@ -23,9 +23,7 @@ from pydantic_core import from_json
 from quart import Response, g, request
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
-from werkzeug.routing import BaseConverter
 
-from svc.api.contract import ENDPOINTS
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoQuery, Query, parse_body, parse_query
 from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError
@@ -34,6 +32,7 @@ from svc.http.credentials import Caller, Credentials, RateLimited, require
 from svc.http.direct import not_json, read_body
 from svc.http.idempotency import stored
 from svc.http.origin import is_from_elsewhere
+from svc.http.routes import name_of, routes
 from svc.ids import is_id
 from svc.model import OWN_ACTIONS, Event
 from svc.store.idempotency import Claim
@@ -145,26 +144,13 @@ class BrokenOff(Exception):
     """A stream failed when a part of it was sent. It is logged; the connection must not end as after a whole answer."""
 
 
-def _words() -> set[str]:
-    """The words that some paths have where others have an id: `bulk` of /v1/links/bulk."""
-    places = {endpoint.path.partition("{")[0] for endpoint in ENDPOINTS if "{" in endpoint.path}
-    behind = [endpoint.path.removeprefix(place) for place in places for endpoint in ENDPOINTS if place in endpoint.path]
-    return {rest.partition("/")[0] for rest in behind if not rest.startswith("{")}
-
-
-class _Id(BaseConverter):
-    """Where an id stands in a path. A word is none: for its path no method of an object is allowed."""
-
-    regex = rf"(?!(?:{'|'.join(sorted(_words()))})\Z)[^/]+"
-
-
 class Serve:
     """Puts handlers behind their endpoints."""
 
     def __init__(
         self, app: QuartTrio, credentials: Credentials, idempotency: Idempotency, passwords: PasswordCheck, origin: str
     ) -> None:
-        app.url_map.converters["id"] = _Id
+        app.url_map = routes()
         self._app = app
         self._credentials = credentials
         self._idempotency = idempotency
@@ -260,7 +246,6 @@ class Serve:
         The framework knows the path, for other methods, and has nothing behind it. The path names no object.
         """
         self.directly[endpoint.method, endpoint.path] = handler
-        self._app.add_url_rule(endpoint.path, f"{endpoint.method} {endpoint.path}", methods=[endpoint.method])
 
     def client(self) -> IpAddress | None:
         """The address of the client whose request is served."""
@@ -273,8 +258,7 @@ class Serve:
         return await trio.to_thread.run_sync(read, raw, limiter=self._large)
 
     def _add(self, endpoint: Endpoint[Any, Any], serve: Callable[..., Awaitable[Response]]) -> None:
-        rule = endpoint.path.replace("{", "<id:").replace("}", ">")
-        self._app.add_url_rule(rule, f"{endpoint.method} {endpoint.path}", serve, methods=[endpoint.method])
+        self._app.view_functions[name_of(endpoint)] = serve
 
     async def _while_valid(self, caller: Caller, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """The pieces, as long as the caller's key is not revoked: a slow reader may take hours. Raises Unauthorized."""

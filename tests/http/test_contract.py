@@ -41,6 +41,11 @@ async def test_the_document_lists_every_route_that_exists_and_no_other(world):
     assert len(ENDPOINTS) == len(announced)
 
 
+async def test_every_route_has_something_behind_it(world):
+    directly = {f"{method} {path}" for method, path in world.app.asgi_app._directly}
+    assert {*world.app.view_functions, *directly} == {f"{one.method} {one.path}" for one in ENDPOINTS}
+
+
 def test_every_operation_says_what_its_clients_need():
     made = document(BASE_URL)
     names = set()

@@ -18,15 +18,27 @@ from svc.store.migrate import Migration, NotReady, migrations, pending
 from svc.store.postgres import open_postgres
 from svc.store.sqlite import connect, migrate, open_sqlite
 from svc.store.tx import sql
-from tests.databases import postgres_config
+from tests.databases import postgres_config, sqlite_config
 from tests.store.makers import a_user
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
 
     from svc.store.tx import Row, Store, Tx
 
 SQL_ERRORS = (sqlite3.OperationalError, asyncpg.UndefinedTableError)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreConfig]:
+    """The configuration of a store that nobody has made yet, on each engine in turn."""
+    if request.param == "sqlite":
+        yield sqlite_config(tmp_path)
+    else:
+        with postgres_config(request.getfixturevalue("postgres_url")) as config:
+            yield config
 
 
 def _set_schema(url: str, number: int) -> Tx[None]:
