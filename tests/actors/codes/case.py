@@ -294,7 +294,12 @@ class Case:
         """All is well again, and the platform holds what belongs to the account, its sites and its link host."""
         assert self.met_times >= 2, "a row meets its trouble, and meets it again"
         routes = await eventually(self._all_well)
-        await self.service.idle()  # a route that is nobody's any more is shown nowhere
+
+        async def all_held() -> bool | None:  # a route that is nobody's any more is shown nowhere
+            return (await self.holds() == INSTALLED._replace(routes=routes)) or None
+
+        await eventually(all_held)
+        await self.service.idle()
         account = await self._account()
         assert await self.holds() == INSTALLED._replace(routes=routes)
         assert await self.service.token_names() == [account["token"]["name"]]
