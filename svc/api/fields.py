@@ -212,6 +212,8 @@ def _secret(**more: object) -> WithJsonSchema:
 Text = Annotated[str, AfterValidator(_text)]
 Id = Annotated[Text, Field(max_length=100), _string(maxLength=100, pattern=_NO_NUL)]
 Search = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=_NO_NUL, examples=["shop"])]
+# Percent-encoded in UTF-8 it still fits into a query, with all other parameters of a list of links.
+ShortSearch = Annotated[Text, Field(max_length=50), _string(maxLength=50, pattern=_NO_NUL)]
 Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=_NO_NUL)]
 Host = Annotated[
     str,

@@ -11,7 +11,7 @@ from svc.api.accounts import config_state
 from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import DIGITS, Count, Country, Cursor, HttpsUrl, Id, LinkCode, Moment, Text
+from svc.api.fields import DIGITS, Count, Country, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, may_be_absent
 from svc.model import ConfigState, LinkOrder, LinkState
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# Percent-encoded in UTF-8 it still fits into a query, with all other parameters.
-_LONGEST_Q = 50
 _URL = "Where a click goes that no rule matches. Not on the link host."
 _RULES = "Tried in order; the first one that matches wins."
 
@@ -70,7 +68,7 @@ class LinkQuery(Query):
     """Which links, in which order; at most 1,000 at once."""
 
     account_id: Id | None = may_be_absent("Only those of this account.")
-    q: Annotated[Text, Field(max_length=_LONGEST_Q)] = Field(
+    q: ShortSearch = Field(
         "", description="Only those whose code or address contains this, whatever the capitals."
     )
     order: LinkOrder = Field(

@@ -46,6 +46,34 @@ async def test_every_route_has_something_behind_it(world):
     assert {*world.app.view_functions, *directly} == {f"{one.method} {one.path}" for one in ENDPOINTS}
 
 
+def strings_in(schema, made, seen=()):
+    """The schemas of the texts that a schema takes."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from strings_in(each, made, seen)
+    elif isinstance(schema, dict):
+        target = schema.get("$ref", "").rpartition("/")[2]
+        if target and target not in seen:
+            yield from strings_in(made["components"]["schemas"][target], made, (*seen, target))
+        if "string" in schema.get("type", ()):
+            yield schema
+        for name in ("items", "prefixItems", "anyOf", "oneOf", "allOf", "schema", "content", "application/json"):
+            yield from strings_in(schema.get(name), made, seen)
+        yield from strings_in(list(schema.get("properties", {}).values()), made, seen)
+
+
+@pytest.mark.rule("D1")
+def test_no_text_that_is_taken_may_hold_a_nul_which_the_store_cannot_keep():
+    made = document(BASE_URL)
+    operations = [one for each in made["paths"].values() for one in each.values()]
+    taken = [*strings_in([one.get("requestBody") for one in operations], made)]
+    taken += strings_in([one["parameters"] for one in operations], made)
+    assert len(taken) > 100
+    for schema in taken:
+        bound = schema.keys() & {"enum", "const", "format"} or not re.search(schema.get("pattern", ""), "\0")
+        assert bound, schema
+
+
 def test_every_operation_says_what_its_clients_need():
     made = document(BASE_URL)
     names = set()
