@@ -33,8 +33,8 @@ cron runs by itself. The worker's own tests begin ten minutes past noon of the p
 
 What tests share, they cannot feel. The emulator and PostgreSQL are started once for each process of pytest. In the
 emulator each test has a customer and a zone of its own, and finds no fault and an empty log; the tests that move the
-clock start an emulator of their own. In PostgreSQL each test has a schema, in SQLite a file; a schema is used again where
-it is as a new one (`schemas.py`). A test that kills a server has its own. A service and an emulator that a test
+clock start an emulator of their own. In PostgreSQL each test has a schema, in SQLite a file; a schema is used again
+where it is as a new one (`schemas.py`). A test that kills a server has its own. A service and an emulator that a test
 starts are processes of its own, but forks of one that has loaded both (`edge_worker/programs.py`), as that takes more
 than most tests; `test_packaging.py` and `web/` start the service as anybody does. Servers listen on port 0 and tell
 their address once they answer. Environment variables `SVC_…` do not
