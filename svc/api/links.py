@@ -68,9 +68,7 @@ class LinkQuery(Query):
     """Which links, in which order; at most 1,000 at once."""
 
     account_id: Id | None = may_be_absent("Only those of this account.")
-    q: ShortSearch = Field(
-        "", description="Only those whose code or address contains this, whatever the capitals."
-    )
+    q: ShortSearch = Field("", description="Only those whose code or address contains this, whatever the capitals.")
     order: LinkOrder = Field(
         "oldest",
         description=(
