@@ -124,7 +124,10 @@ class Service:
 
             async def look(path: str = path) -> bool | None:
                 [(_, thing)] = (await self.call("GET", path)).items()
-                return (thing["config"] == "synced" and thing["state"] == "active") or None
+                account = (await self.call("GET", f"/v1/accounts/{thing['account_id']}"))["account"]
+                host = account["link_host"]  # it has the route of the account's links
+                made = not path.startswith("/v1/links") or host is None or host["state"] == "active"
+                return (thing["config"] == "synced" and thing["state"] == "active" and made) or None
 
             await eventually(look)
 
