@@ -68,7 +68,7 @@ def change_site(
     Raises NotFound, Conflict site_not_active.
     """
     site = yield from live_site(account_id, site_id)
-    error = None if site.error is not None and site.error.code == "route_not_ours" else site.error
+    error = None if _tells_of_left_route(site.error) else site.error
     changed = replace(
         site,
         excluded_paths=site.excluded_paths if excluded_paths is None else tuple(excluded_paths),
@@ -199,6 +199,7 @@ def set_site_route(
     deleted site, nothing is: its route is among the unwanted. Where the zone has left, the routes of the old paths have
     gone with it, too.
     """
+    note = yield from _note_of_now(site_id, error)
     rows = yield sql(
         "update sites set state = $4, zone_id = $3, route_id = $5, error = $6"
         " where id = $1 and path = $2 and state <> 'deleted' returning id",
@@ -207,7 +208,7 @@ def set_site_route(
         zone_id,
         state,
         route_id,
-        to_json(error),
+        to_json(note),
     )
     if not rows:
         yield from set_old_route(site_id, path, route_id)
@@ -227,14 +228,28 @@ def set_old_route(site_id: str, path: str, route_id: str | None) -> Tx[None]:
 
 def saw_site_route(site: Site, state: RouteState, route_id: str | None, error: ErrorNote | None) -> Tx[None]:
     """How the site's active route was found; nothing where the site was changed since `site` was read."""
+    note = yield from _note_of_now(site.id, error)
     yield sql(
         "update sites set state = $3, route_id = $4, error = $5 where id = $1 and path = $2 and state = 'active'",
         site.id,
         site.path,
         state,
         route_id,
-        to_json(error),
+        to_json(note),
     )
+
+
+def _note_of_now(site_id: str, error: ErrorNote | None) -> Tx[ErrorNote | None]:
+    """What the site shows when its route has this error, or none: that a route was left is told until it is seen."""
+    if error is not None:
+        return error
+    rows = yield sql("select error from sites where id = $1", site_id)
+    before = note_from_json(rows[0]["error"]) if rows else None
+    return before if _tells_of_left_route(before) else None
+
+
+def _tells_of_left_route(note: ErrorNote | None) -> bool:
+    return note is not None and note.code == "route_not_ours"
 
 
 def sites_of_rows(rows: list[Row]) -> Tx[list[Site]]:

@@ -10,7 +10,7 @@ import trio
 
 from svc.clock import day_of
 from svc.errors import Conflict, ErrorNote, Forbidden, NotFound, ServiceError
-from svc.model import Link, Rule
+from svc.model import Link, Rule, UnwantedRoute
 from svc.store import accounts, link_lists, links, site_lists, site_paths, sites, totals, unwanted_routes
 from svc.store.link_lists import LinkFilter
 from svc.store.tx import sql
@@ -359,3 +359,25 @@ async def test_a_route_that_was_made_for_a_path_that_is_old_meanwhile_is_the_old
     assert (site.state, site.route_id, site.retiring) == ("deleted", None, ())
     unwanted = await store.read(unwanted_routes.of_account(account_id))
     assert sorted(route.pattern for route in unwanted) == sorted(f"{site.host}{path}*" for path in ("/new", first.path))
+
+
+@pytest.mark.rule("S8")
+async def test_a_route_that_was_left_is_told_until_it_is_seen_also_when_the_sites_own_is_made(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    site_id = await store.run(a_site(account_id))
+    site = await store.read(sites.get_site(user_id, site_id))
+    left = ErrorNote("route_not_ours", "The route a.example/old* is left in place.", {"pattern": "a.example/old*"})
+    old_route = UnwantedRoute(account_id, "zone", "a.example", "a.example/old*", "r0", site_id)
+    await store.run(unwanted_routes.forget(old_route, left))
+
+    async def shown():
+        return (await store.read(sites.get_site(user_id, site_id))).error
+
+    await store.run(sites.set_site_route(site_id, site.path, "zone", "active", "r1", None))
+    assert await shown() == left
+    site = await store.read(sites.get_site(user_id, site_id))
+    await store.run(sites.saw_site_route(site, "route_pending", None, None))
+    assert await shown() == left
+    await store.run(sites.change_site(account_id, site_id, None, None))
+    assert await shown() is None
