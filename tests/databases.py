@@ -139,11 +139,13 @@ def in_schema(server_url: str, name: str) -> StoreConfig:
 
 
 def _aside(server_url: str, schema: str) -> list[str]:
-    async def run(connection: asyncpg.Connection) -> list[str]:
-        found = await connection.fetch("select nspname from pg_namespace where starts_with(nspname, $1)", f"{schema}_")
-        return sorted(row["nspname"] for row in found)
+    return connected(server_url, lambda connection: schemas_aside(connection, schema))
 
-    return connected(server_url, run)
+
+async def schemas_aside(connection: asyncpg.Connection, schema: str) -> list[str]:
+    """The schemas that restores put beside this one, the oldest first."""
+    found = await connection.fetch("select nspname from pg_namespace where starts_with(nspname, $1)", f"{schema}_")
+    return sorted(row["nspname"] for row in found)
 
 
 def sqlite_config(folder: Path, name: str = "svc.db") -> StoreConfig:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.store import open_store
-from tests.databases import connected, drop_store, in_schema, new_schema, texts_of
+from tests.databases import connected, drop_store, in_schema, new_schema, schemas_aside, texts_of
 from tests.secrecy import SEARCH
 
 if TYPE_CHECKING:
@@ -104,10 +104,9 @@ class Schemas:
                 break
             time.sleep(_LOOK_EVERY_S)  # noqa: ASYNC251 (a loop of our own, and nothing tells of it)
             others = await connection.fetchval(_OTHERS)
-        aside = await connection.fetchval(
-            "select count(*) from pg_namespace where starts_with(nspname, $1)", f"{name}_"
-        )
-        if others or aside or await connection.fetchval(_SHAPE, name) != self.new.shape:
+        if others or await schemas_aside(connection, name):
+            return False
+        if await connection.fetchval(_SHAPE, name) != self.new.shape:
             return False
         changed = [table for table in {*rows, *self.new.rows} if rows.get(table) != self.new.rows.get(table)]
         # With that setting no table has to wait for those that refer to it.

@@ -124,10 +124,11 @@ class Service:
 
             async def look(path: str = path) -> bool | None:
                 [(_, thing)] = (await self.call("GET", path)).items()
-                account = (await self.call("GET", f"/v1/accounts/{thing['account_id']}"))["account"]
-                host = account["link_host"]  # it has the route of the account's links
-                made = not path.startswith("/v1/links") or host is None or host["state"] == "active"
-                return (thing["config"] == "synced" and thing["state"] == "active" and made) or None
+                there = thing["config"] == "synced" and thing["state"] == "active"
+                if there and path.startswith("/v1/links"):  # its account's link host has the route
+                    account = (await self.call("GET", f"/v1/accounts/{thing['account_id']}"))["account"]
+                    there = account["link_host"] is None or account["link_host"]["state"] == "active"
+                return there or None
 
             await eventually(look)
 

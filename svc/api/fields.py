@@ -71,7 +71,7 @@ _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
 _EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_NO_NUL = r"^[^\x00]*$"
+NO_NUL = r"^[^\x00]*$"  # PostgreSQL stores none
 # One line that shows something.
 _NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 # What can be sent in a header, and behind an address: no control characters, but for a tab in a header.
@@ -210,11 +210,11 @@ def _secret(**more: object) -> WithJsonSchema:
 # ------------------------------------------------------------------------------------------------------- what comes in
 
 Text = Annotated[str, AfterValidator(_text)]
-Id = Annotated[Text, Field(max_length=100), _string(maxLength=100, pattern=_NO_NUL)]
-Search = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=_NO_NUL, examples=["shop"])]
+Id = Annotated[Text, Field(max_length=100), _string(maxLength=100, pattern=NO_NUL)]
+Search = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL, examples=["shop"])]
 # Percent-encoded in UTF-8 it still fits into a query, with all other parameters of a list of links.
-ShortSearch = Annotated[Text, Field(max_length=50), _string(maxLength=50, pattern=_NO_NUL)]
-Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=_NO_NUL)]
+ShortSearch = Annotated[Text, Field(max_length=50), _string(maxLength=50, pattern=NO_NUL)]
+Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL)]
 Host = Annotated[
     str,
     Field(max_length=_LONGEST_HOST),

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from svc.api.endpoint import Endpoint
+from svc.api.fields import NO_NUL
 from svc.api.shape import LARGE_BYTES, Answer, issues_of, parse_body
 from svc.clock import HOUR_MS, day_number
 from svc.errors import Invalid, Issue
@@ -45,8 +46,7 @@ _Count = Annotated[int, Field(ge=0, le=_LARGEST, strict=True)]
 _HourStart = Annotated[_Count, Field(multiple_of=HOUR_MS)]
 _Day = Annotated[int, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 # Not `Id`: there are two hundred of them in a push, so that they are read without a call into Python each.
-_NO_NUL = r"^[^\x00]*$"  # PostgreSQL stores none
-_Target = Annotated[str, Field(max_length=100, pattern=_NO_NUL, strict=True)]
+_Target = Annotated[str, Field(max_length=100, pattern=NO_NUL, strict=True)]
 _Row = Annotated[tuple[_Target, _Count, _Count, _Count], Field(description="Target, views, bots, visitors.")]
 # Of a list the first wrong item is enough to refuse it: to note them all takes seconds.
 _Rows = Annotated[tuple[_Row, ...], FailFast()]
@@ -102,7 +102,7 @@ class PushHead(_FromWorker):
     schema_: Annotated[_Count | None, Field(alias="schema")]
     sent_at: _Count
     queue: _Count
-    error: Annotated[str, Field(max_length=1000, pattern=_NO_NUL, strict=True)] | None
+    error: Annotated[str, Field(max_length=1000, pattern=NO_NUL, strict=True)] | None
     dropped: Dropped
     parts: Annotated[tuple[Any, ...], Field(max_length=_MOST_PARTS)]
 

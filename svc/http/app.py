@@ -58,7 +58,6 @@ def create_app(deps: Deps) -> QuartTrio:
     app.config["MAX_CONTENT_LENGTH"] = deps.config.http.max_body_bytes
     app.config["BODY_TIMEOUT"] = _BODY_TIMEOUT_S
     app.config["RESPONSE_TIMEOUT"] = _SENDING_TIMEOUT_S
-    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # OPTIONS gets 405 like every method that is not routed
     trail = Trail(deps.clock, lambda: serve.client())
     passwords = PasswordCheck(deps.store, deps.clock, deps.config.limits.wrong_passwords_per_hour, trail)
     serve = Serve(

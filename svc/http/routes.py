@@ -21,7 +21,10 @@ def name_of(endpoint: Endpoint[Any, Any]) -> str:
 
 @cache
 def routes() -> QuartMap:
-    """One for all applications of a process: it is the same for each, and takes 12 ms to make."""
+    """One for all applications of a process: it is the same for each, and takes 12 ms to make.
+
+    OPTIONS gets 405 like every method that is not routed.
+    """
     # To merge slashes is to redirect with a page of HTML.
     found = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id})
     for endpoint in ENDPOINTS:

@@ -18,11 +18,11 @@ from svc.actors.supervisor import open_supervisor
 from svc.config import Config, LimitsConfig, TimingConfig
 from svc.errors import Busy, NotFound, ServiceError, Stopping
 from svc.store.versions import bump_version
+from tests.actors.conftest import idle
 from tests.store.makers import an_account
 from tests.store.table import Late
 
 if TYPE_CHECKING:
-    from svc.actors.supervisor import Supervisor
     from svc.model import Account
 
 A, B = "a" * 32, "b" * 32
@@ -208,12 +208,6 @@ class Looks:
         self.begun.set()
         await self.go_on.wait()
         return math.inf
-
-
-async def idle(supervisor: Supervisor) -> None:
-    """Wait until no account's task runs."""
-    while supervisor.stats()["running"]:
-        await trio.lowlevel.checkpoint()
 
 
 async def test_a_change_that_comes_while_the_duties_run_is_not_missed(context):

@@ -262,11 +262,13 @@ async def test_rows_that_take_long_hold_up_others_for_about_one_row(roomy):
         assert answer.status == 200
         assert all("link" in result for result in answer.body["results"])
 
+    # What is done once in a process, with its first request of this kind, is none of a row.
+    body = {"account_id": account.id, "links": [{"url": "https://example.org"}]}
+    assert (await roomy.call("POST", PATH, body, headers={**session, "Idempotency-Key": "first"})).status == 200
     async with trio.open_nursery() as nursery:
         nursery.start_soon(beside)
         async with trio.open_nursery() as asking:
             for number in range(3):
                 asking.start_soon(ask, f"key-{number}")
         nursery.cancel_scope.cancel()
-    # In turns of ten rows the longest of each request was more than ten times as much; one may be the machine's.
-    assert sorted(gaps)[-3] < 6 * min(costs)
+    assert max(gaps) < 6 * min(costs)  # in turns of ten rows it was more than ten times as much

@@ -108,6 +108,7 @@ def test_every_page_is_whole_for_everybody(browser, furnished, public, stray_cal
 def test_a_call_that_is_not_in_the_contract_is_seen(page, place, stray_calls):
     with page.expect_response(f"{place.url}/v1/keys"):
         page.goto(f"{place.url}/keys")
+        page.get_by_role("heading", level=1, name="Keys", exact=True).wait_for()
     assert {("POST", "/auth/refresh"), ("GET", "/v1/keys")} <= CALLED
     assert stray_calls() == set()
     page.evaluate("Promise.all([fetch('/pages/keys'), fetch('/v1/keys', {method: 'PUT'})])")
