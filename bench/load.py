@@ -14,6 +14,7 @@ import trio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Self
 
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -57,11 +58,11 @@ async def load(
 
     async def one() -> None:
         nonlocal done
-        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        async with _Kept(port) as connection:
             for wanted in requests():
                 if time.perf_counter() >= ends_at:
                     return
-                await exchange(stream, wanted, status)
+                await connection.exchange(wanted, status)
                 done += 1
 
     began, cpu_before = time.perf_counter(), cpu_s(pid)
@@ -89,13 +90,13 @@ async def paced(
     began = trio.current_time()
 
     async def one(first: int) -> None:
-        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        async with _Kept(port) as connection:
             for number in itertools.count(first, connections):
                 due = began + number / per_second
                 if due > began + seconds:
                     return
                 await trio.sleep_until(due)
-                await exchange(stream, next(requests), 200)
+                await connection.exchange(next(requests), 200)
                 took_ms.append((trio.current_time() - due) * 1000)
 
     async with trio.open_nursery() as nursery:
@@ -103,8 +104,33 @@ async def paced(
             nursery.start_soon(one, first)
 
 
-async def exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> None:
-    """Send a request and read its answer. Raises AssertionError: it has another status."""
+class _Kept:
+    """A connection for one request after the other; a new one after each that the service says it ends."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._stream: trio.SocketStream | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    async def exchange(self, wanted: bytes, status: int) -> None:
+        if self._stream is None:
+            self._stream = await trio.open_tcp_stream("127.0.0.1", self._port)
+        if not await exchange(self._stream, wanted, status):
+            await self._stream.aclose()
+            self._stream = None
+
+
+async def exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> bool:
+    """Send a request and read its answer; whether the service takes another one on this connection.
+
+    Raises AssertionError: the answer has another status.
+    """
     await stream.send_all(wanted)
     answer = b""
     while not _whole(answer):
@@ -114,6 +140,7 @@ async def exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> Non
         answer += received
     if not answer.startswith(f"HTTP/1.1 {status} ".encode()):
         raise AssertionError(f"answered {answer[:300]!r}")
+    return b"\r\nconnection: close" not in answer.partition(b"\r\n\r\n")[0].lower()
 
 
 def _whole(answer: bytes) -> bool:
