@@ -180,7 +180,11 @@ class PostgresStore:
 
     async def _peek(self, tx: Tx[T], crossing: _Crossing) -> T:
         async with self._connection(crossing) as connection:
-            return await _drive(connection, tx, set())  # it can change nothing
+            try:
+                return await _drive(connection, tx, set())  # it can change nothing
+            except (asyncio.CancelledError, asyncpg.DataError):
+                await _end_statement(connection)
+                raise
 
     @asynccontextmanager
     async def _connection(self, crossing: _Crossing) -> AsyncIterator[Any]:
@@ -256,6 +260,16 @@ async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
         except StopIteration as done:
             value: T = done.value
             return value
+
+
+async def _end_statement(connection: Any) -> None:
+    """End the statement that broke off.
+
+    The driver sends one in two parts. Who is cancelled between them, or gives what cannot be sent, leaves the server
+    within the statement's own transaction, of which the driver knows nothing: the next that begins one is refused.
+    """
+    with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool lets go of it
+        await connection.execute("select 1")
 
 
 async def _execute(connection: Any, statement: Statement) -> list[Row]:

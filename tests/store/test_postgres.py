@@ -6,6 +6,7 @@ import random
 import threading
 from typing import TYPE_CHECKING
 
+import asyncpg
 import pytest
 import trio
 
@@ -76,6 +77,37 @@ async def test_a_cancelled_transaction_gives_its_connection_back(table):
 def _sleep_after(tx: Tx[None]) -> Tx[None]:
     yield from tx
     yield sql("select pg_sleep(60)")
+
+
+def ill_typed() -> Tx[None]:
+    yield sql("select $1::bigint", "no number")
+
+
+async def test_a_statement_that_breaks_off_between_its_parts_is_the_next_ones_no_business(table):
+    """The server has the first part of it and waits for the second, within a transaction that the driver knows not."""
+    for _ in range(POOL_SIZE):
+        with pytest.raises(asyncpg.DataError):
+            await table.peek(ill_typed())
+        assert await table.read(count()) == 0
+        with pytest.raises(asyncpg.DataError):
+            await table.peek(ill_typed())
+        assert await table.peek(count()) == 0
+        open_ones = f"select count(*) as value from pg_stat_activity where {_OURS} and xact_start is not null"
+        assert await table.read(value(open_ones)) == 0
+
+
+async def test_peeks_that_are_cancelled_at_any_moment_are_the_next_ones_no_business(table):
+    chance = random.Random(5)
+
+    async def peek_for(seconds: float) -> None:
+        with trio.move_on_after(seconds):
+            await table.peek(count())
+
+    for _ in range(100):
+        async with trio.open_nursery() as nursery:
+            for _ in range(POOL_SIZE):
+                nursery.start_soon(peek_for, chance.uniform(0, 0.002))
+        assert await table.read(count()) == 0
 
 
 async def test_storms_of_cancels_leak_no_connection_and_leave_nothing_half_done(table):
