@@ -129,8 +129,10 @@ class Outbox:
             self._metrics.count(MAIL_EXPIRED, by=given_up)
             log.error("e-mails given up; run: svc check", extra={"count": given_up})
         while not self._away():
+            # A sender may finish during the read, whose rows then still hold the e-mail.
+            taken = frozenset(self._under_way)
             found = await self._store.read(outbox.due(self._clock(), _BATCH))
-            waiting = [one for one in found if one.id not in self._under_way]
+            waiting = [one for one in found if one.id not in taken]
             for one in waiting:
                 self._under_way.add(one.id)
                 await hand.send(one)

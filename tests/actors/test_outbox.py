@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from svc.actors.outbox import Outbox
-    from svc.store.tx import Tx
+    from svc.store.tx import Store, Tx
 
 T = TypeVar("T")
 
@@ -308,6 +308,40 @@ async def test_a_transient_refusal_is_tried_again_later_and_later_and_holds_up_n
         assert counted == {"sent": 9}
     assert len(server.taken) == 9
     assert set(Counter(one.to for one in server.taken).values()) == {1}
+
+
+class LateRead(Passing):
+    """A real store whose second read of due e-mails ends after the sender of the first one has recorded a failure."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.reads = 0
+        self.second_read, self.failed = trio.Event(), trio.Event()
+
+    async def read(self, tx: Tx[T]) -> T:
+        found = await super().read(tx)
+        self.reads += bool(found)
+        if self.reads == 2:
+            self.second_read.set()
+            await self.failed.wait()
+        return found
+
+    async def run(self, tx: Tx[T]) -> T:
+        if self.reads:
+            await self.second_read.wait()
+        done = await super().run(tx)
+        if any(row["trouble"] for row in await super().read(rows())):
+            self.failed.set()
+        return done
+
+
+async def test_an_email_that_fails_while_due_ones_are_read_is_not_sent_again_immediately(store, clock):
+    metrics = Metrics()
+    with SmtpServer(at("RCPT", "451 4.3.0 try later")) as server:
+        await store.run(signed_up())
+        async with sending(LateRead(store), clock, server, metrics=metrics) as box:
+            await box.settled()
+    assert tries(metrics) == {"retried": 1}
 
 
 async def test_a_domain_whose_addresses_hang_holds_up_no_other(store, clock, mock_clock):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import PASSWORD, World, new_context, sign_in, sign_up
+from tests.web.places import HEIGHT, PASSWORD, World, new_context, sign_in, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, Locator, Page, Route
 
     from edge_worker.emulator.client import Customer
     from tests.web.places import Place
@@ -24,7 +23,6 @@ EVE = "eve@example.com"
 MOST_TABS = 60
 # A page is drawn within so many looks, also on a machine that does much else.
 MOST_LOOKS, LOOK_EVERY_MS = 200, 50
-MOST_TRIES, TRY_AGAIN_MS = 10, 2_000
 # What is wrong with the focus; a heading that a program gave it to needs no outline.
 FOCUS = """() => {
   const has = document.activeElement, box = has.getBoundingClientRect(), { outlineStyle } = getComputedStyle(has);
@@ -71,15 +69,6 @@ class Keyboard:
             self.press(key)
         raise AssertionError(f"{target} cannot be reached")
 
-    def until(self, key: str, target: Locator) -> None:
-        """Press a key until it has led there: one that is pressed before the page listens is lost."""
-        for _ in range(MOST_TRIES):
-            self.press(key)
-            with suppress(AssertionError):
-                expect(target).to_be_focused(timeout=TRY_AGAIN_MS)
-                return
-        raise AssertionError(f"{key} does not lead to {target}")
-
     def heading(self, name: str) -> Locator:
         return self.page.get_by_role("heading", level=1, name=name, exact=True)
 
@@ -119,9 +108,8 @@ def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, 
     keys.press("Enter")
     keys.arrived("Overview")
 
-    keys.press("g", "a")
-    keys.arrived("Accounts")
-    keys.until("n", keys.heading("Connect an account"))
+    keys.press("g", "a", "n")
+    keys.arrived("Connect an account")
     keys.to(keys.field("Account id"))
     keys.type(customer.account_id)
     keys.to(page.get_by_label("Where the database is made"))
@@ -146,7 +134,8 @@ def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, 
     keys.focused("when the link host is set")
     keys.press("g", "s")
     keys.arrived("Sites")
-    keys.until("n", keys.heading("Add a site"))
+    keys.press("n")
+    keys.arrived("Add a site")
     keys.to(keys.field("Host"))
     keys.type(zone)
     keys.press("Enter")
@@ -156,7 +145,8 @@ def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, 
     keys.press("g", "s")
     keys.arrived("Sites")
     page.get_by_role("link", name=zone).wait_for()
-    keys.until("j", page.get_by_role("link", name=zone, exact=True))
+    keys.press("j")
+    expect(page.get_by_role("link", name=zone, exact=True)).to_be_focused()
     keys.press("Enter")
     keys.arrived(zone)
     read_the_report(keys)
@@ -201,7 +191,8 @@ def make_a_link(keys: Keyboard, zone: str) -> None:
     page = keys.page
     keys.press("g", "l")
     keys.arrived("Links")
-    keys.until("n", keys.heading("New link"))
+    keys.press("n")
+    keys.arrived("New link")
     keys.to(keys.field("Leads to"))
     keys.type(f"https://{zone}/shoes")
     keys.to(page.get_by_label("Code"))
@@ -254,3 +245,76 @@ def test_shortcuts_are_listed_and_off_while_somebody_types_or_wants_none(keys: K
     keys.to(page.get_by_role("switch"), "Shift+Tab")
     keys.press("g", "k")
     keys.arrived("Keys")
+
+
+class Held:
+    """Requests of a page whose answers wait until they are released."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self._waiting: list[Route] = []
+        self._released = False
+        page.route(pattern, self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if self._released:
+            route.continue_()
+        else:
+            self._waiting.append(route)
+
+    def release(self) -> None:
+        """Let all requests pass, also later ones."""
+        self._released = True
+        for route in self._waiting:
+            route.continue_()
+
+
+def test_key_pressed_while_the_code_of_a_page_loads_is_handled_once_it_is_there(
+    keys: Keyboard, furnished: Place
+) -> None:
+    page = keys.page
+    sign_in(page.context, furnished)
+    code = Held(page, "**/rest-*.js")
+    with page.expect_request("**/rest-*.js"):
+        page.goto(furnished.url)
+        keys.arrived("Overview")
+        page.keyboard.press("g")
+        page.keyboard.press("l")
+    page.wait_for_url("**/links")
+    page.keyboard.press("n")
+    code.release()
+    keys.arrived("New link")
+
+
+def test_key_pressed_while_the_object_of_a_page_loads_is_handled_once_it_is_there(
+    keys: Keyboard, furnished: Place
+) -> None:
+    link = open_while_loading(keys, furnished)
+    keys.page.keyboard.press("q")
+    link.release()
+    keys.page.get_by_role("dialog").wait_for()
+
+
+@pytest.mark.parametrize("other", ["key", "click"])
+def test_key_pressed_while_a_page_loads_is_dropped_by_the_next_input(
+    keys: Keyboard, furnished: Place, other: str
+) -> None:
+    link, page = open_while_loading(keys, furnished), keys.page
+    page.keyboard.press("q")
+    if other == "key":
+        page.keyboard.press("Shift")
+    else:
+        page.mouse.click(1, HEIGHT - 1)
+    link.release()
+    page.get_by_role("button", name="QR code").wait_for()
+    assert page.get_by_role("dialog").count() == 0
+
+
+def open_while_loading(keys: Keyboard, furnished: Place) -> Held:
+    """Open the page of the link; what the service answers is held."""
+    sign_in(keys.page.context, furnished)
+    answer = f"**/v1/links/{furnished.ids['links']}"
+    held = Held(keys.page, answer)
+    with keys.page.expect_request(answer):
+        keys.page.goto(f"{furnished.url}/links/{furnished.ids['links']}")
+    keys.arrived("Link")
+    return held

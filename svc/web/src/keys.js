@@ -1,7 +1,7 @@
 /** Shortcuts: which there are now, and one listener for all of them. */
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { shortcuts } from "./settings.js";
 
@@ -15,6 +15,9 @@ const apple = /^(Mac|iP)/.test(navigator.platform ?? "");
 /** How long a first key waits for the second. */
 const SECOND_KEY_MS = 1_500;
 
+/** How long a key waits for a page that is still loading. */
+const EARLY_KEY_MS = 5_000;
+
 /** All that hold now, those of the page that came last first. */
 export const active = signal(/** @type {Shortcut[][]} */ ([]));
 
@@ -26,17 +29,20 @@ export const searching = signal(false);
 export const asPrinted = (key) => key.replace(/^Mod\+(.)/, (_, one) => `${apple ? "⌘" : "Ctrl"} ${one.toUpperCase()}`);
 
 /**
- * Shortcuts that hold while a component is shown.
+ * Registers shortcuts for as long as a component is shown. They work as soon as the component is in the document, and
+ * a key that was pressed while the page was loading is handled then.
  * @param {Shortcut[]} own
  */
 export function useKeys(own) {
   const says = own.map(({ keys, says: text }) => keys + text).join("\n");
   /** @type {{now: Shortcut[]}} */
   const held = hold(own);
-  useEffect(() => {
+  // Not `useEffect`, which runs after the next frame: a key that arrives before that frame would be lost.
+  useLayoutEffect(() => {
     // Through `held`, so that a shortcut does what the newest drawing of its component says.
     const lasting = held.now.map(({ keys, says: text }, i) => ({ keys, says: text, does: () => held.now[i]?.does() }));
     active.value = [lasting, ...active.value];
+    if (early) queueMicrotask(handleEarlyKey);
     return () => {
       active.value = active.value.filter((one) => one !== lasting);
     };
@@ -53,6 +59,27 @@ function hold(own) {
 let before = "";
 let before_at_ms = 0;
 
+/** The last key, where no shortcut had it and the page was still loading. */
+let early = /** @type {{sequence: string, key: string, at_ms: number} | null} */ (null);
+
+const isLoading = () => document.querySelector("main .skeleton, main [aria-busy=true]") !== null;
+
+/** @param {{sequence: string, key: string}} typed @returns {Shortcut | undefined} */
+function findShortcut({ sequence, key }) {
+  const all = active.value.flat();
+  return all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === key);
+}
+
+/** Handles the key that was pressed too early, if a shortcut has it now. */
+function handleEarlyKey() {
+  if (!early) return;
+  const found = performance.now() - early.at_ms < EARLY_KEY_MS ? findShortcut(early) : undefined;
+  if (!found || typing(document.activeElement) || document.querySelector("dialog:modal")) return;
+  early = null;
+  before = "";
+  found.does();
+}
+
 /** @param {EventTarget | null} target @returns {boolean} whether keys belong to what has the focus */
 function typing(target) {
   if (!(target instanceof HTMLElement)) return false;
@@ -62,13 +89,15 @@ function typing(target) {
 
 /** @param {KeyboardEvent} event */
 function pressed(event) {
+  early = null;
   if (event.defaultPrevented || event.isComposing || event.repeat) return;
   if (event.altKey || shortcuts.value === "off" || document.querySelector("dialog:modal")) return;
   if (event.ctrlKey || event.metaKey) return command(event);
   if (typing(event.target)) return;
   const sequence = event.timeStamp - before_at_ms < SECOND_KEY_MS ? `${before} ${event.key}` : event.key;
-  const all = active.value.flat();
-  const found = all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === event.key);
+  const typed = { sequence, key: event.key, at_ms: event.timeStamp };
+  const found = findShortcut(typed);
+  if (!found && isLoading()) early = typed;
   before = found ? "" : event.key;
   before_at_ms = found ? 0 : event.timeStamp;
   if (!found) return;
@@ -86,3 +115,5 @@ function command(event) {
 }
 
 document.addEventListener("keydown", pressed);
+// Users who point at something no longer wait for what they typed.
+document.addEventListener("pointerdown", () => void (early = null));

@@ -49,7 +49,7 @@ export function Account({ id }) {
   const account = read.data?.account;
   useKeys([
     { keys: "r", says: t().common.shortcuts.again, does: read.again },
-    { keys: "e", says: words.menu.rename, does: () => account && (asking.value = "rename") },
+    ...(account ? [{ keys: "e", says: words.menu.rename, does: () => void (asking.value = "rename") }] : []),
   ]);
 
   /** @param {import("../wire").Account} answered by a write; the rest is read again */

@@ -1,7 +1,7 @@
 /** A new link; a link's target and rules. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 import { ApiError, call } from "../api.js";
 import { changed, useResource } from "../resource.js";
@@ -107,7 +107,7 @@ function Change({ link }) {
   const theirs = useSignal(/** @type {Link | null} */ (null));
   const round = useSignal(0);
   const rules = useSignal(asDrafts(link.rules));
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.getElementById("meanwhile")?.focus();
   }, [theirs.value]);
 

@@ -1,7 +1,7 @@
 /** Many links at once: looked at first, then made, with what came of each line. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { ApiError, call, newKey } from "../api.js";
 import { decoded, inRequests, readLines } from "../import-lines.js";
@@ -216,7 +216,7 @@ function inWords(error) {
 /** @param {{children: string}} props each step begins with what there is now */
 function Heading({ children }) {
   const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null));
-  useEffect(() => heading.current?.focus(), []);
+  useLayoutEffect(() => heading.current?.focus(), []);
   return (
     <h2 ref={heading} tabIndex={-1}>
       {children}

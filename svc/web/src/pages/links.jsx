@@ -154,7 +154,6 @@ function Found({ q, order, account_id }) {
     next: (cursor) => call("GET /v1/links", { ...params, cursor }),
   });
   useKeys([{ keys: "r", says: t().common.shortcuts.again, does: begin }]);
-  useLinkKeys();
   return (
     <Loaded read={read} rows={8}>
       {() => (
@@ -193,6 +192,7 @@ function Nothing({ q }) {
 function Table({ links }) {
   const words = t().links;
   const { columns } = words;
+  useLinkKeys();
   return (
     <Rows
       label={words.title}

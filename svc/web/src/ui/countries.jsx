@@ -1,7 +1,7 @@
 /** Choosing countries: a list to tick, which can be searched by name and code. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 import { countries, named } from "../countries.js";
 import { list } from "../format.js";
@@ -65,7 +65,7 @@ function Panel({ id, chosen, choose, close }) {
   const words = t().links.rules;
   const wanted = useSignal("");
   const filter = useRef(/** @type {HTMLInputElement | null} */ (null));
-  useEffect(() => filter.current?.focus(), []);
+  useLayoutEffect(() => filter.current?.focus(), []);
   const looked = wanted.value.trim().toLocaleLowerCase();
   const found = countries(chosen).filter(
     ({ code, name }) => code.toLowerCase() === looked || name.toLocaleLowerCase().includes(looked),

@@ -1,6 +1,6 @@
 /** Dialogs: the browser's own, which keeps the focus inside and gives it back. */
 
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 import { t } from "../words.js";
 import { Form } from "./form.jsx";
@@ -14,7 +14,8 @@ import { Form } from "./form.jsx";
 export function Dialog({ title, close, children }) {
   const id = useId();
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
+  // In the same task as the dialog appears, so that the next key already goes to it.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     const first = dialog.current?.querySelector("input:not([readonly]), select, textarea");

@@ -1,7 +1,7 @@
 /** The form of a new key: what it may, where, from where. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
 import { t } from "../words.js";
@@ -22,7 +22,7 @@ export function NewKey({ accounts, close, issued }) {
   const section = useRef(/** @type {HTMLElement | null} */ (null));
   const someAccounts = useSignal(false);
   const someAddresses = useSignal(false);
-  useEffect(() => section.current?.querySelector("input")?.focus(), []);
+  useLayoutEffect(() => section.current?.querySelector("input")?.focus(), []);
   return (
     <section ref={section} class="sheet" aria-labelledby="new-key">
       <h2 id="new-key">{words.make}</h2>

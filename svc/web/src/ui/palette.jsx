@@ -1,7 +1,7 @@
 /** A field that leads to any page, site or link: what is typed is looked for in all of them. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 
 import { useKept } from "../kept.js";
 import { chosenBy, fitting } from "../palette.js";
@@ -70,7 +70,7 @@ export function Palette({ close }) {
   const at = useSignal(0);
   const timer = useRef(0);
   const { sites, links, busy, error } = useFound(q.value);
-  useEffect(() => {
+  useLayoutEffect(() => {
     field.current?.focus();
     return () => clearTimeout(timer.current);
   }, []);

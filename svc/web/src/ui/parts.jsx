@@ -1,7 +1,7 @@
 /** What pages are made of: their frame, states, troubles, empty places, text to copy. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { span } from "../format.js";
 import { unreachable } from "../http.js";
@@ -20,7 +20,8 @@ export function Page({ title, head, children, narrow = false, focus = false }) {
   useEffect(() => {
     document.title = `${title} · ${t().common.product}`;
   }, [title]);
-  useEffect(() => {
+  // In the same task as the heading appears, so that the next key already goes to the new page.
+  useLayoutEffect(() => {
     if (arrived() || focus) heading.current?.focus({ preventScroll: true });
   }, []);
   return (

@@ -1,7 +1,7 @@
 /** A link's rules: as sentences, and as a list to be changed. What they mean the worker decides, not this page. */
 
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { t } from "../words.js";
 import { CountryPicker, inWords } from "./countries.jsx";
@@ -73,6 +73,7 @@ export function RulesEditor({ rules }) {
   const said = useSignal("");
   const section = useRef(/** @type {HTMLFieldSetElement | null} */ (null));
   const dragged = useRef(-1);
+  const focusNext = useRef(/** @type {(() => void) | null} */ (null));
 
   /** @param {Draft[]} next which the form is told of: it is a change of what is sent */
   const set = (next) => {
@@ -86,14 +87,20 @@ export function RulesEditor({ rules }) {
     const moved = rules.value.slice(from, from + 1);
     set(rules.value.toSpliced(from, 1).toSpliced(to, 0, ...moved));
     said.value = words.moved(to + 1);
-    requestAnimationFrame(() => button?.focus());
+    focusNext.current = () => button?.focus();
   };
   /** @param {string} found */
-  const focus = (found) =>
-    requestAnimationFrame(() => {
+  const focus = (found) => {
+    focusNext.current = () => {
       const element = section.current?.querySelector(found);
       if (element instanceof HTMLElement) element.focus();
-    });
+    };
+  };
+  // In the same task as the changed rules appear, so that the next key already goes to the right element.
+  useLayoutEffect(() => {
+    focusNext.current?.();
+    focusNext.current = null;
+  });
 
   return (
     <fieldset class="rules" ref={section}>
