@@ -19,6 +19,7 @@ from tests import cheap_passwords
 from tests.clock import FrozenClock
 from tests.databases import own_postgres, postgres_server, sqlite_config
 from tests.emulated import emulator_process, fresh
+from tests.engines import parametrize_engines
 from tests.schemas import Schemas, open_schemas
 from tests.secrecy import SEARCH, log_lines
 
@@ -119,9 +120,14 @@ def server() -> Iterator[OwnPostgres]:
         yield running
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose the engines of each test that needs a store."""
+    parametrize_engines(metafunc)
+
+
+@pytest.fixture
 def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreConfig]:
-    """The configuration of an empty store, on each engine in turn."""
+    """The configuration of an empty store. Its engine, the parameter, is chosen in `tests/engines.py`."""
     if request.param == "sqlite":
         yield sqlite_config(tmp_path)
     else:
@@ -131,7 +137,7 @@ def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sto
 
 @pytest.fixture
 async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
-    """An open store, migrated and empty, on each engine in turn."""
+    """An open store, migrated and empty."""
     async with open_store(store_config) as opened:
         yield opened
 

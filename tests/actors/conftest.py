@@ -6,7 +6,6 @@ times are compared with it); waits for a next try are real and short.
 
 from __future__ import annotations
 
-import zlib
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -34,15 +33,13 @@ from svc.store.tx import sql
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
-from tests.databases import postgres_config, sqlite_config
 from tests.http.conftest import World
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
     from svc.actors.supervisor import Supervisor
-    from svc.config import StoreConfig
     from svc.model import Account, User
     from svc.store.tx import Store, Tx
     from svc.worker.bundle import WorkerBundle
@@ -228,17 +225,6 @@ class Place:
                     user = await world.user()
                     self._owner = user, await world.session(user)
                 yield Service(world, self.store, self.clock, self.emulator, self.customer, *self._owner, supervisor)
-
-
-@pytest.fixture
-def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreConfig]:
-    """One of the two engines, which the test's name decides; tests/store holds the engines equal."""
-    by_name = ("sqlite", "postgres")[zlib.crc32(request.node.name.encode()) % 2]
-    if getattr(request, "param", by_name) == "sqlite":
-        yield sqlite_config(tmp_path)
-    else:
-        with postgres_config(request.getfixturevalue("postgres_url")) as config:
-            yield config
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from svc.model import AccountWarning
 from tests.actors.codes import hosts, tokens, worker
 from tests.actors.codes.case import ROWS, Case
 from tests.clock import FrozenClock
-from tests.databases import sqlite_config
 
 _ANY_REQUEST = "a matter of the request or its credential, whatever it asks for: tests/http"
 # What none of them can show.
@@ -42,13 +41,12 @@ class TickingClock(FrozenClock):
         return self.now_ms
 
 
-@pytest.fixture
-def store_config(tmp_path):
-    """On one engine: the rows are about the platform, and tests/store holds the engines equal."""
-    return sqlite_config(tmp_path)
+# On one engine: the rows are about the platform, and tests/store compares the engines.
+ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 
 
 @pytest.mark.rule("A2", "A4", "A8", "A11", "A12", "A13", "A16", "A20", "A25", "G8", "S1", "S8", "X6")
+@ON_SQLITE
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 async def test_a_trouble_is_shown_until_its_remedy_is_done(row, place, zone, request):
     place.clock = TickingClock(place.clock())

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def source(tmp_path: Path, store_config: StoreConfig) -> Config:
-    """A service whose store is empty, on each engine in turn."""
+    """A service whose store is empty."""
     return config_of(tmp_path / "source", None if store_config.engine == "sqlite" else store_config)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Config]:
-    """Another one, on another machine, on each engine in turn."""
+    """Another one, on another machine."""
     if request.param == "sqlite":
         yield config_of(tmp_path / "target")
     else:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import sqlite3
 import subprocess
 import sys
@@ -26,6 +24,7 @@ from svc.vault import open_vault, read_keys
 from tests.backup.places import add_user, config_of, emails_of, fill, rows_of, without
 from tests.clock import START_MS
 from tests.databases import postgres_config
+from tests.sampling import EVERYTHING, SEED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -178,12 +177,10 @@ def test_killed_at_any_step_it_leaves_the_old_store_or_the_new_one(tmp_path, exp
 @pytest.mark.timeout(1_800)
 def test_killed_at_any_step_it_leaves_the_old_store_or_the_new_one_in_postgres(postgres_url, tmp_path, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
-    if "SVC_TEST_EVERY_MOMENT" in os.environ:
+    if EVERYTHING:
         assert len(lives_of_a_restore(tmp_path, postgres_url)) > 300
         return
-    seed = os.environ.get("SVC_TEST_SEED", str(secrets.randbelow(2**32)))
-    print(f"seed {seed}")
-    lives = lives_of_a_restore(tmp_path, postgres_url, seed)
+    lives = lives_of_a_restore(tmp_path, postgres_url, str(SEED))
     assert [life["found"] for life in lives if "COMMIT" in life["moment"]] == ["old", "new"]
 
 

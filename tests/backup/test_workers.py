@@ -7,7 +7,6 @@ be is counted beside them, visit by visit.
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 
@@ -131,7 +130,6 @@ def rows(text, *parameters):
 
 @pytest.mark.rule("X17", "W3", "S7", "A13")
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", [int(os.environ.get("SVC_TEST_SEED", "1"))])
 async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, store_config, seed, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
     folder, file = tmp_path / "svc", str(tmp_path / "backup.tar")

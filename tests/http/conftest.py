@@ -196,6 +196,6 @@ async def open_world(
 
 @pytest.fixture
 async def world(store: Store, clock: FrozenClock, tmp_path: Path) -> AsyncIterator[World]:
-    """The application on each store."""
+    """The application on a store of its own."""
     async with open_world(store, clock, tmp_path) as opened:
         yield opened

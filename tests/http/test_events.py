@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from tests.http.conftest import Answer, World
 
+pytestmark = pytest.mark.both_engines
+
 JSON = dict[str, Any]
 
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from svc.model import Account, User
     from tests.http.conftest import World
 
+pytestmark = pytest.mark.both_engines
+
 TODAY = day_of(START_MS)
 FILES = [
     "README.txt",

@@ -23,6 +23,8 @@ from tests.store.makers import a_link, an_account
 if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
+pytestmark = pytest.mark.both_engines
+
 YESTERDAY = day_of(START_MS) - 1
 AS_OF = (YESTERDAY + 1) * DAY_MS
 

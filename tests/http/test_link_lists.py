@@ -15,6 +15,8 @@ from svc.store.link_lists import LinkFilter
 from tests.http.conftest import OTHER_EDGE_ACCOUNT
 from tests.store.makers import new_link
 
+pytestmark = pytest.mark.both_engines
+
 DAY_MS = 86_400_000
 
 

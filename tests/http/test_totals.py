@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from svc.store.tx import Statement, Tx
     from tests.http.conftest import World
 
+pytestmark = pytest.mark.both_engines
+
 TODAY = day_of(START_MS)
 MIDNIGHT = TODAY * DAY_MS
 CSV = {"Accept": "text/csv"}

@@ -54,7 +54,7 @@ async def customer(emulator: Emulator) -> Customer:
 
 @pytest.fixture
 async def service(emulator: Emulator, store_config: StoreConfig, tmp_path: Path) -> AsyncIterator[Service]:
-    """The service on each engine, with a signed-in user."""
+    """The service, with a signed-in user."""
     async with open_service(tmp_path / "svc", settings_of(emulator, store_config)) as running:
         await running.sign_up("a@example.com", "a long password")
         yield running

@@ -2,43 +2,40 @@
 
 Whatever it does, all settles: nothing is doubled, no live token has a name that nobody is told, and what was asked for
 can be had, by itself or by asking again. `make test` takes some of the calls, others each time;
-SVC_TEST_EVERY_MOMENT=1 takes all of them.
+`make test-all` takes all of them.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import secrets
 
 import pytest
 import trio
 
 from edge_worker.harness.service import Service, eventually
 from tests.journeys.lifecycle import FAULTS, OPERATIONS, Operation, World
+from tests.sampling import EVERYTHING, SEED
 
 pytestmark = pytest.mark.timeout(1_800)
 
 _PATIENCE_S = 5
-_EVERY = "SVC_TEST_EVERY_MOMENT" in os.environ
 # Of so many calls one is taken, in so many of the ways to fail.
-_STRIDE = 1 if _EVERY else 8
-_WAYS = 8 if _EVERY else 2
+_STRIDE = 1 if EVERYTHING else 8
+_WAYS = 8 if EVERYTHING else 2
 
 
 @pytest.mark.rule("A7", "A12", "A20")
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 async def test_a_fault_at_any_call_leaves_nothing_that_cannot_be_mended(world: World, operation: Operation) -> None:
-    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
-    chance = random.Random(seed)  # to make the same again, not to keep a secret
+    chance = random.Random(SEED)  # to make the same again, not to keep a secret
     met = 0
     async with world.lives.serve(world.folder, {**world.settings, "SVC_EDGE_TIMEOUT_S": "2"}) as life:
         life.headers = world.headers
         for name in chance.sample(sorted(FAULTS), _WAYS):
             fault = FAULTS[name]
-            call = 0 if _EVERY else chance.randint(0, 2)  # the shortest of them make a few calls
+            call = 0 if EVERYTHING else chance.randint(0, 2)  # the shortest of them make a few calls
             while True:
-                print(f"seed {seed}, {operation.name}, {name} at call {call}")
+                print(f"{operation.name}, {name} at call {call}")
                 await operation.prepare(world, life)
                 await world.emulator.fault(**fault, after=call)
                 await _ask(world, life, operation)

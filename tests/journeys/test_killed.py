@@ -2,37 +2,34 @@
 
 Whenever the process dies, the next start comes to a settled state: nothing is doubled at the platform, no live token
 has a name that nobody is told, no secret lies on the disk in the clear, and what was asked for can be had. `make test`
-takes some of the moments, others each time; SVC_TEST_EVERY_MOMENT=1 takes all of them.
+takes some of the moments, others each time; `make test-all` takes all of them.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import secrets
 
 import httpx
 import pytest
 
 from edge_worker.harness.service import eventually
 from tests.journeys.lifecycle import OPERATIONS, Operation, World
+from tests.sampling import EVERYTHING, SEED
 
 pytestmark = pytest.mark.timeout(1_200)
 
-_EVERY = "SVC_TEST_EVERY_MOMENT" in os.environ
 # Of so many moments one is taken.
-_STRIDE = 1 if _EVERY else 8
+_STRIDE = 1 if EVERYTHING else 8
 
 
 @pytest.mark.rule("A5", "A6", "A8", "A13", "A14", "A19")
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 async def test_the_next_start_finishes_what_a_kill_has_cut_short(world: World, operation: Operation) -> None:
-    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
-    chance = random.Random(seed)  # to make the same again, not to keep a secret
-    moment = 1 if _EVERY else chance.randint(1, 3)  # the shortest of them have a few moments
+    chance = random.Random(SEED)  # to make the same again, not to keep a secret
+    moment = 1 if EVERYTHING else chance.randint(1, 3)  # the shortest of them have a few moments
     killed = 0
     while True:
-        print(f"seed {seed}, {operation.name}, moment {moment}")
+        print(f"{operation.name}, moment {moment}")
         async with world.lives.serve(world.folder, world.settings, kill_at=moment) as life:
             life.headers = world.headers
             await operation.prepare(world, life)

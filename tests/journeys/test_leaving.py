@@ -2,14 +2,13 @@
 
 Whenever the process dies, the next start ends the deletion: nothing of the user is in the store, and everything that is
 left at the platform is named in an answer or in the e-mail. `make test` takes some of the moments, others each time;
-SVC_TEST_EVERY_MOMENT=1 takes all of them.
+`make test-all` takes all of them.
 """
 
 from __future__ import annotations
 
 import email
 import email.policy
-import os
 import random
 import secrets
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from edge_worker.harness.service import Service, eventually
 from svc.config import StoreConfig
 from svc.store import open_store
 from tests.journeys.lifecycle import FAULTS, World, furnished
+from tests.sampling import EVERYTHING, SEED
 from tests.store.whole_store import OF_NOBODY, all_rows
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(1_800)
 
-_EVERY = "SVC_TEST_EVERY_MOMENT" in os.environ
 _PASSWORD = "a long password"  # of a user of this test
 # None: the platform answers. The others last from the kill on, or from the request.
 _MOODS: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
@@ -37,18 +36,17 @@ _MOODS: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500
 
 @pytest.mark.rule("C12", "A17")
 async def test_the_next_start_ends_what_a_kill_has_cut_short(world: World) -> None:
-    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
-    chance = random.Random(seed)  # to make the same again, not to keep a secret
-    for mood in _MOODS if _EVERY else (None, chance.choice(_MOODS[1:])):
-        moment = 1 if _EVERY else chance.randint(1, 6)
+    chance = random.Random(SEED)  # to make the same again, not to keep a secret
+    for mood in _MOODS if EVERYTHING else (None, chance.choice(_MOODS[1:])):
+        moment = 1 if EVERYTHING else chance.randint(1, 6)
         killed = 0
         while True:
-            print(f"seed {seed}, mood {mood}, moment {moment}")
+            print(f"mood {mood}, moment {moment}")
             was_killed = await _life_and_end(world, moment, mood)
             if not was_killed:
                 break
             killed += 1
-            moment += 1 if _EVERY else chance.randint(6, 20)
+            moment += 1 if EVERYTHING else chance.randint(6, 20)
         assert killed
 
 

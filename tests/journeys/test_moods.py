@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import secrets
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from edge_worker.emulator.client import Customer, Emulator
 from edge_worker.harness.service import Service
 from svc.edge.tokens import WORKING_RIGHTS
+from tests.sampling import SEED
 
 ZONE = "shop.example"
 # Each knob with values to draw from; what they mean is told in edge_worker/emulator/__init__.py.
@@ -35,10 +34,9 @@ async def test_the_main_job_is_done_whatever_mood_the_platform_is_in(
     emulator: Emulator, customer: Customer, service: Service, walk: int
 ) -> None:
     """Another walk each time; SVC_TEST_SEED makes the one again that a failure has printed."""
-    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
-    chance = random.Random(f"{seed} {walk}")  # to make the same again, not to keep a secret
+    chance = random.Random(f"{SEED} {walk}")  # to make the same again, not to keep a secret
     moods = {name: chance.choice(values) for name, values in KNOBS.items()}
-    print(f"seed {seed}, {moods}")
+    print(f"{moods}")
     await emulator.set_rudeness(**moods)
     token = customer.bootstrap_token
     if moods["minting"] != "all_zones":  # it gives only what it holds

@@ -2,14 +2,12 @@
 
 The twenty come with several credentials of one user. Some of their clients hang up and ask again; in the second walk
 the service is killed in the middle, at another moment for each write, and the requests that got no answer go on against
-the next process. `make test` takes some moments, others each time; SVC_TEST_EVERY_MOMENT=1 many of them.
+the next process. `make test` takes some moments, others each time; `make test-all` many of them.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import secrets
 from collections import Counter
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,6 +28,7 @@ from svc.store import keys, open_store, sessions, users
 from tests.journeys.bare_client import Answer, NoAnswer, request
 from tests.journeys.conftest import ZONE, free_port, settings_of
 from tests.journeys.writes import KINDS, LAST, ONLY_UNDISTURBED, PASSWORD, Kind, Place
+from tests.sampling import EVERYTHING, SEED
 from tests.store.makers import new_session
 
 if TYPE_CHECKING:
@@ -41,10 +40,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(1_200)
 
-_EVERY = "SVC_TEST_EVERY_MOMENT" in os.environ
 _AT_ONCE = 20
 # So often all of them are walked through with kills; the later in a write, the longer the walk.
-_WALKS = 10 if _EVERY else 1
+_WALKS = 10 if EVERYTHING else 1
 # Of the writes in a walk of `make test`; a start of the service costs as much as a hundred requests.
 _CUT_SHORT = 0.6
 _FOR_EVER = 2**62
@@ -269,8 +267,7 @@ async def _is_not_given_to_who_sees_less(life: Life, caller: Caller, asked: Aske
 async def test_so_it_is_when_the_service_is_killed_in_the_middle(
     lives: Lives, emulator: Emulator, store_config: StoreConfig, tmp_path: Path, walk: int
 ) -> None:
-    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
-    chance = random.Random(seed)  # to make the same again, not to keep a secret
+    chance = random.Random(SEED)  # to make the same again, not to keep a secret
     told = settings(emulator, store_config)
     async with prepared(emulator, store_config) as (place, caller):
         left = list(KINDS)
@@ -285,8 +282,8 @@ async def test_so_it_is_when_the_service_is_killed_in_the_middle(
                     asked = None
                 while left and asked is None:
                     kind = left.pop(0)
-                    cut_short = _EVERY or chance.random() < _CUT_SHORT
-                    print(f"seed {seed}, {kind.name}, {f'killed at moment {moment}' if cut_short else 'not killed'}")
+                    cut_short = EVERYTHING or chance.random() < _CUT_SHORT
+                    print(f"{kind.name}, {f'killed at moment {moment}' if cut_short else 'not killed'}")
                     asked = await ask(place, caller, kind)
                     if cut_short:
                         life.arm()
@@ -309,11 +306,12 @@ async def test_what_ends_who_asks_is_made_once_of_twenty_at_once(
 
     So the answer is lost to all where the process dies when it has been made.
     """
+    chance = random.Random(SEED)
     told = settings(emulator, store_config)
     async with prepared(emulator, store_config) as (place, caller):
         asked = await ask(place, caller, kind)
         if killed:
-            async with lives.serve(tmp_path / "svc", told, kill_at=secrets.randbelow(4) + 1) as life:
+            async with lives.serve(tmp_path / "svc", told, kill_at=chance.randint(1, 4)) as life:
                 life.arm()
                 await send(life, asked)
                 await life.kill()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -17,6 +15,7 @@ from svc.store import open_store, totals
 from tests.databases import sqlite_config
 from tests.journeys.conftest import ZONE, connect, crons, free_port, settings_of
 from tests.journeys.lifecycle import FAULTS, connected
+from tests.sampling import EVERYTHING, SEED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 # Of so many moments one is taken.
-STRIDE = 1 if "SVC_TEST_EVERY_MOMENT" in os.environ else 6
+STRIDE = 1 if EVERYTHING else 6
 AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
 
 
@@ -126,13 +125,12 @@ async def test_an_update_that_is_killed_at_any_moment_is_finished_by_the_next_st
     world: World, next_bundle_folder: Path
 ) -> None:
     """As test_killed.py, of an operation that nobody asks for."""
-    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
-    chance = random.Random(seed)  # to make the same again, not to keep a secret
+    chance = random.Random(SEED)  # to make the same again, not to keep a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     moment, killed = 0, 0
     while True:
         moment += chance.randint(1, 2 * STRIDE - 1)
-        print(f"seed {seed}, moment {moment}")
+        print(f"moment {moment}")
         world.customer = None
         async with world.lives.serve(world.folder, settings) as life:
             life.headers = world.headers
@@ -163,15 +161,14 @@ async def test_an_update_that_meets_a_failure_at_any_call_leaves_the_account_as_
     world: World, next_bundle_folder: Path
 ) -> None:
     """As test_faulted.py. The rollout tries a failed one again after hours; its user may install at once."""
-    seed = int(os.environ.get("SVC_TEST_SEED", secrets.randbelow(2**32)))
-    chance = random.Random(seed)  # to make the same again, not to keep a secret
+    chance = random.Random(SEED)  # to make the same again, not to keep a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}
     met = 0
     for name in sorted(FAULTS) if STRIDE == 1 else chance.sample(sorted(FAULTS), 2):
         call = 0 if STRIDE == 1 else chance.randint(0, 4)
         while True:
-            print(f"seed {seed}, {name} at call {call}")
+            print(f"{name} at call {call}")
             world.customer = None
             async with world.lives.serve(world.folder, settings) as life:
                 life.headers = world.headers

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def table(store: Store) -> Store:
-    """A store with an empty table `t`, on each engine in turn."""
+    """A store with an empty table `t`."""
     await store.run(make_table())
     return store

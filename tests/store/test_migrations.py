@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 SQL_ERRORS = (sqlite3.OperationalError, asyncpg.UndefinedTableError)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture
 def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreConfig]:
-    """The configuration of a store that nobody has made yet, on each engine in turn."""
+    """The configuration of a store that does not exist yet."""
     if request.param == "sqlite":
         yield sqlite_config(tmp_path)
     else:

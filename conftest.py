@@ -1,0 +1,45 @@
+"""For every test: one seed for each run, and the command that repeats a failed test alone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import core
+
+from tests.sampling import SEED
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+# All properties are searched from the seed of the run, so that the seed repeats their examples, too.
+core.global_force_seed = SEED
+
+
+def pytest_report_header() -> str:
+    """The seed of the run, in its first lines."""
+    return f"seed: {SEED}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the command that runs a failed test alone to its report."""
+    report = yield
+    if report.failed:
+        report.sections.append(("To run this test alone", command_of(item.nodeid)))
+    return report
+
+
+def command_of(nodeid: str) -> str:
+    """The shell command, from the project's folder, that runs one test with the settings and the seed of this run."""
+    settings = {name: value for name, value in os.environ.items() if name.startswith("SVC_TEST_")}
+    named = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(settings.items()))
+    return f"{named} .venv/bin/python -m pytest {shlex.quote(nodeid)}"
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """The seed of this run, for tests that draw at random."""
+    return SEED
