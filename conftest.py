@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import core
 
-from tests.sampling import SEED
+from edge_worker.harness.sampling import SEED
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -48,6 +48,8 @@ What nobody looks at fails by itself. An ERROR in the log fails the test that ca
 180 seconds of real time, and shows where all its threads stand after 160; those that ask for more begin first, so that
 none of them goes on alone in the end.
 
-`SVC_TEST_POSTGRES` names a PostgreSQL to use instead of the one that the tests start, `SVC_TEST_EVENTS` how many events
-the two conservation tests send (100,000), `SVC_TEST_EMAILS` how many e-mails wait for a server that is away (200).
+What takes long is sampled: `make test` runs some of all kill points, faults and sizes, others each time, and
+`make test-all` (SVC_TEST_ALL) runs every one (`edge_worker/harness/sampling.py`, `tests/engines.py`). `SVC_TEST_SEED`
+repeats what a run has drawn; a failed test prints the command that runs it alone. `SVC_TEST_POSTGRES` names a
+PostgreSQL to use instead of the one that the tests start.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from tests.sampling import EVERYTHING
+from edge_worker.harness.sampling import EVERYTHING
 
 if TYPE_CHECKING:
     import pytest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
@@ -23,12 +22,13 @@ from edge_worker.harness.installed import (
     InstalledWorker,
     accepted,
 )
+from edge_worker.harness.sampling import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EVENTS = int(os.environ.get("SVC_TEST_EVENTS", "100000"))
-PEOPLE = 20_000
+EVENTS = 100_000 if EVERYTHING else 18_000
+PEOPLE = EVENTS // 5
 LINKS = 8
 DAYS = 3
 # Three bursts a day, in hours of their own: crons between them, and a lost answer now and then.

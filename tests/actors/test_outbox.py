@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email
 import email.policy
-import os
 import re
 import threading
 from collections import Counter
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 import trio
 
+from edge_worker.harness.sampling import EVERYTHING
 from svc.actors.outbox import open_outbox
 from svc.check import _waiting
 from svc.clock import DAY_MS, HOUR_MS
@@ -42,7 +42,7 @@ T = TypeVar("T")
 URL = "https://svc.example"
 ANN = "ann@example.com"
 # How many wait while the server is away.
-EMAILS = int(os.environ.get("SVC_TEST_EMAILS", "200"))
+EMAILS = 1_000 if EVERYTHING else 100
 BOTH = pytest.mark.parametrize("store_config", ["sqlite", "postgres"], indirect=True)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections import Counter
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
+from edge_worker.harness.sampling import EVERYTHING
 from svc.actors import rollout
 from svc.actors.context import Context
 from svc.clock import HOUR_MS
@@ -24,7 +24,7 @@ from tests.clock import FrozenClock
 from tests.store.makers import a_user
 
 HALTED = "the update of workers is halted"
-ACCOUNTS = int(os.environ.get("SVC_TEST_ACCOUNTS", "60"))
+ACCOUNTS = 1_000 if EVERYTHING else 60
 # Between two looks of these tests: shorter than what the service takes for its own absence.
 STEP_S = 590
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
 from svc.backup import run
 from svc.config import ConfigError
@@ -24,7 +25,6 @@ from svc.vault import open_vault, read_keys
 from tests.backup.places import add_user, config_of, emails_of, fill, rows_of, without
 from tests.clock import START_MS
 from tests.databases import postgres_config
-from tests.sampling import EVERYTHING, SEED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -12,9 +12,9 @@ import random
 import pytest
 import trio
 
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import Service, eventually
 from tests.journeys.lifecycle import FAULTS, OPERATIONS, Operation, World
-from tests.sampling import EVERYTHING, SEED
 
 pytestmark = pytest.mark.timeout(1_800)
 

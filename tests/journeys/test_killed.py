@@ -12,9 +12,9 @@ import random
 import httpx
 import pytest
 
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
 from tests.journeys.lifecycle import OPERATIONS, Operation, World
-from tests.sampling import EVERYTHING, SEED
 
 pytestmark = pytest.mark.timeout(1_200)
 

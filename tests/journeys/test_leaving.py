@@ -17,11 +17,11 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import Service, eventually
 from svc.config import StoreConfig
 from svc.store import open_store
 from tests.journeys.lifecycle import FAULTS, World, furnished
-from tests.sampling import EVERYTHING, SEED
 from tests.store.whole_store import OF_NOBODY, all_rows
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from edge_worker.emulator.client import Customer, Emulator
+from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import Service
 from svc.edge.tokens import WORKING_RIGHTS
-from tests.sampling import SEED
 
 ZONE = "shop.example"
 # Each knob with values to draw from; what they mean is told in edge_worker/emulator/__init__.py.

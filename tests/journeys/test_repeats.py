@@ -18,6 +18,7 @@ import trio
 
 from edge_worker.emulator.client import Emulator, proxied_zone
 from edge_worker.emulator.process import open_emulator
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
 from svc.api.contract import ENDPOINTS
 from svc.api_key import new_api_key
@@ -28,7 +29,6 @@ from svc.store import keys, open_store, sessions, users
 from tests.journeys.bare_client import Answer, NoAnswer, request
 from tests.journeys.conftest import ZONE, free_port, settings_of
 from tests.journeys.writes import KINDS, LAST, ONLY_UNDISTURBED, PASSWORD, Kind, Place
-from tests.sampling import EVERYTHING, SEED
 from tests.store.makers import new_session
 
 if TYPE_CHECKING:

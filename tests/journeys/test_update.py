@@ -9,13 +9,13 @@ import httpx
 import pytest
 import trio
 
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.store import open_store, totals
 from tests.databases import sqlite_config
 from tests.journeys.conftest import ZONE, connect, crons, free_port, settings_of
 from tests.journeys.lifecycle import FAULTS, connected
-from tests.sampling import EVERYTHING, SEED
 
 if TYPE_CHECKING:
     from pathlib import Path
