@@ -16,21 +16,37 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORES = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 # Most of the tests' time is waiting: for crons, for tokens that spread, for calls that are tried again.
 TESTS_AT_ONCE = $(shell $(PYTHON) -c 'print(3 * $(CORES))')
+PYTEST = $(PY) -m pytest --numprocesses=$(TESTS_AT_ONCE) --dist=worksteal
 # One on each core, and what each has to say in one piece.
 EACH_CORE = +$(MAKE) --no-print-directory --jobs=$(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 LINTS := python-lint types worker-lint web-lint
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint $(LINTS) shots bench fuzz units rules build env clean binary wheel deb image artefacts worker-tests web-tests
+.PHONY: help demo test test-all test-busy test-profile check lint $(LINTS) shots bench fuzz units rules build env clean \
+	binary wheel deb image artefacts worker-tests web-tests
 
 help: ## print this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
 
 demo: build ## see it work: the whole journey on this machine (ONCE=1 ends after the report)
 	$(PY) -m edge_worker.demo $(if $(ONCE),--once)
 
-test: build ## everything: lint, types, the worker in its real runtime, the service on SQLite and PostgreSQL, journeys, the binary
+test: build ## lint, types, the worker in its real runtime, the service on SQLite and PostgreSQL, journeys, pages, the binary
 	$(EACH_CORE) dist/svc $(LINTS) worker-tests web-tests
-	$(PY) -m pytest --numprocesses=$(TESTS_AT_ONCE) --dist=worksteal
+	$(PYTEST)
+
+test-all: build ## the same with every case of what `make test` samples: before a release, with `make fuzz`
+	$(EACH_CORE) dist/svc $(LINTS) worker-tests web-tests
+	SVC_TEST_ALL=1 $(PYTEST) -o faulthandler_timeout=0
+
+test-busy: build ## `make test` RUNS=5 times beside BUSY=2 processes that each use a core
+	$(PY) -m tools.test_runs --runs $(or $(RUNS),5) --busy $(or $(BUSY),2)
+
+test-profile: build ## the CPU time of the tests by folder and file
+	rm -rf var/test-profile && mkdir -p var/test-profile
+	SVC_TEST_PROFILE=var/test-profile $(PYTEST) -p tools.test_profile; $(PY) -m tools.test_profile var/test-profile
+
+check: build ## lint, types and tests of the changed files, in about a minute (BASE=… to compare with another commit)
+	$(PY) -m tools.check $(if $(BASE),--base $(BASE))
 
 worker-tests web-tests: %-tests: build
 	$(NPM) --prefix $(FOLDER_$*) test
@@ -58,15 +74,11 @@ bench: build ## the benchmarks of bench/, as ratios taken in one run (PARTS="htt
 	$(PY) -m bench $(PARTS)
 
 WITH_SEED = $(if $(SEED),--seed $(SEED))
-fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of every operation (CASES=…), with a SEED=…; every kill, a thousand e-mails that wait, a thousand accounts in waves, reports of 10,000 random histories (HISTORIES=…)
+fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of every operation (CASES=…), reports of 10,000 random histories (HISTORIES=…), with a SEED=…
 	$(PY) -m tests.http.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(WITH_SEED)
 	$(PY) -m tests.http.fuzz_contract $(if $(CASES),--cases $(CASES)) $(WITH_SEED)
-	SVC_TEST_EMAILS=1000 $(PY) -m pytest tests/actors/test_outbox.py
-	SVC_TEST_ACCOUNTS=1000 $(PY) -m pytest tests/actors/test_rollout.py -k broken_worker
-	SVC_TEST_EVERY_MOMENT=1 $(PY) -m pytest tests/journeys/test_killed.py tests/journeys/test_faulted.py tests/journeys/test_update.py \
-		tests/journeys/test_repeats.py tests/journeys/test_leaving.py tests/backup/test_restore.py
-	$(if $(SEED),SVC_TEST_SEED=$(SEED)) SVC_TEST_HISTORIES=$(or $(HISTORIES),10000) $(PY) -m pytest \
-		tests/journeys/test_reports.py -k many_lives -rP -o faulthandler_timeout=0 --numprocesses=$(TESTS_AT_ONCE)
+	$(if $(SEED),SVC_TEST_SEED=$(SEED)) SVC_TEST_HISTORIES=$(or $(HISTORIES),10000) $(PYTEST) \
+		tests/journeys/test_reports.py -k many_lives -rP -o faulthandler_timeout=0
 
 units: env ## systemd's own analyser over the units of packaging/systemd
 	$(PY) packaging/systemd/analyse.py

@@ -10,12 +10,19 @@ import pytest
 from hypothesis import core
 
 from edge_worker.harness.sampling import SEED
+from tools.test_times import TestTimes
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 # All properties are searched from the seed of the run, so that the seed repeats their examples, too.
-core.global_force_seed = SEED
+core.global_force_seed = SEED  # type: ignore[assignment]  # as the option --hypothesis-seed does
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record how long each file takes, once for all processes."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(TestTimes(config))
 
 
 def pytest_report_header() -> str:

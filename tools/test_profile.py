@@ -1,0 +1,141 @@
+"""`make test-profile`: how much CPU the tests use, by folder and file, with all processes that they start.
+
+As a plug-in of pytest (`-p tools.test_profile`, with SVC_TEST_PROFILE naming a folder) it writes a line for each phase
+of each test. The CPU of a test is what its pytest process and all processes below it use during the phase. A process
+that ended before its parent waited for it counts when the parent waits; one whose parent ignores it is not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+# Fields of /proc/PID/stat behind the name of the program (proc_pid_stat(5)).
+_PARENT, _OWN, _ENDED = 1, slice(11, 13), slice(13, 15)
+
+
+def tree_cpu_s(root: int) -> float:
+    """CPU seconds of a process and all processes below it, including those that have ended and were waited for."""
+    below: defaultdict[int, list[int]] = defaultdict(list)
+    used_s = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(") ")[2].split()
+            except OSError:  # it has ended meanwhile
+                continue
+            below[int(fields[_PARENT])].append(int(entry.name))
+            used_s[int(entry.name)] = sum(map(int, fields[_OWN] + fields[_ENDED])) / _TICKS_PER_S
+    total_s, waiting = 0.0, [root]
+    while waiting:
+        pid = waiting.pop()
+        total_s += used_s.get(pid, 0.0)
+        waiting += below[pid]
+    return total_s
+
+
+class TestProfile:
+    """Writes seconds and CPU seconds of each phase of each test to a file of its own for each pytest process."""
+
+    __test__ = False
+
+    def __init__(self, folder: Path) -> None:
+        self._file = (folder / f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.jsonl").open("a")
+
+    def _measured(self, nodeid: str, phase: str) -> Generator[None, object, object]:
+        began_at, cpu_s = time.monotonic(), tree_cpu_s(os.getpid())
+        try:
+            return (yield)
+        finally:
+            used_s = tree_cpu_s(os.getpid()) - cpu_s
+            line = {"test": nodeid, "phase": phase, "took_s": time.monotonic() - began_at, "cpu_s": used_s}
+            self._file.write(f"{json.dumps(line)}\n")
+            self._file.flush()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Measure the fixtures of a test."""
+        return (yield from self._measured(item.nodeid, "setup"))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Measure a test."""
+        return (yield from self._measured(item.nodeid, "call"))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Measure the end of the fixtures of a test."""
+        return (yield from self._measured(item.nodeid, "teardown"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure in the processes that run tests: with pytest-xdist not in the one that distributes them."""
+    folder = os.environ.get("SVC_TEST_PROFILE")
+    distributes = not hasattr(config, "workerinput") and config.getoption("numprocesses", None)
+    if folder and not distributes:
+        config.pluginmanager.register(TestProfile(Path(folder)))
+
+
+@dataclass
+class Sum:
+    """Sums over the tests of a folder or a file. Times in seconds."""
+
+    tests: int = 0
+    took_s: float = 0.0
+    cpu_s: float = 0.0
+    set_up_cpu_s: float = 0.0
+
+
+def folder_of(test: str) -> str:
+    """The folder that a test counts for, two levels deep: `tests/http/test_me.py::test_a` is `tests/http`."""
+    parts = test.partition("::")[0].split("/")[:-1]
+    return "/".join(parts[:2])
+
+
+def summed(lines: Iterable[dict[str, object]], *, by_file: bool) -> dict[str, Sum]:
+    """The sums by folder or by file, the dearest first."""
+    sums: defaultdict[str, Sum] = defaultdict(Sum)
+    for line in lines:
+        test, cpu_s = str(line["test"]), float(str(line["cpu_s"]))
+        one = sums[test.partition("::")[0] if by_file else folder_of(test)]
+        one.tests += line["phase"] == "call"
+        one.took_s += float(str(line["took_s"]))
+        one.cpu_s += cpu_s
+        one.set_up_cpu_s += 0 if line["phase"] == "call" else cpu_s
+    return dict(sorted(sums.items(), key=lambda named: -named[1].cpu_s))
+
+
+def table(sums: dict[str, Sum], most: int) -> list[str]:
+    """A Markdown table of the dearest entries and of all together."""
+    rows = ["| | tests | CPU s | of it fixtures | time s |", "| --- | ---: | ---: | ---: | ---: |"]
+    everything = Sum(
+        sum(one.tests for one in sums.values()),
+        sum(one.took_s for one in sums.values()),
+        sum(one.cpu_s for one in sums.values()),
+        sum(one.set_up_cpu_s for one in sums.values()),
+    )
+    for name, one in [*list(sums.items())[:most], ("all", everything)]:
+        rows.append(f"| {name} | {one.tests} | {one.cpu_s:.0f} | {one.set_up_cpu_s:.0f} | {one.took_s:.0f} |")
+    return rows
+
+
+def main() -> None:
+    """Print the tables of the profile in the folder that is named."""
+    lines = [json.loads(line) for path in Path(sys.argv[1]).glob("*.jsonl") for line in path.read_text().splitlines()]
+    print("\n".join([*table(summed(lines, by_file=False), 50), "", *table(summed(lines, by_file=True), 40)]))
+
+
+if __name__ == "__main__":
+    main()
