@@ -17,7 +17,7 @@ from svc.store import open_store
 from svc.worker.bundle import load_bundle
 from tests import cheap_passwords
 from tests.clock import FrozenClock
-from tests.databases import own_postgres, postgres_server, sqlite_config
+from tests.databases import make_sqlite_store, own_postgres, postgres_server, sqlite_config
 from tests.emulated import emulator_process, fresh
 from tests.engines import parametrize_engines
 from tests.schemas import Schemas, open_schemas
@@ -138,6 +138,8 @@ def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sto
 @pytest.fixture
 async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
     """An open store, migrated and empty."""
+    if store_config.engine == "sqlite":
+        make_sqlite_store(store_config)
     async with open_store(store_config) as opened:
         yield opened
 

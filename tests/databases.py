@@ -9,15 +9,18 @@ import shutil
 import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import asyncpg
 from pydantic import SecretStr
 
 from svc.config import StoreConfig
+from svc.store.migrate import migrations
+from svc.store.sqlite import connect, migrate
 from tests.secrecy import SEARCH
 
 if TYPE_CHECKING:
@@ -121,9 +124,10 @@ def new_schema(server_url: str) -> str:
 
 def drop_store(server_url: str, name: str) -> None:
     """Drop a schema and those that restores put beside it, and search them for secrets."""
-    for schema in [name, *_aside(server_url, name)]:
-        for table, rows in _dropped(server_url, schema).items():
-            SEARCH.text(f"the table {table}", rows.encode())
+    with Connection(server_url) as connection:
+        for schema in [name, *connection.run(partial(schemas_aside, schema=name))]:
+            for table, rows in connection.run(partial(_dropped, schema=schema)).items():
+                SEARCH.text(f"the table {table}", rows.encode())
 
 
 def stores_aside(server_url: str, config: StoreConfig) -> list[StoreConfig]:
@@ -153,6 +157,21 @@ def sqlite_config(folder: Path, name: str = "svc.db") -> StoreConfig:
     return StoreConfig(url=SecretStr(f"sqlite:///{folder / name}"))
 
 
+def make_sqlite_store(config: StoreConfig) -> None:
+    """Make the empty store that opening a new one leaves: a copy of a file that was migrated once."""
+    config.path.touch(0o600)
+    config.path.write_bytes(_migrated_file())
+
+
+@cache
+def _migrated_file() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "svc.db"
+        with closing(connect(path)) as file:
+            migrate(file, path, migrations("sqlite"))
+        return path.read_bytes()
+
+
 def execute(url: str, *statements: str) -> None:
     """Run statements beside the store, each by itself. Not to be called inside Trio."""
 
@@ -163,15 +182,11 @@ def execute(url: str, *statements: str) -> None:
     connected(url, run)
 
 
-def _dropped(url: str, schema: str) -> dict[str, str]:
+async def _dropped(connection: asyncpg.Connection, schema: str) -> dict[str, str]:
     """Drop a schema. Returns what was in its tables, as text."""
-
-    async def run(connection: asyncpg.Connection) -> dict[str, str]:
-        texts = await texts_of(connection, schema)
-        await connection.execute(f"drop schema {schema} cascade")
-        return texts
-
-    return connected(url, run)
+    texts = await texts_of(connection, schema)
+    await connection.execute(f"drop schema {schema} cascade")
+    return texts
 
 
 async def texts_of(connection: asyncpg.Connection, schema: str) -> dict[str, str]:
@@ -188,14 +203,46 @@ async def texts_of(connection: asyncpg.Connection, schema: str) -> dict[str, str
 
 
 def connected(url: str, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-    """What `work` gives with a connection. In a thread: the browser of other tests has its asyncio loop in this one."""
+    """The result of `work` on a new connection. Not to be called inside Trio."""
+    with Connection(url) as connection:
+        return connection.run(work)
 
-    async def run() -> T:
-        connection = await asyncpg.connect(url)
+
+class Connection:
+    """A connection beside the store. It blocks, and is not to be used inside Trio.
+
+    Its asyncio loop runs in a thread: the browser of other tests has one in this thread.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._thread = ThreadPoolExecutor(1)
+        self._loop = asyncio.Runner()
+        self._url = url
+
+    def __enter__(self) -> Self:
         try:
-            return await work(connection)
-        finally:
-            await connection.close()
+            self._connection = self._run(asyncpg.connect(self._url))
+        except BaseException:
+            self._end()
+            raise
+        return self
 
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(run())).result()
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._run(self._connection.close())
+        finally:
+            self._end()
+
+    def run(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """The result of `work`."""
+        return self._run(work(self._connection))
+
+    def _run(self, work: Awaitable[T]) -> T:
+        async def awaited() -> T:
+            return await work
+
+        return self._thread.submit(lambda: self._loop.run(awaited())).result()
+
+    def _end(self) -> None:
+        self._thread.submit(self._loop.close).result()
+        self._thread.shutdown()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.store import open_store
-from tests.databases import connected, drop_store, in_schema, new_schema, schemas_aside, texts_of
+from tests.databases import Connection, drop_store, in_schema, new_schema, schemas_aside, texts_of
 from tests.secrecy import SEARCH
 
 if TYPE_CHECKING:
@@ -34,20 +34,20 @@ select md5(string_agg(line, ';' order by line)) from (
             ' ', relname, relkind, string_agg(concat_ws(' ', attname, atttypid, attnotnull), ',' order by attnum)
         )
         from pg_class left join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped
-        where relnamespace = to_regnamespace($1) group by pg_class.oid, relname, relkind
-    union all select concat_ws(' ', 'constraint', conname) from pg_constraint where connamespace = to_regnamespace($1)
-    union all select concat_ws(' ', 'function', proname) from pg_proc where pronamespace = to_regnamespace($1)
+        where relnamespace = $1::regnamespace group by pg_class.oid, relname, relkind
+    union all select concat_ws(' ', 'constraint', conname) from pg_constraint where connamespace = $1::regnamespace
+    union all select concat_ws(' ', 'function', proname) from pg_proc where pronamespace = $1::regnamespace
     union all select concat_ws(' ', 'trigger', tgname) from pg_trigger join pg_class on pg_class.oid = tgrelid
-        where relnamespace = to_regnamespace($1) and not tgisinternal
+        where relnamespace = $1::regnamespace and not tgisinternal
 ) shape (line)
 """
 _OTHERS = """
 select count(*) from pg_stat_activity
-    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+    where datname = current_database() and backend_type = 'client backend' and application_name <> 'test schemas'
 """
 _RESTART = """
 select setval(seqrelid, seqstart, false) from pg_sequence join pg_class on pg_class.oid = seqrelid
-    where relnamespace = to_regnamespace($1)
+    where relnamespace = $1::regnamespace
 """
 
 
@@ -65,6 +65,7 @@ class Schemas:
     """Those of one server. Made by `open_schemas`."""
 
     url: str
+    connection: Connection  # kept, as the server reads its catalogue anew for each connection
     free: list[str] = field(default_factory=list)
     new: _New | None = None
 
@@ -75,7 +76,7 @@ class Schemas:
         try:
             yield in_schema(self.url, name)
         finally:
-            if connected(self.url, lambda connection: self._is_new_again(connection, name)):
+            if self.connection.run(lambda connection: self._is_new_again(connection, name)):
                 self.free.append(name)
             else:
                 drop_store(self.url, name)
@@ -89,7 +90,7 @@ class Schemas:
 
         if self.new is None:
             trio.run(migrate)
-            self.new = connected(self.url, lambda connection: _looked_at(connection, name))
+            self.new = self.connection.run(lambda connection: _looked_at(connection, name))
         return name
 
     async def _is_new_again(self, connection: asyncpg.Connection, name: str) -> bool:
@@ -134,9 +135,11 @@ async def _looked_at(connection: asyncpg.Connection, name: str) -> _New:
 @contextmanager
 def open_schemas(server_url: str) -> Iterator[Schemas]:
     """The schemas of a server; those that are left are dropped at the end."""
-    schemas = Schemas(server_url)
-    try:
-        yield schemas
-    finally:
-        for name in schemas.free:
-            drop_store(server_url, name)
+    with Connection(server_url) as connection:
+        connection.run(lambda one: one.execute("set application_name = 'test schemas'"))
+        schemas = Schemas(server_url, connection)
+        try:
+            yield schemas
+        finally:
+            for name in schemas.free:
+                drop_store(server_url, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ def zone(request: pytest.FixtureRequest) -> str:
 
 def zone_name(request: pytest.FixtureRequest) -> str:
     """A name that no other test has: the emulator knows each zone once."""
-    return f"z{abs(hash(request.node.nodeid)) % 10**12}.example"
+    return f"z{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]}.example"
 
 
 @pytest.fixture

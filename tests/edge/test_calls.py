@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import socket
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from svc.edge.client import open_edge
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from edge_worker.emulator.client import Customer, Emulator
     from svc.edge.access import Access
@@ -183,12 +184,11 @@ async def test_a_platform_that_is_not_there_did_nothing(unused_port: int) -> Non
 
 
 @pytest.fixture
-async def unused_port() -> int:
-    """A port of this machine on which nobody listens."""
-    listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
-    port: int = listener.socket.getsockname()[1]
-    await listener.aclose()
-    return port
+def unused_port() -> Iterator[int]:
+    """A port of this machine that refuses connections, and that no other program gets meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @pytest.mark.rule("A20")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,9 +20,10 @@ from svc.http.deps import Deps
 from svc.ids import digest, new_id, new_secret
 from svc.metrics import Metrics
 from svc.model import Account, AccountState, Key, Scope, User
-from svc.store import keys, link_hosts, sessions, users
+from svc.store import keys, link_hosts, open_store, sessions, users
 from svc.worker.bundle import load_bundle
 from tests import contract
+from tests.databases import make_sqlite_store
 from tests.http.stand_in import StandIn, connected
 from tests.secrecy import SEARCH
 from tests.store.makers import new_session
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
     from quart_trio import QuartTrio
 
-    from svc.store.tx import Store
+    from svc.config import StoreConfig
+    from svc.store.tx import Store, Tx
     from tests.clock import FrozenClock
 
 SCOPES: tuple[Scope, ...] = ("accounts", "sites", "links", "reports")
@@ -99,17 +102,7 @@ class World:
     async def user(self, *, confirmed: bool = True, plan: str = "free") -> User:
         """A new user."""
         self.emails += 1
-        email = f"user{self.emails}@example.com"
-        made = await self.store.run(users.add_user(email, "no password", self.clock()))
-        assert made is not None
-        if confirmed:
-            token = digest(new_secret())
-            await self.store.run(users.put_mail_token(made.id, "confirm", token, self.clock() + 1000))
-            assert await self.store.run(users.confirm_user(token, self.clock()))
-        assert await self.store.run(users.set_plan(email, cast("Any", plan)))
-        current = await self.store.read(users.get_user(made.id))
-        assert current is not None
-        return current
+        return await self.store.run(_new_user(f"user{self.emails}@example.com", self.clock(), confirmed, plan))
 
     async def session(self, user: User) -> dict[str, str]:
         """The headers of a page session."""
@@ -142,10 +135,7 @@ class World:
         link_host: str | None = None,
     ) -> Account:
         """A connected account."""
-        account = await self.store.run(connected(user.id, edge_account_id, state, self.clock()))
-        if link_host is not None:
-            await self.store.run(link_hosts.put_link_host(account.id, link_host, "z1"))
-        return account
+        return await self.store.run(_new_account(user.id, edge_account_id, state, self.clock(), link_host))
 
     async def ready(self, **more: Any) -> tuple[User, dict[str, str], Account]:
         """A user, the headers of a session, and an account with a link host."""
@@ -159,6 +149,25 @@ class World:
         return [path.read_text() for path in sorted(self.mail_folder.glob("*.eml"))]
 
 
+def _new_user(email: str, now: int, confirmed: bool, plan: str) -> Tx[User]:
+    user = yield from users.add_user(email, "no password", now, confirmed=confirmed)
+    assert user is not None
+    if plan != user.plan:
+        yield from users.set_plan(email, cast("Any", plan))
+        user = yield from users.get_user(user.id)
+        assert user is not None
+    return user
+
+
+def _new_account(
+    user_id: int, edge_account_id: str, state: AccountState, now: int, link_host: str | None
+) -> Tx[Account]:
+    account = yield from connected(user_id, edge_account_id, state, now)
+    if link_host is not None:
+        yield from link_hosts.put_link_host(account.id, link_host, "z1")
+    return account
+
+
 def config_of(folder: Path) -> Config:
     """The service's configuration in these tests."""
     return Config(
@@ -168,13 +177,17 @@ def config_of(folder: Path) -> Config:
     )
 
 
+# It is not changed, and to read its patterns takes 4 ms.
+_bundle = functools.cache(load_bundle)
+
+
 @asynccontextmanager
 async def open_world(
-    store: Store, clock: FrozenClock, folder: Path, config: Config | None = None
+    store: Store, clock: FrozenClock, folder: Path, config: Config | None = None, metrics: Metrics | None = None
 ) -> AsyncIterator[World]:
-    """The application on a store."""
+    """The application on a store. `metrics`: those of the store; None: new ones."""
     config = config or config_of(folder)
-    metrics = Metrics()  # one for all: it takes 4 ms
+    metrics = metrics or Metrics()
     async with (
         open_outbox(store, config, clock, config.http.base_url, metrics=metrics) as outbox,
         trio.open_nursery() as nursery,
@@ -186,7 +199,7 @@ async def open_world(
             config=config,
             clock=clock,
             base_url=config.http.base_url,
-            bundle=load_bundle(),
+            bundle=_bundle(),
             metrics=metrics,
         )
         with store.changes.told_to(supervisor.woken.append):
@@ -195,7 +208,31 @@ async def open_world(
 
 
 @pytest.fixture
-async def world(store: Store, clock: FrozenClock, tmp_path: Path) -> AsyncIterator[World]:
-    """The application on a store of its own."""
-    async with open_world(store, clock, tmp_path) as opened:
+def metrics() -> Metrics:
+    """The metrics of the application and its store."""
+    return Metrics()
+
+
+@pytest.fixture
+async def store(store_config: StoreConfig, metrics: Metrics) -> AsyncIterator[Store]:
+    """An open store, migrated and empty."""
+    if store_config.engine == "sqlite":
+        make_sqlite_store(store_config)
+    async with open_store(store_config, metrics=metrics) as opened:
         yield opened
+
+
+@pytest.fixture
+async def world(store: Store, clock: FrozenClock, tmp_path: Path, metrics: Metrics) -> AsyncIterator[World]:
+    """The application on a store of its own."""
+    async with open_world(store, clock, tmp_path, metrics=metrics) as opened:
+        yield opened
+
+
+Ready = tuple[User, dict[str, str], Account]
+
+
+@pytest.fixture
+async def ready(world: World) -> Ready:
+    """A user, the headers of a session, and an account with a link host."""
+    return await world.ready()

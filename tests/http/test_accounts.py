@@ -14,6 +14,7 @@ from svc.store.advice import keep_advice
 from svc.store.tx import sql
 from svc.token_page import TOKEN_PAGE
 from svc.worker.bundle import load_bundle
+from tests.cases import cases
 from tests.http.conftest import EDGE_ACCOUNT
 from tests.http.stand_in import Zone
 
@@ -267,13 +268,13 @@ async def test_an_account_has_a_name_and_a_plan_that_its_user_tells(world):
 
 
 @pytest.mark.rule("G5")
-@pytest.mark.parametrize(
+@cases(
     "wrong",
     [{"plan": "enterprise"}, {"plan": ""}, {"name": ""}, {"name": "  "}, {"name": "n" * 101}, {"name": "a\nb"},
      {"name": "\x00"}, {"name": 7}, {"state": "ready"}],
 )  # fmt: skip
-async def test_a_wrong_name_or_plan_changes_nothing(world, wrong):
-    _, session, account = await world.ready()
+async def test_a_wrong_name_or_plan_changes_nothing(world, ready, wrong):
+    _, session, account = ready
     path = f"/v1/accounts/{account.id}"
     assert (await world.call("PATCH", path, {"plan": "paid", **wrong}, headers=session)).code == "invalid_request"
     shown = (await world.call("GET", path, headers=session)).body["account"]

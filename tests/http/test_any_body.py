@@ -11,6 +11,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edge_worker.harness.sampling import EVERYTHING
 from svc.api.accounts import PutLinkHost
 from svc.api.bulk import LinkRow
 from svc.api.explain import AskedClick
@@ -49,7 +50,7 @@ def changed(draw: st.DrawFn) -> tuple[tuple[str, str], bytes]:
 
 
 @pytest.mark.rule("G8")
-@settings(max_examples=50)
+@settings(max_examples=50 if EVERYTHING else 15)
 @given(st.lists(changed(), min_size=10, max_size=20), st.text(st.characters(max_codepoint=255), max_size=20))
 def test_no_body_makes_the_service_fail(requests, key):
     async def send() -> None:

@@ -119,7 +119,7 @@ async def test_json_and_yaml_are_the_same_document(world):
     in_json = await world.call("GET", "/openapi.json")
     in_yaml = await world.call("GET", "/openapi.yaml")
     made = document(BASE_URL)
-    assert in_json.body == yaml.safe_load(in_yaml.raw) == made
+    assert in_json.body == yaml.load(in_yaml.raw, yaml.CSafeLoader) == made
     assert in_json.raw == to_json(made)
     assert in_yaml.raw == to_yaml(made)
     assert (in_json.headers["Content-Type"], in_yaml.headers["Content-Type"]) == (

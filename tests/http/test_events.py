@@ -15,6 +15,7 @@ from svc.errors import Invalid, ServiceError
 from svc.ids import new_id
 from svc.model import OWN_ACTIONS
 from svc.store.tx import sql
+from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, SCOPES
 from tests.http.test_auth import EMAIL, PASSWORD, a_confirmed_user, client, confirm, sign_in, sign_up, token_of
@@ -338,9 +339,7 @@ async def test_newest_come_first_and_a_program_goes_on_after_the_last_that_it_ha
     assert new["action"] == "user.change"
 
 
-@pytest.mark.parametrize(
-    "after", ["", "x", "evt_", "lnk_" + "a" * 20, id_of(77, 1), "evt_" + "7" * 20, "evt_" + "A" * 20]
-)
+@cases("after", ["", "x", "evt_", "lnk_" + "a" * 20, id_of(77, 1), "evt_" + "7" * 20, "evt_" + "A" * 20])
 async def test_a_cursor_that_is_no_event_of_the_user_is_refused(world: World, after: str) -> None:
     user = await world.user()
     assert user.id != 77

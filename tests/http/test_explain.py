@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc.store.tx import sql
+from tests.cases import cases
 from tests.http.test_refusals import is_error
 
 PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile/15E1 Safari/604.1"
@@ -62,7 +63,7 @@ async def test_what_is_absent_is_not_sent(world, link, body):
 
 
 @pytest.mark.rule("X1")
-@pytest.mark.parametrize(
+@cases(
     "wrong",
     [
         {"country": "de"},

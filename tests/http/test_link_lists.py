@@ -12,6 +12,7 @@ from svc.http.rankings import Rankings
 from svc.model import WorkerPush
 from svc.store import accounts, links, totals
 from svc.store.link_lists import LinkFilter
+from tests.cases import cases
 from tests.http.conftest import OTHER_EDGE_ACCOUNT
 from tests.store.makers import new_link
 
@@ -181,7 +182,7 @@ async def test_a_cursor_is_of_one_list(world):
 
 
 @pytest.mark.rule("X15", "G8")
-@pytest.mark.parametrize(
+@cases(
     "place",
     [
         (),
@@ -197,19 +198,17 @@ async def test_a_cursor_is_of_one_list(world):
         (None, "x"),
     ],
 )
-async def test_a_cursor_that_was_tampered_with_is_refused(world, place):
-    _, session, _ = await world.ready()
+async def test_a_cursor_that_was_tampered_with_is_refused(world, ready, place):
+    _, session, _ = ready
     cursor = cursor_of(("oldest", None, "", "active"), place)
     refused = await world.call("GET", f"/v1/links?cursor={cursor}", headers=session)
     assert (refused.status, refused.code) == (400, "invalid_request")
 
 
 @pytest.mark.rule("X15", "G8")
-@pytest.mark.parametrize(
-    "cursor", ["x", "lnk_" + "a" * 20, "W10", "%5B%5D", "=", "%00", "e30", "W1tbW1tb", "a" * 201, "%C3%A4"]
-)
-async def test_what_is_no_cursor_is_refused(world, cursor):
-    _, session, _ = await world.ready()
+@cases("cursor", ["x", "lnk_" + "a" * 20, "W10", "%5B%5D", "=", "%00", "e30", "W1tbW1tb", "a" * 201, "%C3%A4"])
+async def test_what_is_no_cursor_is_refused(world, ready, cursor):
+    _, session, _ = ready
     for order in ("oldest", "clicks"):
         refused = await world.call("GET", f"/v1/links?order={order}&cursor={cursor}", headers=session)
         assert (refused.status, refused.code) == (400, "invalid_request")

@@ -12,6 +12,7 @@ from svc.actors.links import CODE_ALPHABET, new_code
 from svc.http.qr import svg
 from svc.model import RESERVED_CODES
 from svc.store import accounts, links, syncs, totals
+from tests.cases import cases
 from tests.http.conftest import EDGE_ACCOUNT
 
 NOW = "2026-11-21T04:00:00.000Z"
@@ -57,7 +58,7 @@ async def test_a_code_is_six_random_characters_when_none_is_given(world):
 
 
 @pytest.mark.rule("L1")
-@pytest.mark.parametrize(
+@cases(
     ("code", "status"),
     [
         ("abc", 201),
@@ -73,8 +74,8 @@ async def test_a_code_is_six_random_characters_when_none_is_given(world):
         ("login", 201),
     ],
 )
-async def test_a_code_has_3_to_32_characters_of_a_small_alphabet(world, code, status):
-    _, session, account = await world.ready()
+async def test_a_code_has_3_to_32_characters_of_a_small_alphabet(world, ready, code, status):
+    _, session, account = ready
     body = {"account_id": account.id, "url": "https://a.example", "code": code}
     assert (await world.call("POST", "/v1/links", body, headers=session)).status == status
 
@@ -129,7 +130,7 @@ async def test_a_link_needs_a_link_host(world):
 
 
 @pytest.mark.rule("L2")
-@pytest.mark.parametrize(
+@cases(
     "url",
     [
         "http://example.org",
@@ -154,8 +155,8 @@ async def test_a_link_needs_a_link_host(world):
         "https://example.org/" + "x" * 2029,
     ],
 )
-async def test_a_target_is_https_short_and_not_on_the_link_host(world, url):
-    _, session, account = await world.ready()
+async def test_a_target_is_https_short_and_not_on_the_link_host(world, ready, url):
+    _, session, account = ready
     for body in ({"url": url}, {"url": "https://a.example", "rules": [{"url": url}]}):
         answer = await world.call("POST", "/v1/links", {"account_id": account.id, **body}, headers=session)
         assert (answer.status, answer.code) == (400, "invalid_request"), url
@@ -201,7 +202,7 @@ async def test_targets_with_umlauts_are_kept_in_their_ascii_form(world):
 
 
 @pytest.mark.rule("L2")
-@pytest.mark.parametrize(
+@cases(
     "rules",
     [
         [{"url": "https://a.example"}] * 11,
@@ -213,8 +214,8 @@ async def test_targets_with_umlauts_are_kept_in_their_ascii_form(world):
         [{"url": "https://a.example", "weight": 1}],
     ],
 )
-async def test_rules_that_do_not_fit_are_refused(world, rules):
-    _, session, account = await world.ready()
+async def test_rules_that_do_not_fit_are_refused(world, ready, rules):
+    _, session, account = ready
     body = {"account_id": account.id, "url": "https://a.example", "rules": rules}
     answer = await world.call("POST", "/v1/links", body, headers=session)
     assert (answer.status, answer.code) == (400, "invalid_request")
@@ -275,8 +276,15 @@ async def test_a_change_that_changes_nothing_leaves_the_worker_in_peace(world):
     assert world.supervisor.woken == []
 
 
+@pytest.fixture
+async def owned_link(world, ready):
+    """A session, and a link of its user."""
+    _, session, account = ready
+    return session, await add(world, session, account)
+
+
 @pytest.mark.rule("L2", "L3")
-@pytest.mark.parametrize(
+@cases(
     ("body", "path"),
     [
         ({"url": "http://a.example"}, "url"),
@@ -288,9 +296,8 @@ async def test_a_change_that_changes_nothing_leaves_the_worker_in_peace(world):
         ([], ""),
     ],
 )
-async def test_a_change_is_looked_at_like_a_new_link(world, body, path):
-    _, session, account = await world.ready()
-    link = await add(world, session, account)
+async def test_a_change_is_looked_at_like_a_new_link(world, owned_link, body, path):
+    session, link = owned_link
     answer = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
     assert (answer.status, answer.code) == (400, "invalid_request")
     assert answer.body["error"]["details"]["issues"][0]["path"] == path

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from svc.http.origin import is_from_elsewhere, origin_of
+from tests.cases import cases
 from tests.http.conftest import config_of, open_world
 
 FORMS = ["sign-up", "confirm", "confirm/resend", "sign-in", "refresh", "sign-out", "password-reset"]
@@ -30,7 +33,7 @@ OURS = [
 ]
 
 
-@pytest.mark.parametrize("path", FORMS)
+@cases("path", FORMS)
 async def test_a_page_of_another_site_is_refused_whatever_it_sends(world, path):
     for headers in ELSEWHERE:
         answer = await world.call("POST", f"/auth/{path}", {}, headers=headers)
@@ -41,9 +44,9 @@ async def test_a_page_of_another_site_is_refused_whatever_it_sends(world, path):
         assert answer.code != "cross_origin", headers
 
 
-@pytest.mark.parametrize("path", FORMS)
-@pytest.mark.parametrize(
-    "kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+@cases(
+    ("path", "kind"),
+    product(FORMS, [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]),
 )
 async def test_what_a_plain_form_can_send_is_refused_also_when_it_is_empty(world, path, kind):
     headers = {} if kind is None else {"Content-Type": kind}

@@ -22,6 +22,7 @@ from svc.ids import digest, new_secret
 from svc.model import Counts
 from svc.store import accounts, imported_days, states, worker_keys
 from svc.worker.counts import Live
+from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import OTHER_EDGE_ACCOUNT
 
@@ -316,7 +317,7 @@ async def test_a_part_that_no_report_shows_any_more_is_too_old(place):
 
 
 @pytest.mark.rule("G8")
-@pytest.mark.parametrize(
+@cases(
     "change",
     [
         {"v": 2},
@@ -491,9 +492,7 @@ async def test_a_first_view_is_looked_for_until_the_worker_has_sent_one(place):
 
 
 @pytest.mark.rule("R1")
-@pytest.mark.parametrize(
-    "query", ["period=1d", "period=", "breakdowns=0", "breakdowns=true", "period=7d&period=7d", "from=x"]
-)
+@cases("query", ["period=1d", "period=", "breakdowns=0", "breakdowns=true", "period=7d&period=7d", "from=x"])
 async def test_a_report_of_another_kind_is_an_invalid_request(place, query):
     for path in (f"/v1/sites/{place.site}/report", f"/v1/links/{place.link}/report"):
         answer = await place.world.call("GET", f"{path}?{query}", headers=place.session)

@@ -20,6 +20,7 @@ from svc.errors import CATALOGUE, Code, Invalid, IssueCode
 from svc.http import app as app_module
 from svc.logs import JsonFormatter
 from svc.store import links, sites, users
+from tests.cases import cases
 from tests.http.conftest import EDGE_ACCOUNT, World
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ ALLOWED: list[tuple[str, Any]] = [
 
 
 @pytest.mark.rule("G8")
-@pytest.mark.parametrize(
+@cases(
     "path",
     [
         "/",
@@ -384,7 +385,7 @@ def test_an_issue_has_a_code_and_the_number_that_its_message_names():
         assert sorted((issue.path, issue.code, issue.limit) for issue in refused.value.issues) == sorted(told)
 
 
-@pytest.mark.parametrize("text", ["64.0", "+64", "6_4", " 64", "64 ", "-64", "6e1", "0x40", "٦٤", "", "9" * 30, "true"])
+@cases("text", ["64.0", "+64", "6_4", " 64", "64 ", "-64", "6e1", "0x40", "٦٤", "", "9" * 30, "true"])
 async def test_a_number_of_a_query_is_digits(world, text):
     session = await world.session(await world.user())
     for path, name in (
@@ -428,7 +429,7 @@ async def test_a_body_of_a_get_is_ignored(world):
 
 
 @pytest.mark.rule("G8")
-@pytest.mark.parametrize(
+@cases(
     "query",
     [
         "limit=0",

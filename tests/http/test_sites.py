@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import secrets
 
 import pytest
 import trio
@@ -11,13 +12,14 @@ import trio
 from svc.api.cursors import cursor_of
 from svc.clock import day_of
 from svc.store import accounts, states, syncs, totals
+from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
 
 NOW = "2026-11-21T04:00:00.000Z"
 
 
-@pytest.mark.parametrize(
+@cases(
     "host",
     [
         "",
@@ -33,8 +35,8 @@ NOW = "2026-11-21T04:00:00.000Z"
         "a.example.com:443",
     ],
 )
-async def test_what_is_no_host_is_refused(world, host):
-    _, session, account = await world.ready()
+async def test_what_is_no_host_is_refused(world, ready, host):
+    _, session, account = ready
     site = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": host}, headers=session)
     assert site.code == "invalid_request"
     put = await world.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": host}, headers=session)
@@ -105,7 +107,7 @@ async def test_a_site_respects_gpc_when_it_is_asked_to(world):
 
 @pytest.mark.rule("S1")
 @pytest.mark.rule("A15")
-@pytest.mark.parametrize(
+@cases(
     ("state", "allowed"),
     [
         ("pending", False),
@@ -119,8 +121,9 @@ async def test_a_site_respects_gpc_when_it_is_asked_to(world):
         ("resource_drift", False),
     ],
 )
-async def test_a_site_needs_an_account_that_works(world, state, allowed):
-    _, session, account = await world.ready(state=state)
+async def test_a_site_needs_an_account_that_works(world, ready, state, allowed):
+    user, session, _ = ready
+    account = await world.account(user, secrets.token_hex(16), state)
     answer = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
     assert (answer.status, answer.code) == ((202, None) if allowed else (409, "account_not_ready"))
 
@@ -145,7 +148,7 @@ async def test_a_host_outside_the_zones_and_a_host_twice_are_refused(world):
 
 
 @pytest.mark.rule("S4")
-@pytest.mark.parametrize(
+@cases(
     ("paths", "status"),
     [
         ([], 202),
@@ -159,9 +162,9 @@ async def test_a_host_outside_the_zones_and_a_host_twice_are_refused(world):
         (["/a\n"], 400),
     ],
 )
-async def test_excluded_paths_begin_with_a_slash_and_are_fifty_at_most(world, paths, status):
-    _, session, account = await world.ready()
-    body = {"account_id": account.id, "host": "example.com", "excluded_paths": paths}
+async def test_excluded_paths_begin_with_a_slash_and_are_fifty_at_most(world, ready, paths, status):
+    _, session, account = ready
+    body = {"account_id": account.id, "host": f"{secrets.token_hex(4)}.example.com", "excluded_paths": paths}
     assert (await world.call("POST", "/v1/sites", body, headers=session)).status == status
 
 
@@ -239,8 +242,15 @@ async def test_a_change_that_changes_nothing_leaves_the_worker_alone(world, body
     assert world.supervisor.woken == []
 
 
+@pytest.fixture
+async def owned_site(world, ready):
+    """A session, and a site of its user."""
+    _, session, account = ready
+    return session, await added(world, session, account)
+
+
 @pytest.mark.rule("S4")
-@pytest.mark.parametrize(
+@cases(
     "body",
     [
         {"excluded_paths": [f"/{n}" for n in range(51)]},
@@ -249,9 +259,8 @@ async def test_a_change_that_changes_nothing_leaves_the_worker_alone(world, body
         {"host": "a"},
     ],
 )
-async def test_a_wrong_change_is_refused(world, body):
-    _, session, account = await world.ready()
-    site = await added(world, session, account)
+async def test_a_wrong_change_is_refused(world, owned_site, body):
+    session, site = owned_site
     answer = await world.call("PATCH", f"/v1/sites/{site['id']}", body, headers=session)
     assert (answer.status, answer.code) == (400, "invalid_request")
 
@@ -376,18 +385,19 @@ async def test_acting_on_a_site_needs_its_scope_and_its_user(world):
 
 
 @pytest.mark.rule("S4", "S5", "S6")
-@pytest.mark.parametrize(
+@cases(
     "state",
     ["pending", "bootstrap_lost", "connected", "installing", "permission_error", "revoked", "resource_drift"],
 )
-async def test_a_site_can_be_changed_rotated_and_deleted_while_its_account_does_not_work(world, state):
-    _, session, account = await world.ready()
+async def test_a_site_can_be_changed_rotated_and_deleted_while_its_account_does_not_work(world, ready, state):
+    _, session, account = ready
     site = await added(world, session, account)
     await world.store.run(states.move(account.id, ("ready",), state, None, START_MS))
     path = f"/v1/sites/{site['id']}"
     assert (await world.call("PATCH", path, {"respect_gpc": True}, headers=session)).status == 200
     assert (await world.call("POST", f"{path}/rotate", headers=session)).status == 200
     assert (await world.call("DELETE", path, headers=session)).status == 200
+    await world.store.run(states.move(account.id, (state,), "ready", None, START_MS))
 
 
 async def listed(world, session, query=""):

@@ -20,6 +20,7 @@ from svc.store import open_store
 from svc.store.total_pages import PAGE, days_page, hours_page
 from svc.store.totals import PushedHour, PushedPart, ingest
 from svc.store.tx import many, sql
+from tests.cases import cases
 from tests.clock import START_MS
 from tests.databases import postgres_config, sqlite_config
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, open_world
@@ -87,6 +88,13 @@ async def counted(world: World) -> tuple[dict[str, str], str, str]:
     return headers, f"/v1/sites/{site}", f"/v1/links/{link}"
 
 
+@pytest.fixture
+async def counted_site(world: World) -> tuple[dict[str, str], str]:
+    """A session, and the path of a site with some counted days."""
+    headers, site, _ = await counted(world)
+    return headers, site
+
+
 async def table(world: World, path: str, headers: dict[str, str]) -> list[list[str]]:
     answer = await world.call("GET", path, headers=headers | CSV)
     assert answer.status == 200
@@ -141,7 +149,7 @@ async def test_what_was_imported_is_marked(world):
 
 
 @pytest.mark.rule("X3")
-@pytest.mark.parametrize(
+@cases(
     ("accept", "kind"),
     [
         (None, "application/json"),
@@ -160,8 +168,8 @@ async def test_what_was_imported_is_marked(world):
         ("text/csv;q=much", "application/json"),
     ],
 )
-async def test_the_form_is_the_one_that_the_client_would_rather_have(world, accept, kind):
-    headers, site, _ = await counted(world)
+async def test_the_form_is_the_one_that_the_client_would_rather_have(world, counted_site, accept, kind):
+    headers, site = counted_site
     for method in ("GET", "HEAD"):
         more = {} if accept is None else {"Accept": accept}
         answer = await world.call(method, f"{site}/totals", headers=headers | more)
@@ -190,7 +198,7 @@ async def test_a_range_has_both_of_its_days(world):
 
 
 @pytest.mark.rule("X3", "G8")
-@pytest.mark.parametrize(
+@cases(
     ("query", "path"),
     [
         ("from=2026-02-30", "from"),
@@ -206,8 +214,8 @@ async def test_a_range_has_both_of_its_days(world):
         (f"by=hour&to={day_text(TODAY - 40)}", "to"),
     ],
 )
-async def test_a_wrong_range_is_told(world, query, path):
-    headers, site, _ = await counted(world)
+async def test_a_wrong_range_is_told(world, counted_site, query, path):
+    headers, site = counted_site
     answer = await world.call("GET", f"{site}/totals?{query}", headers=headers)
     is_error(answer, 400, "invalid_request")
     assert [issue["path"] for issue in answer.body["error"]["details"]["issues"]] == [path]

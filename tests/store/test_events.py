@@ -12,6 +12,7 @@ from svc.errors import Conflict, ErrorNote
 from svc.model import AccountState, Event, EventOrder
 from svc.store import accounts, connects, events, open_store, operations, states, users
 from svc.store.tx import UNCHANGED, sql
+from tests.cases import cases
 from tests.clock import START_MS
 from tests.databases import postgres_config
 from tests.store.makers import a_user, an_account, owner_of
@@ -126,7 +127,7 @@ async def test_a_page_looks_through_so_many_events_and_says_that_more_follow(sto
         assert ([event.number for event in found], following) == (second, None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("edge_accounts", "own", "seen"),
     [
         (None, True, [1, 2, 3]),
@@ -281,7 +282,7 @@ async def test_a_state_is_told_when_it_changes_and_only_then(store: Store) -> No
 
 
 @pytest.mark.rule("X12")
-@pytest.mark.parametrize("kind", ["connect", "renew", "install", "update", "disconnect"])
+@cases("kind", ["connect", "renew", "install", "update", "disconnect"])
 async def test_the_end_of_an_operation_is_told_unless_the_answer_to_its_request_told_it(
     store: Store, kind: Any
 ) -> None:
@@ -290,10 +291,10 @@ async def test_the_end_of_an_operation_is_told_unless_the_answer_to_its_request_
     assert first is not None
     edge_account_id = first.edge_account_id
     await store.run(operations.finish(first.id, START_MS))
-    await store.run(operations.add("op_1", account_id, edge_account_id, kind, "step", START_MS))
-    await store.run(operations.finish("op_1", START_MS))
-    await store.run(operations.add("op_2", account_id, edge_account_id, kind, "step", START_MS))
-    await store.run(operations.fail("op_2", NOTE, START_MS))
+    await store.run(operations.add(f"op_{kind}_1", account_id, edge_account_id, kind, "step", START_MS))
+    await store.run(operations.finish(f"op_{kind}_1", START_MS))
+    await store.run(operations.add(f"op_{kind}_2", account_id, edge_account_id, kind, "step", START_MS))
+    await store.run(operations.fail(f"op_{kind}_2", NOTE, START_MS))
     done = [(f"account.{kind}", "done")] if kind in ("install", "update") else []
     expected = [("account.state", "pending"), *done, (f"account.{kind}", "permission_error")]
     assert await told(store, account_id) == expected

@@ -12,6 +12,7 @@ from svc.clock import DAY_MS
 from svc.errors import Conflict
 from svc.store import open_store
 from svc.store.idempotency import AnsweredMeanwhile, Claim, StoredAnswer, keep_answer, recall
+from tests.cases import cases
 from tests.clock import START_MS
 from tests.store.makers import a_user
 from tests.store.table import count, ids, make_table, put
@@ -93,24 +94,25 @@ async def test_another_body_is_a_conflict(store):
     assert refused.value.code == "idempotency_conflict"
 
 
+SEEN = [
+    (None, None, True),
+    (("a",), None, True),
+    (("a",), ("a",), True),
+    (("a",), ("b", "a"), True),
+    ((), ("a",), True),
+    (None, ("a",), False),
+    (("a", "b"), ("a",), False),
+    (("a",), ("b",), False),
+    (("a",), (), False),
+]
+
+
 @pytest.mark.rule("C4")
-@pytest.mark.parametrize(
-    ("first", "again", "replayed"),
-    [
-        (None, None, True),
-        (("a",), None, True),
-        (("a",), ("a",), True),
-        (("a",), ("b", "a"), True),
-        ((), ("a",), True),
-        (None, ("a",), False),
-        (("a", "b"), ("a",), False),
-        (("a",), ("b",), False),
-        (("a",), (), False),
-    ],
-)
-async def test_an_answer_comes_again_to_a_credential_that_may_see_as_much(table, first, again, replayed):
-    await table.run(effect(1, replace(CLAIM, edge_accounts=first)))
-    repeat = replace(CLAIM, edge_accounts=again)
+@cases(("number", "first", "again", "replayed"), [(number, *row) for number, row in enumerate(SEEN)])
+async def test_an_answer_comes_again_to_a_credential_that_may_see_as_much(table, number, first, again, replayed):
+    claim = replace(CLAIM, key=f"key-{number}", edge_accounts=first)
+    await table.run(effect(number, claim))
+    repeat = replace(claim, edge_accounts=again)
     if replayed:
         assert await table.read(recall(repeat, START_MS)) == ANSWER
         return

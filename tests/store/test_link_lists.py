@@ -11,6 +11,7 @@ from svc.clock import day_of
 from svc.model import Link
 from svc.store import link_lists, links, totals
 from svc.store.link_lists import LinkFilter, list_links, listed, place_of, ranked_by_clicks
+from tests.cases import cases
 from tests.clock import START_MS
 from tests.store.makers import a_user, an_account, new_link, owner_of
 
@@ -70,8 +71,16 @@ async def test_codes_are_in_one_order_on_both_engines_whatever_their_capitals(st
     assert [link.code for link in found] == ordered
 
 
+@pytest.fixture
+async def searched_links(store, user_id, account_id):
+    """Links whose codes and addresses have something in common."""
+    await add(store, user_id, account_id, "Sale", "sale_26", url="https://Shop.example.com/")
+    await add(store, user_id, account_id, "100", url="https://shop.example.com/50%2F100%")
+    await add(store, user_id, account_id, "other", url="https://other.example/?a='x'")
+
+
 @pytest.mark.rule("X15")
-@pytest.mark.parametrize(
+@cases(
     ("text", "found"),
     [
         ("", {"Sale", "sale_26", "100", "other"}),
@@ -91,11 +100,8 @@ async def test_codes_are_in_one_order_on_both_engines_whatever_their_capitals(st
     ],
 )
 async def test_what_is_looked_for_is_a_part_of_the_code_or_the_address_and_no_pattern(
-    store, user_id, account_id, text, found
+    store, user_id, searched_links, text, found
 ):
-    await add(store, user_id, account_id, "Sale", "sale_26", url="https://Shop.example.com/")
-    await add(store, user_id, account_id, "100", url="https://shop.example.com/50%2F100%")
-    await add(store, user_id, account_id, "other", url="https://other.example/?a='x'")
     which = LinkFilter(user_id, contains=(text,) if text else ())
     for order in link_lists.PLACE_KINDS:
         assert {link.code for link in await store.read(list_links(which, order))} == found

@@ -11,6 +11,7 @@ import trio
 from svc.errors import Conflict, Invalid
 from svc.model import Rule, url_host
 from svc.store import accounts, link_hosts, links, sites
+from tests.cases import cases
 from tests.store.makers import an_account, new_link, new_site, owner_of
 
 HOST = "c.example.com"
@@ -53,8 +54,9 @@ async def put(store, account_id, host=HOST):
 
 
 @pytest.mark.rule("L2", "A19")
-@pytest.mark.parametrize("url", SPELLINGS)
-async def test_a_host_that_a_link_leads_to_cannot_become_the_link_host(store, account_id, url):
+@cases("url", SPELLINGS)
+async def test_a_host_that_a_link_leads_to_cannot_become_the_link_host(store, url):
+    account_id = await store.run(an_account())
     link = await add(store, account_id, code="loop", url=url)
     with pytest.raises(Invalid) as refused:
         await put(store, account_id)
@@ -76,15 +78,17 @@ async def test_a_rules_address_counts_and_of_many_links_some_are_named(store, ac
 
 
 @pytest.mark.rule("L2", "A19")
-@pytest.mark.parametrize("url", OTHERS)
-async def test_a_host_that_only_looks_alike_is_no_reason(store, account_id, url):
+@cases("url", OTHERS)
+async def test_a_host_that_only_looks_alike_is_no_reason(store, url):
+    account_id = await store.run(an_account())
     await add(store, account_id, code="fine", url=url)
     assert (await put(store, account_id)).host == HOST
 
 
 @pytest.mark.rule("L2")
-@pytest.mark.parametrize("url", SPELLINGS)
-async def test_a_link_to_the_link_host_is_refused_in_every_spelling(store, account_id, url):
+@cases("url", SPELLINGS)
+async def test_a_link_to_the_link_host_is_refused_in_every_spelling(store, url):
+    account_id = await store.run(an_account())
     await put(store, account_id)
     with pytest.raises(Invalid) as refused:
         await add(store, account_id, url=url)

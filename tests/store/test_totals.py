@@ -11,10 +11,12 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from edge_worker.harness.sampling import EVERYTHING
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import Counts
 from svc.store import open_store, sites, totals
 from svc.store.totals import CountRow, Ingested, PushedHour, PushedPart, ingest
+from tests.cases import cases
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account, new_site, owner_of
 
@@ -206,7 +208,7 @@ async def test_more_made_up_targets_than_a_statement_has_parameters_are_named_an
 
 
 @pytest.mark.rule("W4")
-@pytest.mark.parametrize(
+@cases(
     ("wrong", "code"),
     [
         (part(day=TODAY - 38, hours=24), "too_old"),
@@ -232,7 +234,7 @@ async def test_a_part_that_cannot_be_is_refused_and_the_others_are_taken(store, 
     assert as_of == good.as_of
 
 
-@pytest.mark.parametrize(
+@cases(
     "fine",
     [
         part(day=TODAY - 37, hours=24),
@@ -248,7 +250,7 @@ async def test_a_part_at_the_edge_of_what_can_be_is_taken(store, fine):
 
 
 @pytest.mark.rule("W3")
-@pytest.mark.parametrize("early", [part(hours=5), part(hours=24, final=True), part(refused=(5,)), part(day=TODAY + 1)])
+@cases("early", [part(hours=5), part(hours=24, final=True), part(refused=(5,)), part(day=TODAY + 1)])
 async def test_a_part_of_a_time_that_has_not_come_waits_in_the_workers_queue(store, early):
     """The service's clock may be wrong: nothing is stored of it, and the worker, to whom it is not named, keeps it."""
     account_id = await store.run(an_account())
@@ -320,7 +322,7 @@ def _history(steps: list[tuple[int, int, int, bool]], targets: list[str]) -> lis
 
 
 @pytest.mark.rule("W3")
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30 if EVERYTHING else 8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_steps, shuffle=st.randoms(use_true_random=False), copies=st.integers(1, 3), grouped=st.integers(1, 4))
 def test_any_order_and_any_repetition_of_a_history_ends_in_the_same_totals(
     store_config, steps, shuffle, copies, grouped

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.tools.node import node_command
 from svc.config import ConfigError
 from svc.model import Link, Rule
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 EDGE_WORKER = Path(__file__).parents[2] / "edge_worker"
 EXPLAINER = load_bundle().explainer
+SHARE = 1 if EVERYTHING else 10  # of the clicks that are drawn, one in so many
 COUNTRIES = ["DE", "AT", "US", "XX", "T1", "ZZ"]
 # What a pattern may stumble over: ends of lines, halves of characters, letters whose other case is in ASCII.
 ODD = [
@@ -152,10 +154,10 @@ def test_every_user_agent_of_the_collections_is_read_as_by_the_worker():
 
 @pytest.mark.rule("X1")
 def test_user_agents_that_nobody_sends_are_read_as_by_the_worker():
-    dice = random.Random("user agents")
+    dice = random.Random(f"user agents {SEED}")
     whole, pieces = corpus(), [*words(), *PIECES]
-    uas = [changed(dice, dice.choice([*whole, ""]), pieces) for _ in range(4_000)]
-    uas += ["".join(dice.choices([*pieces, *ODD], k=dice.randint(1, 40))) for _ in range(4_000)]
+    uas = [changed(dice, dice.choice([*whole, ""]), pieces) for _ in range(4_000 // SHARE)]
+    uas += ["".join(dice.choices([*pieces, *ODD], k=dice.randint(1, 40))) for _ in range(4_000 // SHARE)]
     uas += [piece * (600 // len(piece)) for piece in pieces]
     uas += [start + piece for piece in pieces for start in ("", "Mozilla/5.0 (Linux; Android 9; ")]
     uas += [
@@ -168,15 +170,15 @@ def test_user_agents_that_nobody_sends_are_read_as_by_the_worker():
 
 @pytest.mark.rule("X1")
 def test_rules_countries_sources_and_methods_are_read_as_by_the_worker():
-    dice = random.Random("clicks")
+    dice = random.Random(f"clicks {SEED}")
     whole = corpus()
     cases = []
-    for _ in range(4_000):
+    for _ in range(4_000 // SHARE):
         ua = dice.choice([*whole, ""])
         click = Click(dice.choice(COUNTRIES), ua, search_of(dice), dice.choice(("GET", "GET", "GET", "HEAD")))
         cases.append((link_of(rules_of(dice)), click))
     person = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile/15E1 Safari/604.1"
-    cases += [(link_of(()), Click("DE", person, search_of(dice), "GET")) for _ in range(6_000)]
+    cases += [(link_of(()), Click("DE", person, search_of(dice), "GET")) for _ in range(6_000 // SHARE)]
     cases += [(link_of(()), Click("DE", person, f"?{name}={value}", "GET")) for name in NAMES for value in VALUES]
     agree(cases)
     sources = {EXPLAINER.explain(link, click).source for link, click in cases}
