@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 _MOST_BYTES = 100_000  # of an order: one packet of a socket
 _NUMBER_BYTES = 4
-_STDOUT, _STDERR = 1, 2
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 class Fork:
@@ -74,22 +75,45 @@ async def open_program(
     arguments: Sequence[str],
     *,
     environ: Mapping[str, str] | None = None,
+    stdin: int | None = None,
     stderr: int | None = None,
     folder: Path | None = None,
 ) -> trio.Process | Fork:
     """Start what `python <arguments>` is, `-m module …` or `-c source …`; its standard output is a pipe.
 
-    `stderr`: a file's descriptor; `folder`: where it runs; None: ours, as for the environment.
+    `stdin`, `stderr`: a file's descriptor, or for `stderr` subprocess.STDOUT; `folder`: where it runs; None: ours, as
+    for the environment.
     """
     if not _READY:
-        command = [sys.executable, *arguments]
-        return await trio.lowlevel.open_process(command, env=environ, stdout=subprocess.PIPE, stderr=stderr, cwd=folder)
+        return await trio.lowlevel.open_process(
+            [sys.executable, *arguments],
+            env=environ, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, cwd=folder,
+        )  # fmt: skip
     order = {
         "arguments": list(arguments),
         "environ": dict(os.environ if environ is None else environ),
         "folder": str(folder or Path.cwd()),
     }
-    return await _READY[-1].fork(order, _STDERR if stderr is None else stderr)
+    return await _READY[-1].fork(order, _STDIN if stdin is None else stdin, _STDERR if stderr is None else stderr)
+
+
+async def run_program(
+    arguments: Sequence[str], *, environ: Mapping[str, str] | None = None, folder: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run `python <arguments>` until it ends, as `open_program` starts it; return its status and what it printed."""
+    with tempfile.TemporaryFile() as errors:
+        process = await open_program(arguments, environ=environ, stderr=errors.fileno(), folder=folder)
+        assert process.stdout is not None
+        try:
+            async with process.stdout as output:
+                printed = b"".join([chunk async for chunk in output])
+            status = await process.wait()
+        finally:
+            process.kill()
+            with trio.CancelScope(shield=True):
+                await process.wait()
+        errors.seek(0)
+        return subprocess.CompletedProcess(arguments, status, printed, errors.read())
 
 
 @contextmanager
@@ -110,12 +134,13 @@ class _Ready:
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    async def fork(self, order: Mapping[str, object], stderr: int) -> Fork:
+    async def fork(self, order: Mapping[str, object], stdin: int, stderr: int) -> Fork:
         control = self._control or self._begun()
         stdout, their_stdout = os.pipe()
         ending, their_ending = os.pipe()
         try:
-            socket.send_fds(control, [json.dumps(order).encode()], [their_stdout, stderr, their_ending])
+            errors = their_stdout if stderr == subprocess.STDOUT else stderr
+            socket.send_fds(control, [json.dumps(order).encode()], [stdin, their_stdout, errors, their_ending])
         finally:
             os.close(their_stdout)
             os.close(their_ending)
@@ -155,22 +180,22 @@ def _ordered(control: socket.socket) -> list[str]:
     """Fork for each order until there are no more. Returns in the forks: what to run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: who starts programs also ends them
     while True:
-        order, descriptors, _, _ = socket.recv_fds(control, _MOST_BYTES, 3)
+        order, descriptors, _, _ = socket.recv_fds(control, _MOST_BYTES, 4)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass  # also their CPU counts as ours from here on
         if not order:
             sys.exit()
-        stdout, stderr, ending = descriptors
+        *streams, ending = descriptors
         # Between us and the program is one that waits for its end, and says its status.
         if os.fork() == 0:
             control.close()
             pid = os.fork()
             if pid == 0:
                 os.close(ending)
-                return _begin(json.loads(order), stdout, stderr)
-            os.close(stdout)
-            os.close(stderr)
+                return _begin(json.loads(order), streams)
+            for stream in streams:
+                os.close(stream)
             os.write(ending, pid.to_bytes(_NUMBER_BYTES, "little"))
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             with suppress(BrokenPipeError):
@@ -180,9 +205,9 @@ def _ordered(control: socket.socket) -> list[str]:
             os.close(descriptor)
 
 
-def _begin(order: dict[str, Any], stdout: int, stderr: int) -> list[str]:
+def _begin(order: dict[str, Any], streams: Sequence[int]) -> list[str]:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for descriptor, number in ((stdout, _STDOUT), (stderr, _STDERR)):
+    for descriptor, number in zip(streams, (_STDIN, _STDOUT, _STDERR), strict=True):
         os.dup2(descriptor, number)
         os.close(descriptor)
     sys.stdout = os.fdopen(_STDOUT, "w", closefd=False)  # ours may be one of another kind, in which one can seek

@@ -3,50 +3,67 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
+import trio
 
 from edge_worker.emulator.client import NO_TLS, Emulator
+from edge_worker.programs import open_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+    from edge_worker.programs import Fork
 
 ROOT = Path(__file__).parents[1]
 POLITE: dict[str, float | str] = {
     "token_delay_ms": 0, "token_spread_ms": 0, "slow_one_in": 0, "refuse_one_in": 0,
     "minting": "all_zones", "zone_gone": "refused", "rate_limit": 1200, "rate_window_s": 300,
+    "firewall_also": "", "renamed_right": "",
 }  # fmt: skip
 # The first line that the emulator writes, and its process id.
 Running = tuple[dict[str, str], int]
 
 
 @contextmanager
-def emulator_process() -> Iterator[Running]:
-    """A polite emulator: nothing but what a test asks for."""
-    command = [sys.executable, "-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0"]
+def emulator_process(*options: str) -> Iterator[Running]:
+    """A polite emulator: nothing but what a test asks for. Not to be called inside Trio."""
+    command = ["-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0", *options]
     command += ["--token-delay-ms=0", "--token-spread-ms=0", "--slow-one-in=0", "--refuse-one-in=0", "--local-egress"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
-        assert process.stdout is not None
-        try:
-            yield json.loads(process.stdout.readline()), process.pid
-        finally:
-            process.terminate()
+    process, ready = trio.run(_started, command)
+    try:
+        yield json.loads(ready), process.pid
+    finally:
+        trio.run(_ended, process)
+
+
+async def _started(command: list[str]) -> tuple[trio.Process | Fork, bytes]:
+    """Start the emulator; returns it and the first line that it writes."""
+    process = await open_program(command, folder=ROOT)
+    assert process.stdout is not None
+    line = b""
+    while not line.endswith(b"\n"):
+        received = await process.stdout.receive_some()
+        assert received, "the emulator did not start"
+        line += received
+    return process, line
+
+
+async def _ended(process: trio.Process | Fork) -> None:
+    process.terminate()
+    await process.wait()
+    assert process.stdout is not None
+    await process.stdout.aclose()
 
 
 @asynccontextmanager
 async def fresh(running: Running) -> AsyncIterator[Emulator]:
-    """The emulator's control, polite, without faults and with an empty log."""
+    """The emulator's control, polite, without accounts or faults and with empty logs."""
     ready, pid = running
     async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=30) as client:
         emulator = Emulator(ready, client, pid)
-        await emulator.clear_faults()
-        await emulator.forget_accounts()  # else each call costs what all tests before have left
-        await emulator.set_rudeness(**POLITE)
-        await emulator.forget_requests()
-        await emulator.set_rudeness(firewall_also="", renamed_right="")
+        await emulator.reset(**POLITE)  # accounts that tests before have left would make each call dearer
         yield emulator

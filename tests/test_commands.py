@@ -27,27 +27,10 @@ from svc.store.backups import note_backup
 from svc.store.tx import Tx, sql
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
+from tests.cheap_passwords import AS_IT_IS
+from tests.commands import ROOT, svc, svc_async, svc_process
 from tests.http.stand_in import connected
 from tests.store.makers import a_site, an_account
-
-
-def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
-    return subprocess.run(
-        [sys.executable, "-m", "svc", *arguments],
-        cwd=folder,
-        env={
-            **environ,
-            "PYTHONPATH": str(Path(__file__).parents[1]),
-            "SVC_HTTP_BASE_URL": "https://svc.example.com",
-            **settings,
-        },
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
 
 
 def store_of(folder: Path) -> StoreConfig:
@@ -92,7 +75,7 @@ def _put_token(account_id, sealed):
 
 
 def test_the_version(tmp_path):
-    answer = svc(tmp_path, "--version")
+    answer = svc_process(tmp_path, "--version")
     assert (answer.returncode, answer.stdout) == (0, "svc 0.8.0\n")
 
 
@@ -114,7 +97,7 @@ def test_the_health_of_a_service_is_asked_where_it_listens_and_costs_little(tmp_
         assert (answer.returncode, answer.stdout) == (1, "")
         assert why in answer.stderr
         assert len(answer.stderr.splitlines()) == 1
-    answer = svc(tmp_path, "health", PYTHONPROFILEIMPORTTIME="1")
+    answer = svc_process(tmp_path, "health", PYTHONPROFILEIMPORTTIME="1")
     loaded = {line.rpartition("|")[2].strip() for line in answer.stderr.splitlines()}
     assert "http.client" in loaded
     assert not {"pydantic", "trio", "svc.config", "importlib.metadata"} & loaded
@@ -133,14 +116,14 @@ def test_a_service_is_well_that_answers_its_health(tmp_path, status, ends):
 
         asked = threads.submit(answer_once)
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/below/"
-        answer = svc(tmp_path, "health", "--url", url)
+        answer = svc_process(tmp_path, "health", "--url", url)
         assert asked.result().startswith(b"GET /below/healthz HTTP/1.1\r\n")
     assert answer.returncode == ends
     assert (answer.stdout, bool(answer.stderr)) == ((f"{url} answers\n", False) if not ends else ("", True))
 
 
 def test_a_check_finds_all_well_and_makes_no_key(tmp_path):
-    answer = svc(tmp_path, "check")
+    answer = svc_process(tmp_path, "check")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "will be made at the first start" in answer.stdout
     assert "ok   store: sqlite: There is no store" in answer.stdout
@@ -160,13 +143,13 @@ def test_a_command_for_a_store_that_is_there_makes_none(tmp_path):
 def test_a_check_finds_a_full_disk(tmp_path):
     """A limit on the size of files is what a full disk is to SQLite: its log cannot grow."""
     path = store_of(tmp_path).path
-    assert svc(tmp_path, "user", "add", "a@b.example", "--password-stdin", text="a long password\n").returncode == 0
+    make_store(tmp_path)
     with closing(sqlite3.connect(path, isolation_level=None)) as held:  # so that the log stays
         held.execute("update serving set looks = 1")
         limit = path.with_name("svc.db-wal").stat().st_size
         program = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
         (tmp_path / "sitecustomize.py").write_text(program)
-        answer = svc(tmp_path, "check", PYTHONPATH=f"{tmp_path}:{Path(__file__).parents[1]}")
+        answer = svc_process(tmp_path, "check", PYTHONPATH=f"{tmp_path}:{ROOT}")
     assert (answer.returncode, "FAIL store: sqlite: The service's store does not work" in answer.stdout) == (1, True)
 
 
@@ -440,7 +423,7 @@ def test_totals_are_imported_after_a_dry_run_and_only_once(tmp_path):
         assert f"{added} added; 0 lines cannot be taken" in answer.stdout
         assert ("This was a dry run" in answer.stdout) == (arguments == ())
     (tmp_path / "export.csv").write_text("day,views\n2020-01-01,99\n2020-01-03,\u00e9\n")
-    answer = svc(tmp_path, "import", "totals", *of, "--apply", PYTHONIOENCODING="ascii")
+    answer = svc_process(tmp_path, "import", "totals", *of, "--apply", PYTHONIOENCODING="ascii")
     assert answer.returncode == 1
     assert "line 3: views is `?`" in answer.stdout
     assert "1 days (2020-01-01) are there with other numbers" in answer.stdout
@@ -492,12 +475,24 @@ def test_an_import_into_a_store_that_is_held_says_so_and_how_far_it_came(tmp_pat
         connection.execute("begin immediate")
         to = ("--account", account, "--apply")
         commands = [("totals", "totals.csv", "--site", "shop.example.com", *to), ("links", "links.csv", *to)]
-        with ThreadPoolExecutor() as threads:
-            answers = list(threads.map(lambda command: svc(tmp_path, "import", *command), commands))
+        answers = trio.run(all_answers, tmp_path, commands)
     for answer, where in zip(answers, ("shop.example.com (site)", "line 2"), strict=True):
         assert answer.returncode == 1
         assert f"stopped at {where}: Another program holds the service's store." in answer.stdout
         assert "Traceback" not in answer.stderr
+
+
+async def all_answers(folder: Path, commands: list[tuple[str, ...]]) -> list[subprocess.CompletedProcess[str]]:
+    """Run imports at the same time; their answers in the same order."""
+    answers: dict[int, subprocess.CompletedProcess[str]] = {}
+
+    async def run(number: int) -> None:
+        answers[number] = await svc_async(folder, "import", *commands[number])
+
+    async with trio.open_nursery() as nursery:
+        for number in range(len(commands)):
+            nursery.start_soon(run, number)
+    return [answers[number] for number in range(len(commands))]
 
 
 def test_a_command_that_is_interrupted_says_so(tmp_path):
@@ -505,7 +500,7 @@ def test_a_command_that_is_interrupted_says_so(tmp_path):
     # What a shell starts in the background ignores the signal, these tests among it, and hands that down.
     command = ["env", "--default-signal=INT", sys.executable, "-m", "svc"]
     command += ["import", "links", "links.csv", "--user", "ann@example.com"]
-    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (
         subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE, text=True) as process,
         (tmp_path / "links.csv").open("w"),  # which waits until the command reads it
@@ -528,15 +523,12 @@ def test_a_user_is_added_by_the_rules_of_the_api(tmp_path):
         assert answer.returncode == 1
         assert answer.stderr.startswith(("svc: email must be", "svc: password must have"))
         assert password == "" or password not in answer.stderr
-    assert (
-        svc(
-            tmp_path, "user", "add", "Ann@Example.com", "--password-stdin", "--confirmed", text="long enough\n"
-        ).returncode
-        == 0
-    )
+    add = ("user", "add", "Ann@Example.com", "--password-stdin", "--confirmed")
+    assert svc_process(tmp_path, *add, text="long enough\n").returncode == 0
     found = user_of(tmp_path, "ann@example.com")
     assert found is not None
     assert (found[0].email, found[0].email_confirmed) == ("ann@example.com", True)
     assert verify_password(found[1], "long enough")
+    assert not AS_IT_IS.check_needs_rehash(found[1])
     again = svc(tmp_path, "user", "add", "ann@example.com", "--password-stdin", text="long enough\n")
     assert (again.returncode, again.stderr) == (1, "svc: there is a user ann@example.com already\n")

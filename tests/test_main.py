@@ -9,8 +9,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import httpx
+import trio
 
 from edge_worker.harness.service import environment
+from edge_worker.programs import open_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,18 +31,23 @@ trio.run(run, load(None, os.environ), announce)
 """
 
 
-def test_a_terminal_that_is_closed_ends_it_as_any_other_end_does(tmp_path: Path) -> None:
+async def test_a_terminal_that_is_closed_ends_it_as_any_other_end_does(tmp_path: Path) -> None:
     # Whoever runs the tests may have let them ignore it.
     program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + _SERVE.replace("SIGTERM", "SIGHUP")
     environ = environment(tmp_path, {})
-    ended = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 0, ended.stderr
+    with (tmp_path / "log").open("w+") as log:
+        served = await open_program(["-c", program], environ=environ, stderr=log.fileno())
+        assert await served.wait() == 0, (tmp_path / "log").read_text()
+        assert served.stdout is not None
+        await served.stdout.aclose()
     program = _SERVE.replace(
         "    os.kill", "    os.kill(os.getpid(), signal.SIGHUP)\n    print('goes on')\n    os.kill"
     )
     command = ["nohup", sys.executable, "-c", program]
-    ended = subprocess.run(command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, "goes on" in ended.stdout) == (0, True), ended.stderr
+    ended = await trio.run_process(
+        command, env=environ, stdin=subprocess.DEVNULL, capture_stdout=True, capture_stderr=True, check=False
+    )
+    assert (ended.returncode, b"goes on" in ended.stdout) == (0, True), ended.stderr
 
 
 def test_it_serves_also_when_nobody_reads_its_standard_output(tmp_path: Path) -> None:

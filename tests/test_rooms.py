@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -103,16 +104,25 @@ EDGE_MAY_IMPORT: dict[str, set[str]] = {
 }
 
 
-def imports_of(path: Path) -> set[str]:
-    """The modules that a file imports, each `from a import b` as a and a.b."""
-    found: set[str] = set()
+@cache
+def parse(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The modules that a file imports, each `from a import b` as a and a.b; and the texts in it."""
+    imports: set[str] = set()
+    texts: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module)
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            imports.add(node.module)
+            imports |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+    return frozenset(imports), frozenset(texts)
+
+
+def imports_of(path: Path) -> frozenset[str]:
+    """The modules that a file imports, each `from a import b` as a and a.b."""
+    return parse(path)[0]
 
 
 def room_of(module: str) -> str:
@@ -200,9 +210,8 @@ def test_the_state_of_an_account_is_written_in_one_place():
     found = {
         path.relative_to(ROOT).as_posix()
         for path in files()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        for before_where in [re.split(r"\bwhere\b", node.value)[0]]
+        for text in parse(path)[1]
+        for before_where in [re.split(r"\bwhere\b", text)[0]]
         if re.search(r"(update accounts set|insert into accounts)\b.*\bstate\b", before_where, re.DOTALL)
     }
     assert found == {"svc/store/states.py"}

@@ -7,23 +7,25 @@ import os
 import re
 import ssl
 import stat
-import subprocess
-import sys
+import tempfile
 import tomllib
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trustme
 from pydantic import SecretStr
 
 from edge_worker.harness.service import environment
+from edge_worker.programs import open_program
 from svc.config import Config, HttpConfig, MailConfig, StoreConfig, load
 from svc.config_file import Answers, filled, write
 from svc.welcome import welcome
+from tests.commands import svc, svc_async
 from tests.smtp_server import SmtpServer
-from tests.test_commands import svc
 
-ROOT = Path(__file__).parents[1]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PASSWORD = 'p@s:/% "?#\\'
 
 
@@ -141,29 +143,33 @@ def test_what_root_writes_belongs_to_who_owns_the_data(tmp_path):
     assert tomllib.loads(filled(odd))["mail"]["from"] == odd["mail", "from"]
 
 
-def log_of_a_start(folder, **settings):
+async def log_of_a_start(folder: Path, **settings: str) -> list[dict[str, Any]]:
     """What a service logs that is stopped as soon as it answers."""
-    environ = {**environment(folder, settings), "PYTHONPATH": str(ROOT)}
-    serve = [sys.executable, "-m", "svc", "serve"]
-    with subprocess.Popen(serve, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with tempfile.TemporaryFile() as log:
+        process = await open_program(
+            ["-m", "svc", "serve"], environ=environment(folder, settings), stderr=log.fileno(), folder=folder
+        )
         assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.readline()
+        assert await process.stdout.receive_some()
         process.terminate()
-        return [json.loads(line) for line in process.stderr]
+        await process.wait()
+        await process.stdout.aclose()
+        log.seek(0)
+        return [json.loads(line) for line in log]
 
 
-def test_the_first_start_says_in_four_lines_what_to_do_until_there_is_a_user(tmp_path):
+async def test_the_first_start_says_in_four_lines_what_to_do_until_there_is_a_user(tmp_path):
     """In a terminal they are plain, at every start; here nobody sits at one, so they are lines of the log."""
     store = {"SVC_STORE_URL": f"sqlite:///{tmp_path}/svc.db"}
-    log = log_of_a_start(tmp_path, SVC_MAIL_FOLDER="mail", **store)
+    log = await log_of_a_start(tmp_path, SVC_MAIL_FOLDER="mail", **store)
     first = [line["message"] for line in log if line["logger"] == "svc.commands.serving"]
     told = (f"its store is {tmp_path}/svc.db", f"in {tmp_path}/mail); `svc init` asks", "svc user add", "/reference")
     assert len(first) == 4
     assert all(part in line for part, line in zip(told, first, strict=True)), first
-    answer = svc(tmp_path, "user", "add", "a@example.com", "--password-stdin", text="long enough\n", **store)
+    add = ("user", "add", "a@example.com", "--password-stdin")
+    answer = await svc_async(tmp_path, *add, text="long enough\n", **store)
     assert answer.returncode == 0, answer.stderr
-    assert not [line for line in log_of_a_start(tmp_path, **store) if line["logger"] == "svc.commands.serving"]
+    assert not [line for line in await log_of_a_start(tmp_path, **store) if line["logger"] == "svc.commands.serving"]
 
 
 def test_the_four_lines_show_no_password_and_miss_nothing_that_is_set():

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-import trio
 
 from svc.config import Config, VaultConfig
 from svc.standby import stand_by
@@ -16,10 +15,10 @@ from svc.store import open_store
 from svc.store.sqlite_place import lock
 from svc.systemd import Systemd
 from svc.vault import open_vault
+from tests.commands import svc_async
 from tests.databases import sqlite_config
 from tests.held_socket import open_holder
 from tests.journeys.conftest import free_port
-from tests.test_commands import svc
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +28,8 @@ pytestmark = pytest.mark.rule("X18")
 WAITS = "standby: another svc serve has the store"
 
 
-def health(folder: Path, address: str) -> subprocess.CompletedProcess[str]:
-    return svc(folder, "health", SVC_HTTP_BIND=address)
+async def health(folder: Path, address: str) -> subprocess.CompletedProcess[str]:
+    return await svc_async(folder, "health", SVC_HTTP_BIND=address)
 
 
 async def test_one_that_waits_listens_nowhere_and_tells_systemd_and_svc_health_that_it_lives(tmp_path):
@@ -38,7 +37,7 @@ async def test_one_that_waits_listens_nowhere_and_tells_systemd_and_svc_health_t
     host, _, port = address.partition(":")
     folder = tmp_path / "svc"
     open_vault(VaultConfig(key_file=folder / "vault.key"), {})
-    asked = partial(trio.to_thread.run_sync, health, tmp_path, address)
+    asked = partial(health, tmp_path, address)
     async with open_holder(
         folder, {"SVC_HTTP_BIND": address}, sockets=0, watchdog_s=0.2, arguments=("--standby",)
     ) as holder:
@@ -53,9 +52,7 @@ async def test_one_that_waits_listens_nowhere_and_tells_systemd_and_svc_health_t
             told = await asked()
             assert (told.returncode, told.stdout, told.stderr) == (0, f"{WAITS}\n", "")
             # A mistaken second start is refused all the same.
-            refused = await trio.to_thread.run_sync(
-                partial(svc, tmp_path, "serve", SVC_STORE_URL=f"sqlite:///{folder / 'svc.db'}")
-            )
+            refused = await svc_async(tmp_path, "serve", SVC_STORE_URL=f"sqlite:///{folder / 'svc.db'}")
             assert refused.returncode == 1
             assert "Another svc serve uses the store" in refused.stderr
         await holder.hears("STATUS=serving")
@@ -69,9 +66,7 @@ async def test_one_that_waits_listens_nowhere_and_tells_systemd_and_svc_health_t
 async def test_without_the_key_file_of_the_first_it_does_not_wait(tmp_path):
     """It would not be able to open a token when it is needed."""
     with lock(tmp_path / "svc.db"):
-        answer = await trio.to_thread.run_sync(
-            partial(svc, tmp_path, "serve", "--standby", SVC_STORE_URL=f"sqlite:///{tmp_path / 'svc.db'}")
-        )
+        answer = await svc_async(tmp_path, "serve", "--standby", SVC_STORE_URL=f"sqlite:///{tmp_path / 'svc.db'}")
     assert answer.returncode == 1
     assert answer.stderr.endswith(
         "There is no key file var/vault.key: a standby needs that of the service it waits for.\n"
@@ -81,7 +76,7 @@ async def test_without_the_key_file_of_the_first_it_does_not_wait(tmp_path):
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/svc", "sqlite:////proc/none/svc.db"])
 async def test_a_store_that_is_away_at_the_start_ends_it(tmp_path, url):
-    answer = await trio.to_thread.run_sync(partial(svc, tmp_path, "serve", "--standby", SVC_STORE_URL=url))
+    answer = await svc_async(tmp_path, "serve", "--standby", SVC_STORE_URL=url)
     assert answer.returncode == 1
     assert "cannot be opened" in answer.stderr
     assert "Traceback" not in answer.stderr

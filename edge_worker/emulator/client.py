@@ -101,9 +101,9 @@ class Emulator:
         answer = await self.call("POST", f"/accounts/{account_id}/zones", {"name": name, **wanted})
         return str(answer["zone_id"])
 
-    async def forget_accounts(self) -> None:
-        """Forget every account with all that it holds."""
-        await self.call("DELETE", "/accounts")
+    async def reset(self, **rudeness: float | str) -> None:
+        """Delete all accounts, faults and logs, and set how rude the API is: see control.RudenessCall."""
+        await self.call("POST", "/reset", rudeness)
 
     async def delete_zone(self, account_id: str, name: str) -> None:
         """Take a zone away."""
@@ -161,6 +161,10 @@ class Emulator:
         """Forget all faults."""
         await self.call("DELETE", "/faults")
 
+    async def faulted(self, calls: int = 1) -> None:
+        """Return once that many API calls have met a fault. Raises httpx.HTTPStatusError when that takes too long."""
+        await self.call("POST", "/faulted", {"calls": calls})
+
     async def requests(self) -> list[dict[str, Any]]:
         """Return the API's log: method, path, query, status, token_id, fault, at."""
         return list((await self.call("GET", "/requests"))["requests"])
@@ -177,6 +181,11 @@ class Emulator:
         """Return all that the platform holds (see control.state)."""
         state: dict[str, Any] = await self.call("GET", "/state")
         return state
+
+    async def account(self, account_id: str) -> dict[str, Any]:
+        """Return what one account holds, as `state` shows it. Usage and storage sizes are not counted anew."""
+        held: dict[str, Any] = await self.call("GET", f"/accounts/{account_id}")
+        return held
 
     async def set_usage(self, account_id: str, day: int | str | None = None, **usage: float) -> None:
         """Set what the account used on a day: `requests`, `rows_read`, `rows_written`, `pages_requests`, `size`.

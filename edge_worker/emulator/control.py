@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
+import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quart import Blueprint, Response, current_app
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 routes = Blueprint("control", __name__, url_prefix="/_control")
 edge_side = Blueprint("edge_side", __name__, url_prefix="/_emulator")
 DAY_S = 86_400
+# How long a caller waits for a fault to be met: less than the timeout of the clients of control.
+FAULTED_S, FAULTED_POLL_S = 25, 0.005
 
 
 def as_json(body: Any, status: int = 200) -> Response:
@@ -225,6 +228,26 @@ async def forget_requests() -> Response:
     return as_json({})
 
 
+class FaultedCall(Body):
+    """How many API calls must have met a fault."""
+
+    calls: int = 1
+
+
+@routes.post("/faulted")
+async def faulted() -> Response:
+    """Answer once that many API calls in the log have met a fault; 408 after `FAULTED_S`.
+
+    Polls the log in this process, which costs far less than a client that polls it over HTTP.
+    """
+    call, here = await read(FaultedCall), platform()
+    with trio.move_on_after(FAULTED_S):
+        while sum(1 for request in here.requests if request["fault"]) < call.calls:  # noqa: ASYNC110 (nothing tells)
+            await trio.sleep(FAULTED_POLL_S)
+        return as_json({})
+    raise ApiError(408, 0, "no API call met a fault")
+
+
 class UploadsCall(Body):
     """Which uploads: those after the first `after`."""
 
@@ -248,6 +271,36 @@ async def uploads() -> Response:
     return as_json(told)
 
 
+def _account_shown(here: Platform, account: Account) -> dict[str, Any]:
+    """Return all that an account holds, except secrets' and tokens' values and the modules' code."""
+    held = account.model_dump(exclude={"tokens": {"__all__": {"value"}}, "scripts": True})
+    held["scripts"] = {
+        name: {
+            **script.model_dump(exclude={"versions"}),
+            "versions": [
+                {
+                    **version.model_dump(exclude={"modules", "bindings"}),
+                    "bindings": [
+                        {k: v for k, v in binding.items() if binding["type"] != "secret_text" or k != "text"}
+                        for binding in version.bindings
+                    ],
+                }
+                for version in script.versions
+            ],
+            "active_version_id": script.active.id if script.active else None,
+            "max_d1_queries": here.runtime.max_d1_queries.get(account.id, {}).get(name, 0),
+        }
+        for name, script in account.scripts.items()
+    }
+    return held
+
+
+@routes.get("/accounts/<account_id>")
+async def account_state(account_id: str) -> Response:
+    """Show what one account holds. Its usage and storage sizes are as of the last call that counted them."""
+    return as_json(_account_shown(platform(), account_of(account_id)))
+
+
 @routes.get("/state")
 async def state() -> Response:
     """Show all that the platform holds, except secrets' and tokens' values and the modules' code."""
@@ -255,30 +308,8 @@ async def state() -> Response:
     await here.runtime.collect()
     for account in here.world.accounts.values():
         await measure_storage(account)
-    world = here.world.model_dump(
-        exclude={
-            "accounts": {"__all__": {"tokens": {"__all__": {"value"}}, "scripts": True}},
-        }
-    )
-    for account in here.world.accounts.values():
-        world["accounts"][account.id]["scripts"] = {
-            name: {
-                **script.model_dump(exclude={"versions"}),
-                "versions": [
-                    {
-                        **version.model_dump(exclude={"modules", "bindings"}),
-                        "bindings": [
-                            {k: v for k, v in binding.items() if binding["type"] != "secret_text" or k != "text"}
-                            for binding in version.bindings
-                        ],
-                    }
-                    for version in script.versions
-                ],
-                "active_version_id": script.active.id if script.active else None,
-                "max_d1_queries": here.runtime.max_d1_queries.get(account.id, {}).get(name, 0),
-            }
-            for name, script in account.scripts.items()
-        }
+    world = here.world.model_dump(exclude={"accounts"})
+    world["accounts"] = {account.id: _account_shown(here, account) for account in here.world.accounts.values()}
     world["today"] = here.runtime.today()
     world["now"] = here.now()
     world["cron_runs"] = here.cron_runs
@@ -428,10 +459,31 @@ class RudenessCall(Body):
     cron_missed_one_in: int | None = None
 
 
+def _set_rudeness(here: Platform, call: RudenessCall) -> None:
+    for name, value in call.model_dump(exclude_none=True).items():
+        setattr(here, name, value)
+
+
 @routes.post("/rudeness")
 async def set_rudeness() -> Response:
     """Change how rude the API is."""
     call, here = await read(RudenessCall), platform()
-    for name, value in call.model_dump(exclude_none=True).items():
-        setattr(here, name, value)
+    _set_rudeness(here, call)
     return as_json({name: getattr(here, name) for name in RudenessCall.model_fields})
+
+
+@routes.post("/reset")
+async def reset() -> Response:
+    """Delete all accounts, faults and logs, and set how rude the API is. Running workers end with the next upload."""
+    call, here = await read(RudenessCall), platform()
+    _set_rudeness(here, call)
+    databases = [uuid for account in here.world.accounts.values() for uuid in account.databases]
+    for emptied in (
+        here.world.accounts, here.windows, here.uploads, here.cron_runs, here.requests, here.egress, here.faults,
+    ):  # fmt: skip
+        emptied.clear()
+    here.runtime.watch_d1 = False
+    await here.runtime.update()
+    for database in databases:
+        await here.runtime.destroy_database(database)
+    return as_json({})

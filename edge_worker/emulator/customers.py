@@ -107,19 +107,6 @@ async def create_account() -> Response:
     return as_json(answer, 201)
 
 
-@routes.delete("/accounts")
-async def forget_accounts() -> Response:
-    """Forget every account with all that it holds; its workers no longer run from the next upload on."""
-    here = platform()
-    databases = [uuid for account in here.world.accounts.values() for uuid in account.databases]
-    for forgotten in (here.world.accounts, here.windows, here.uploads, here.cron_runs):
-        forgotten.clear()
-    await here.runtime.update()
-    for database in databases:
-        await here.runtime.destroy_database(database)
-    return as_json({})
-
-
 @routes.post("/accounts/<account_id>/tokens")
 async def create_token(account_id: str) -> Response:
     """Make another token of the account."""

@@ -174,11 +174,17 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 @asynccontextmanager
 async def open_service(
-    folder: Path, settings: Mapping[str, str], bundle: Path | None = None, program: Program | None = None
+    folder: Path,
+    settings: Mapping[str, str],
+    bundle: Path | None = None,
+    program: Program | None = None,
+    *,
+    arguments: Sequence[str] = ("-m", "svc", "serve"),
 ) -> AsyncIterator[Service]:
     """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`; SIGTERM at the end.
 
-    `bundle`: the folder of the worker that it comes with; None: the package's. `program`: None: that of these sources.
+    `bundle`: the folder of the worker that it comes with; None: the package's. `program`: None: that of these sources,
+    which `python <arguments>` is.
 
     Raises AssertionError when it does not come up, or does not end with status 0.
     """
@@ -190,7 +196,7 @@ async def open_service(
                 program.command(environ), env=environ, stdout=subprocess.PIPE, stderr=log
             )
         else:
-            serve = ["-m", "svc", "serve"] if bundle is None else ["-c", _SERVE_BUNDLE, str(bundle)]
+            serve = arguments if bundle is None else ["-c", _SERVE_BUNDLE, str(bundle)]
             process = await open_program(serve, environ=environ, stderr=log.fileno())
     try:
         ready = await _first_line(process)

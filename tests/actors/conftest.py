@@ -2,13 +2,17 @@
 
 Wall-clock time stands still unless the test moves it (it begins at the platform's present, whose token and database
 times are compared with it); waits for a next try are real and short.
+
+The emulator keeps uploaded workers without running them, because hardly a test here calls a worker: a process for each
+upload would cost as much as the rest of the platform. Tests that visit a worker or fire its crons use `running_worker`.
 """
 
 from __future__ import annotations
 
+import zlib
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx
@@ -33,23 +37,56 @@ from svc.store.tx import sql
 from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
+from tests.emulated import emulator_process, fresh
 from tests.http.conftest import World
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from svc.actors.supervisor import Supervisor
     from svc.model import Account, User
     from svc.store.tx import Store, Tx
     from svc.worker.bundle import WorkerBundle
+    from tests.emulated import Running
     from tests.http.conftest import Answer
+
+
+# A call that is answered after this time is never answered: no test takes as long.
+NEVER_S = 600
+
+
+@pytest.fixture(scope="session")
+def emulated_api() -> Iterator[Running]:
+    """An emulated edge platform that runs no workers; their databases it runs."""
+    with emulator_process("--no-runtime") as running:
+        yield running
+
+
+@pytest.fixture
+def running_worker() -> None:
+    """For tests that call the worker: what they upload runs."""
+
+
+@pytest.fixture
+def platform_process(request: pytest.FixtureRequest) -> Running:
+    """The emulated edge platform of this test."""
+    runs = running_worker.__name__ in request.fixturenames
+    running: Running = request.getfixturevalue("emulated" if runs else "emulated_api")
+    return running
+
+
+@pytest.fixture
+async def emulator(platform_process: Running) -> AsyncIterator[Emulator]:
+    """The control of the emulated edge platform."""
+    async with fresh(platform_process) as control:
+        yield control
 
 
 @pytest.fixture
 def zone(request: pytest.FixtureRequest) -> str:
     """The name of the customer's zone: the emulator knows each zone once."""
-    return f"z{abs(hash(request.node.nodeid)) % 10**12}.example"
+    return f"z{zlib.crc32(request.node.nodeid.encode()):010}.example"
 
 
 @pytest.fixture
@@ -65,6 +102,11 @@ async def idle(supervisor: Supervisor) -> None:
         return None if supervisor.stats()["running"] else True
 
     await eventually(look, every_s=0.02)
+
+
+def names_of_working_tokens(held: Any) -> list[str]:
+    """The names of the working tokens among what the platform holds of an account."""
+    return sorted(token["name"] for token in held["tokens"].values() if token["name"].startswith("svc-"))
 
 
 @dataclass
@@ -107,11 +149,11 @@ class Service:
     async def settled(self, *states: str) -> Any:
         """The account as its user sees it, once no install is under way; it must be in one of `states`."""
 
-        async def look() -> Any:
-            shown = await self.shown()
-            return None if shown["state"] in ("pending", "installing") else shown
+        async def look() -> bool | None:  # in the store: a request costs ten times as much
+            return (await self.account()).state not in ("pending", "installing") or None
 
-        shown = await eventually(look)
+        await eventually(look)
+        shown = await self.shown()
         assert shown["state"] in states, shown
         return shown
 
@@ -135,12 +177,11 @@ class Service:
 
     async def held(self) -> Any:
         """What the platform holds of the customer."""
-        return (await self.emulator.state())["accounts"][self.customer.account_id]
+        return await self.emulator.account(self.customer.account_id)
 
     async def token_names(self) -> list[str]:
         """The names of the working tokens at the platform."""
-        tokens = (await self.held())["tokens"].values()
-        return sorted(token["name"] for token in tokens if token["name"].startswith("svc-"))
+        return names_of_working_tokens(await self.held())
 
     async def as_platform(self, method: str, path: str, token: str, **more: Any) -> httpx.Response:
         """A call of the customer's own hand on the platform."""
@@ -149,6 +190,12 @@ class Service:
             answer = await client.request(method, path, headers=headers, **more)
         assert answer.is_success, answer.text
         return answer
+
+
+@cache
+def built_worker() -> WorkerBundle:
+    """The worker as it was built."""
+    return load_bundle()
 
 
 @dataclass
@@ -165,12 +212,8 @@ class Place:
     limits: dict[str, Any] = field(default_factory=dict)
     worker: dict[str, Any] = field(default_factory=lambda: {"auto_update": False})
     push_url: str = "https://svc.example/edge/push"
+    bundle: WorkerBundle = field(default_factory=built_worker)
     _owner: tuple[User, dict[str, str]] | None = None
-
-    @cached_property
-    def bundle(self) -> WorkerBundle:
-        """The worker as it was built."""
-        return load_bundle()
 
     def upgrade(self) -> None:
         """The service comes with another worker from the next start on."""

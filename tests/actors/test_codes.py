@@ -12,6 +12,7 @@ from svc.model import AccountWarning
 from tests.actors.codes import hosts, tokens, worker
 from tests.actors.codes.case import ROWS, Case
 from tests.clock import FrozenClock
+from tests.emulated import POLITE
 
 _ANY_REQUEST = "a matter of the request or its credential, whatever it asks for: tests/http"
 # What none of them can show.
@@ -47,7 +48,7 @@ ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 
 @pytest.mark.rule("A2", "A4", "A8", "A11", "A12", "A13", "A16", "A20", "A25", "G8", "S1", "S8", "X6")
 @ON_SQLITE
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in ROWS if not row.shares], ids=lambda row: row.name)
 async def test_a_trouble_is_shown_until_its_remedy_is_done(row, place, zone, request):
     place.clock = TickingClock(place.clock())
     place.timing |= row.timing
@@ -55,10 +56,35 @@ async def test_a_trouble_is_shown_until_its_remedy_is_done(row, place, zone, req
     case = Case(row, place, zone, lambda: request.getfixturevalue("next_bundle"))
     try:
         await case.start()
-        await row.play(case)
-        await case.over()
+        await case.next(row)
     finally:
         await case.stop()
+
+
+@pytest.mark.rule("A2", "A16", "G8")
+@ON_SQLITE
+async def test_each_error_of_an_installed_account_is_shown_until_its_remedy_is_applied(place, zone, request):
+    """Play the rows that begin and end with an installed account in one: a new account for each would cost more."""
+    place.clock = TickingClock(place.clock())
+    shared = [row for row in ROWS if row.shares]
+    case = Case(shared[0], place, zone, lambda: request.getfixturevalue("next_bundle"))
+    try:
+        await case.start()
+        for row in shared:
+            try:
+                await case.next(row)
+            except BaseException as error:
+                error.add_note(f"in the row {row.name}")
+                raise
+            await case.emulator.clear_faults()
+            await case.emulator.set_rudeness(**POLITE)
+    finally:
+        await case.stop()
+
+
+@pytest.mark.rule("G8")
+def test_rows_that_share_an_account_share_a_service():
+    assert not [row.name for row in ROWS if row.shares and (row.timing or row.limits)]
 
 
 @pytest.mark.rule("G8")

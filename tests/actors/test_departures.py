@@ -87,8 +87,7 @@ async def test_a_connect_that_goes_on_is_waited_for_and_undone(service):
     await service.store.run(users.set_password_hash(service.user.id, HASH))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(service.connect)
-        while not [call for call in await service.emulator.requests() if call["fault"]]:
-            pass
+        await service.emulator.faulted()
         answers.append(await leave(service))
     [answer] = answers
     named = {*answer["revoke_tokens"], *" ".join(answer["left"]).replace(":", " ").split()}
@@ -107,8 +106,7 @@ async def test_the_next_start_goes_on_where_the_last_one_was_cut(place, zone):
         with trio.CancelScope() as client:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(service.call, "DELETE", "/v1/me", {"password": PASSWORD})
-                while not [call for call in await service.emulator.requests() if call["fault"]]:
-                    pass
+                await service.emulator.faulted()
                 client.cancel()
     assert await place.store.read(departures.under_way()) == [service.user.id]
     await place.emulator.clear_faults()

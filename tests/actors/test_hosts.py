@@ -47,6 +47,7 @@ async def fails_open(service):
 
 
 @pytest.mark.rule("A19", "S3")
+@pytest.mark.usefixtures("running_worker")
 async def test_past_the_days_requests_a_site_is_as_without_us_and_a_link_host_shows_the_platforms_page(service, zone):
     await service.ready()
     assert (await put_link_host(service, f"go.{zone}")).status == 202

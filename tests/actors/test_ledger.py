@@ -78,6 +78,7 @@ async def test_a_day_that_the_worker_cannot_know_is_not_asked_for_or_not_known(a
 
 
 @pytest.mark.rule("X5")
+@pytest.mark.usefixtures("running_worker")
 async def test_the_platforms_count_is_beside_it_and_missing_where_it_is_not_told(asked):
     await asked.service.emulator.fault("html", "/graphql", method="POST", times=20)
     found = await asked.ledger()

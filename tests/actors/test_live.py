@@ -214,6 +214,7 @@ async def side(asked: Asked) -> Any:
 
 
 @pytest.mark.rule("R6", "X5")
+@pytest.mark.usefixtures("running_worker")
 async def test_a_statement_of_counts_asks_the_platform_for_its_own_count_in_the_same_read(asked):
     await cron(asked.service)
     await asked.begin()
@@ -236,6 +237,7 @@ async def test_a_statement_of_counts_asks_the_platform_for_its_own_count_in_the_
 
 
 @pytest.mark.rule("R6", "X5")
+@pytest.mark.usefixtures("running_worker")
 async def test_a_statement_of_counts_does_not_wait_for_a_slow_count_of_the_platform(place):
     place.edge = {"report_read_s": 2}
     async with place.running() as service:

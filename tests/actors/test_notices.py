@@ -6,7 +6,7 @@ import email
 import email.policy
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,10 @@ from svc.model import Advice, Measured
 from svc.store import accounts
 from svc.store.advice import keep_advice
 from svc.store.tx import sql
+
+if TYPE_CHECKING:
+    from svc.errors import Code
+    from svc.model import Metric
 
 AFTER_S = 900
 URL = "https://svc.example"
@@ -69,32 +73,32 @@ def in_state(account_id, state, code):
 
 
 @pytest.mark.rule("X13")
-@pytest.mark.parametrize(
-    ("state", "code"),
-    [
+async def test_each_error_sends_one_email_when_it_begins_and_one_when_it_ends(told):
+    errors: list[tuple[str, Code]] = [
         ("revoked", "revoked"),
         ("permission_error", "permission_error"),
         ("permission_error", "credentials_unreadable"),
         ("resource_drift", "resource_drift"),
-    ],
-)
-async def test_a_trouble_is_told_once_and_its_end_once(told, state, code):
-    await now_in(told, state, code)
-    account = await told.account()
-    [(subject, text)] = await sent(told)
-    assert account.name in subject
-    assert account.name in text
-    assert "It was changed by hand." in text
-    assert CATALOGUE[code].remedy in text
-    assert f"{URL}/accounts/{account.id}" in text
-    for _ in range(3):
-        told.clock.advance_s(AFTER_S)
-        await looked(told)
-    assert len(await sent(told)) == 1
-    await now_in(told, "ready")
-    assert [subject for subject, _ in await sent(told)][1:] == [f"{account.name}: well again"]
-    await now_in(told, state, code)
-    assert len(await sent(told)) == 3
+    ]
+    for state, code in errors:
+        before = len(await sent(told))
+        await now_in(told, state, code)
+        account = await told.account()
+        [(subject, text)] = (await sent(told))[before:]
+        assert account.name in subject, code
+        assert account.name in text, code
+        assert "It was changed by hand." in text, code
+        assert CATALOGUE[code].remedy in text, code
+        assert f"{URL}/accounts/{account.id}" in text, code
+        for _ in range(3):
+            told.clock.advance_s(AFTER_S)
+            await looked(told)
+        assert len(await sent(told)) == before + 1, code
+        await now_in(told, "ready")
+        assert [subject for subject, _ in await sent(told)][before + 1 :] == [f"{account.name}: well again"], code
+        await now_in(told, state, code)
+        assert len(await sent(told)) == before + 3, code
+        await now_in(told, "ready")
 
 
 @pytest.mark.rule("X13")
@@ -120,29 +124,31 @@ async def test_a_token_that_ends_soon_is_told_and_its_renewal_ends_it(told):
     assert len(await sent(told)) == 2
 
 
+AT_A_LIMIT: dict[Metric, tuple[int, str]] = {
+    "requests": (104_200, "had 104,200 requests on 2026-11-20; its plan allows 100,000 a day"),
+    "writes": (100_000, "wrote 100,000 rows on 2026-11-20; its plan allows 100,000 a day"),
+    "reads": (5_100_000, "read 5,100,000 rows on 2026-11-20; its plan allows 5,000,000 a day"),
+    "size": (412_900_000, "holds 412 MB of the 500 that the account's plan allows"),
+}
+
+
 @pytest.mark.rule("X13", "A24")
-@pytest.mark.parametrize(
-    ("metric", "used", "what"),
-    [
-        ("requests", 104_200, "had 104,200 requests on 2026-11-20; its plan allows 100,000 a day"),
-        ("writes", 100_000, "wrote 100,000 rows on 2026-11-20; its plan allows 100,000 a day"),
-        ("reads", 5_100_000, "read 5,100,000 rows on 2026-11-20; its plan allows 5,000,000 a day"),
-        ("size", 412_900_000, "holds 412 MB of the 500 that the account's plan allows"),
-    ],
-)
-async def test_an_account_at_a_limit_of_its_plan_is_told_once_and_its_end_once(told, metric, used, what):
-    limit = LIMITS["free"][metric].limit
-    over = Advice(1, "over", metric, {metric: Measured("over", limit, used, day_number("2026-11-20"), None)})
-    await now_advised(told, over)
-    [(subject, text)] = await sent(told)
-    assert "limit" in subject
-    assert what in text
-    # What cannot be read is not known to be well.
-    await now_advised(told, Advice(2, "ok", unavailable=("analytics",)))
-    await now_advised(told, replace(over, at=3))
-    assert len(await sent(told)) == 1
-    await now_advised(told, Advice(4, "ok"))
-    assert [subject for subject, _ in await sent(told)][1:] == [f"{(await told.account()).name}: well again"]
+async def test_each_limit_of_a_plan_sends_one_email_when_it_is_reached_and_one_when_it_is_not_any_more(told):
+    for number, (metric, (used, what)) in enumerate(AT_A_LIMIT.items()):
+        before, at = len(await sent(told)), 10 * number
+        limit = LIMITS["free"][metric].limit
+        over = Advice(at + 1, "over", metric, {metric: Measured("over", limit, used, day_number("2026-11-20"), None)})
+        await now_advised(told, over)
+        [(subject, text)] = (await sent(told))[before:]
+        assert "limit" in subject, metric
+        assert what in text, metric
+        # What cannot be read is not known to be well.
+        await now_advised(told, Advice(at + 2, "ok", unavailable=("analytics",)))
+        await now_advised(told, replace(over, at=at + 3))
+        assert len(await sent(told)) == before + 1, metric
+        await now_advised(told, Advice(at + 4, "ok"))
+        subjects = [subject for subject, _ in await sent(told)][before + 1 :]
+        assert subjects == [f"{(await told.account()).name}: well again"], metric
 
 
 async def now_advised(service, advice):

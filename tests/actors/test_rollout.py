@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from typing import Any, cast
 
 import pytest
@@ -21,10 +22,13 @@ from svc.store import accounts, installs, operations, rollouts, waves
 from svc.store.tx import many, sql
 from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
+from tests.engines import ENGINES
 from tests.store.makers import a_user
 
 HALTED = "the update of workers is halted"
 ACCOUNTS = 1_000 if EVERYTHING else 60
+# Large fleets take PostgreSQL seconds; in `make test` it runs the other tests here.
+ON_SQLITE = pytest.mark.parametrize("store_config", ENGINES if EVERYTHING else ENGINES[:1], indirect=True)
 # Between two looks of these tests: shorter than what the service takes for its own absence.
 STEP_S = 590
 
@@ -293,6 +297,7 @@ async def test_it_halts_in_whichever_wave_fails_and_says_so_once(fleet, wave, ex
 
 
 @pytest.mark.rule("X7")
+@ON_SQLITE
 async def test_a_few_that_fail_halt_nothing_and_are_tried_again_when_all_had_their_turn(fleet):
     await fleet.add(198)
     await fleet.until("10 %")
@@ -375,7 +380,11 @@ async def test_a_halt_begins_no_more_and_a_resume_goes_on_where_it_was(fleet, ex
 
 
 @pytest.mark.rule("X7")
-@pytest.mark.parametrize("told", ["errors", "dropped"])
+@pytest.mark.parametrize(
+    ("told", "store_config"),
+    list(product(("errors", "dropped"), ENGINES)) if EVERYTHING else [("errors", "postgres"), ("dropped", "sqlite")],
+    indirect=["store_config"],
+)
 async def test_it_halts_when_the_new_workers_tell_of_what_the_others_do_not(fleet, told, expected_errors):
     ids = await fleet.add(198)
 
@@ -423,6 +432,7 @@ async def test_what_is_wrong_with_an_account_or_passes_says_nothing_and_another_
 
 
 @pytest.mark.rule("X7")
+@ON_SQLITE
 async def test_an_account_that_leaves_or_cannot_be_updated_any_more_holds_no_wave_up(fleet):
     ids = await fleet.add(98)
     await fleet.until("10 %")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 NOW = 1_763_790_000_000
 _DISK = ("fsync", "replace", "rename", "unlink", "mkdir", "rmdir")
 # Of the moments of a restore into PostgreSQL, some six hundred.
-_DRAWN = 2
+_DRAWN = 1
 
 
 def main(folder: Path, server_url: str | None = None, seed: str | None = None) -> None:

@@ -15,7 +15,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import trio
 
+from edge_worker.programs import run_program
 from svc.backup import run
 from svc.backup.archive import BadBackup
 from svc.config import ConfigError
@@ -246,18 +248,21 @@ def test_it_takes_the_place_of_another_backup_alone(tmp_path):
 
 
 def svc(folder, *arguments):
-    command, environ = command_of(arguments)
-    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, check=False, timeout=60)
+    async def ended():
+        with trio.fail_after(60):
+            return await run_program(["-m", "svc", *arguments], environ=environment(), folder=folder)
+
+    return trio.run(ended)
 
 
 def begun(folder, *arguments):
-    command, environ = command_of(arguments)
-    return subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "svc", *arguments]
+    return subprocess.Popen(command, cwd=folder, env=environment(), stdout=subprocess.DEVNULL)
 
 
-def command_of(arguments):
+def environment():
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
-    return [sys.executable, "-m", "svc", *arguments], environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    return environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 @pytest.mark.rule("X17")

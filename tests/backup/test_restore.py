@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -16,6 +14,7 @@ import trio
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
+from edge_worker.programs import run_program
 from svc.backup import run
 from svc.config import ConfigError
 from svc.store import open_store, postgres, sqlite_file
@@ -48,7 +47,7 @@ os._exit(0)
 
 def die_with_a_log(folder: Path) -> None:
     """Leave a store with a log that was not taken into it."""
-    subprocess.run([sys.executable, "-c", DIES, folder], cwd=Path(__file__).parents[2], check=True)
+    assert trio.run(run_program, ["-c", DIES, str(folder)]).returncode == 0
     assert (folder / "svc.db-wal").stat().st_size > 0
 
 
@@ -150,11 +149,9 @@ def lives_of_a_restore(folder, *arguments):
     new = config_of(folder / "new")
     fill(new)
     run.backup(new, folder / "backup.tar", START_MS, with_key=True, replace=False)
-    told = subprocess.run(
-        [sys.executable, "-m", "tests.backup.mortal", folder, *arguments],
-        cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, check=True,
-    ).stdout  # fmt: skip
-    lives = json.loads(told)
+    told = trio.run(run_program, ["-m", "tests.backup.mortal", str(folder), *arguments])
+    assert told.returncode == 0, told.stderr.decode()
+    lives = json.loads(told.stdout)
     found = [life["found"] for life in lives if life["found"] is not None]
     assert set(found) == {"old", "new"}
     assert found == sorted(found, reverse=True), "a later kill left an older store"

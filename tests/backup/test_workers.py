@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 
 import httpx
 import pytest
@@ -18,9 +17,10 @@ from edge_worker.emulator.client import NO_TLS, proxied_zone
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import environment, eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
+from edge_worker.programs import run_program
 from svc.store import open_store
 from svc.store.tx import sql
-from tests.journeys.conftest import ZONE, connect, crons, free_port, settings_of
+from tests.journeys.conftest import POLITE, PUSHED_BY_MS, ZONE, connect, crons, free_port, settings_of
 from tests.journeys.test_conservation import Expected
 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
@@ -79,8 +79,8 @@ class Shop:
         await self.service.call("POST", f"/v1/accounts/{self.account_id}/install", expect=202)
         await self.service.account_in(self.account_id, "ready")
 
-    async def visits(self, at, number, runs=12):
-        """So many visits in the hour of `at` (epoch ms), then so many runs of the cron: 12 close it, 55 send it."""
+    async def visits(self, at, number, *, pushed=False):
+        """So many visits in the hour of `at` (epoch ms), then the runs of the cron that close it, or also push it."""
         await self.emulator.clock((at - self.real) / 1000)
         await self.emulator.new_isolates()
         for _ in range(number):
@@ -97,16 +97,15 @@ class Shop:
             assert answer.status in (204, 302), (path, answer.status)
             self.expected.add(target, person, at // HOUR_MS, bot=bot)
         await self.emulator.settled()
-        await crons(self.emulator, self.customer, self.real, at // HOUR_MS * HOUR_MS + HOUR_MS + 4 * MINUTE_MS, runs)
+        end = at // HOUR_MS * HOUR_MS + HOUR_MS
+        await crons(self.emulator, self.customer, self.real, end + 4 * MINUTE_MS, 8)
+        if pushed:
+            await crons(self.emulator, self.customer, self.real, end + PUSHED_BY_MS, 4)
 
 
 async def command(folder, settings, *arguments):
     """A command of the operator, beside the service or without it."""
-    done = await trio.run_process(
-        [sys.executable, "-m", "svc", *arguments],
-        env=environment(folder, settings),
-        capture_stdout=True, capture_stderr=True, check=False,
-    )  # fmt: skip
+    done = await run_program(["-m", "svc", *arguments], environ=environment(folder, settings))
     assert done.returncode == 0, done.stderr.decode()
 
 
@@ -133,12 +132,9 @@ def rows(text, *parameters):
 async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, store_config, seed, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
     folder, file = tmp_path / "svc", str(tmp_path / "backup.tar")
-    async with open_emulator(
-        local_egress=True, token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0
-    ) as emulator:
+    async with open_emulator(local_egress=True, **POLITE) as emulator:
         customer = await emulator.create_account([proxied_zone(ZONE)])
         settings = settings_of(emulator, store_config, SVC_HTTP_BIND=free_port(), SVC_TIMING_SYNC_RETRY_S="0.2")
-        settings |= {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
         real = await emulator.clock(0)
         today = (real - 3 * HOUR_MS) // DAY_MS
 
@@ -147,8 +143,8 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
             await emulator.clock(((today - 4) * DAY_MS + 20 * MINUTE_MS - real) / 1000)
             shop = Shop(seed, emulator, customer, service, real)
             await shop.begin()
-            for hour, runs in ((3, 12), (23, 55), (24 + 9, 55)):
-                await shop.visits((today - 4) * DAY_MS + hour * HOUR_MS, 12, runs)
+            for hour, pushed in ((3, False), (23, True), (24 + 9, True)):
+                await shop.visits((today - 4) * DAY_MS + hour * HOUR_MS, 12, pushed=pushed)
             # Under load: what was committed before it began is in it.
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(command, folder, settings, "backup", file)
@@ -163,7 +159,8 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
             await shop.synced()
             for hour in (24 + 4, 48 + 20):
                 await shop.visits((today - 3) * DAY_MS + hour * HOUR_MS, 12)
-            await crons(emulator, customer, real, today * DAY_MS + 20 * MINUTE_MS, 60)
+            await crons(emulator, customer, real, today * DAY_MS + 20 * MINUTE_MS, 12)
+            await crons(emulator, customer, real, today * DAY_MS + PUSHED_BY_MS, 4)
             lost = await service.call("GET", f"/v1/accounts/{shop.account_id}")
             assert lost["account"]["push"]["queue"] == 0
             headers = service.headers
@@ -228,7 +225,7 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
                 shop.made += 1
             await shop.add_link()
             await shop.synced()
-            await shop.visits(today * DAY_MS + HOUR_MS + 40 * MINUTE_MS, 12, 55)
+            await shop.visits(today * DAY_MS + HOUR_MS + 40 * MINUTE_MS, 12, pushed=True)
             again = await emulator.visit(LINK_HOST, f"/code{shop.made}", headers={"User-Agent": "curl/8"})
             assert again.headers["location"] == f"https://a.example/{shop.made}"
             views = dict(await store.read(rows("select target, views from days where day = $1", today)))

@@ -1,4 +1,4 @@
-"""The emulator as a process, a customer in it, and an API client with the working token's rights."""
+"""The emulator as a process that tests share, a customer in it, and a client with the working token's rights."""
 
 from __future__ import annotations
 
@@ -9,22 +9,36 @@ import pytest
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
 from edge_worker.emulator.process import open_emulator
+from tests.emulated import emulator_process, fresh
 from tests.emulator.clients import WORKING_RIGHTS, Api
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from edge_worker.emulator.client import Customer, Emulator
+    from tests.emulated import Running
+
+
+# What a test may have changed, and `fresh` does not reset: the defaults of `python -m edge_worker.emulator`.
+DEFAULTS: dict[str, float | str] = {
+    "firewall": True, "ignores_fail_open": False, "slow_ms": 150, "cron_delay_s": 900, "cron_missed_one_in": 200,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def shared_emulator() -> Iterator[Running]:
+    """A polite emulator for the tests of this folder. Caches, pages and the state of its dice outlive a test."""
+    with emulator_process() as running:
+        yield running
 
 
 @pytest.fixture
-async def emulator() -> AsyncIterator[Emulator]:
-    """A polite one: no delays but those that a test asks for."""
-    async with open_emulator(
-        token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, local_egress=True
-    ) as running:
-        await running.begin_at_noon()
-        yield running
+async def emulator(shared_emulator: Running) -> AsyncIterator[Emulator]:
+    """A polite emulator without accounts, faults and logs, at ten past noon."""
+    async with fresh(shared_emulator) as control:
+        await control.set_rudeness(**DEFAULTS)
+        await control.begin_at_noon()
+        yield control
 
 
 @pytest.fixture

@@ -70,23 +70,6 @@ async def test_a_cron_answers_when_its_late_work_is_done(emulator: Emulator, api
     assert await api.query(database, "select what from hit") == [{"what": "*/5 * * * * at 1795000000000"}]
 
 
-async def test_a_new_cron_begins_within_a_quarter_of_an_hour_and_may_miss(emulator: Emulator, api: Api) -> None:
-    await api.probe()
-    path = f"{api.account}/workers/scripts/probe/schedules"
-    await emulator.set_rudeness(cron_missed_one_in=0)
-    await api.result("PUT", path, json=[{"cron": "* * * * *"}])
-    fired = []
-    for number in range(17):
-        await emulator.clock(60 * number)
-        fired.append(len(await emulator.minute()))
-    assert (fired[0], fired[-1]) == (0, 1)
-    assert fired == sorted(fired)
-    await api.result("PUT", path, json=[{"cron": "* * * * *"}])  # the same one goes on
-    assert len(await emulator.minute()) == 1
-    await emulator.set_rudeness(cron_missed_one_in=1)
-    assert await emulator.minute() == []
-
-
 @pytest.mark.parametrize(("at", "text"), [(1, "no cron today"), (2, "late trouble")])
 async def test_a_failing_cron_says_why(emulator: Emulator, api: Api, at: int, text: str) -> None:
     await api.probe()

@@ -63,32 +63,31 @@ async def test_a_pattern_without_star_matches_no_query_and_paths_keep_their_case
     assert all("origin of shop.example" in body for body in bodies[1:])
 
 
-@pytest.mark.parametrize(
-    ("dns", "host", "reached"),
-    [
+async def test_only_a_proxied_host_reaches_a_script(emulator: Emulator, api: Api) -> None:
+    await named_scripts(api, "all")
+    await api.route("shop.example", "*shop.example/*", "all")
+    cases: tuple[tuple[list[dict[str, Any]], str, bool], ...] = (
         ([{"name": "*", "proxied": True}], "a.shop.example", True),
         ([{"name": "*", "proxied": True}, {"name": "a"}], "a.shop.example", False),
         ([{"name": "*", "proxied": True}, {"name": "*.b"}], "a.shop.example", True),
         ([{"name": "a", "proxied": True}], "b.shop.example", False),
         ([{"name": "a", "type": "TXT"}], "a.shop.example", False),
         ([{"name": "@"}], "shop.example", False),
-    ],
-)
-async def test_only_a_proxied_host_reaches_a_script(
-    emulator: Emulator, api: Api, dns: list[dict[str, Any]], host: str, reached: bool
-) -> None:
-    await emulator.set_zone(api.customer.account_id, "shop.example", dns=dns)
-    await named_scripts(api, "all")
-    await api.route("shop.example", "*shop.example/*", "all")
-    assert ((await emulator.visit(host, "/")).body == "probe all /") is reached
+    )
+    for dns, host, reached in cases:
+        await emulator.set_zone(api.customer.account_id, "shop.example", dns=dns)
+        assert ((await emulator.visit(host, "/")).body == "probe all /") is reached, (dns, host)
 
 
-@pytest.mark.parametrize("change", [{"status": "pending"}, {"paused": True}])
-async def test_a_zone_that_is_not_active_runs_no_script(emulator: Emulator, api: Api, change: dict[str, Any]) -> None:
+async def test_a_zone_that_is_not_active_runs_no_script(emulator: Emulator, api: Api) -> None:
     await named_scripts(api, "all")
     await api.route("shop.example", "shop.example/*", "all")
-    await emulator.set_zone(api.customer.account_id, "shop.example", **change)
-    assert "origin" in (await emulator.visit("shop.example", "/")).body
+    inactive: tuple[dict[str, Any], ...] = ({"status": "pending"}, {"paused": True})
+    for change in inactive:
+        assert (await emulator.visit("shop.example", "/")).body == "probe all /"
+        await emulator.set_zone(api.customer.account_id, "shop.example", **change)
+        assert "origin" in (await emulator.visit("shop.example", "/")).body, change
+        await emulator.set_zone(api.customer.account_id, "shop.example", status="active", paused=False)
 
 
 async def test_a_script_sees_place_and_address_and_nothing_of_the_emulator(emulator: Emulator, api: Api) -> None:
@@ -127,64 +126,26 @@ async def test_an_exception_is_error_1101_and_counted(emulator: Emulator, api: A
     await eventually(printed)
 
 
-async def test_the_cache_keeps_what_a_script_puts_also_over_an_upload(emulator: Emulator, api: Api) -> None:
-    database = await api.probe()
-    assert [(await emulator.visit("shop.example", "/cache")).body for _ in range(2)] == ["made", "kept page"]
-    await api.upload("probe", bindings=[{"type": "d1", "name": "DB", "id": database}])
-    assert (await emulator.visit("shop.example", "/cache")).body == "kept page"
-    await emulator.clock(61)
-    assert (await emulator.visit("shop.example", "/cache")).body == "made"
-
-
-async def test_a_data_centre_has_a_cache_that_outlives_its_isolates(emulator: Emulator, api: Api) -> None:
-    await api.probe()
-
-    async def body(path: str) -> str:
-        return (await emulator.visit("shop.example", path)).body
-
-    assert [await body("/cache"), await body("/isolate"), await body("/isolate")] == ["made", "1", "2"]
-    await emulator.new_isolates()
-    assert [await body("/cache"), await body("/isolate")] == ["kept page", "1"]
-    await emulator.new_isolates("FRA")
-    assert await body("/cache") == "made"
-
-
-async def test_the_default_cache_is_the_zones_own_and_answers_when_the_script_is_gone(
-    emulator: Emulator, api: Api
-) -> None:
-    await api.probe()
-    for path in ("/cache", "/cache-of-its-own"):
-        assert (await emulator.visit("shop.example", path)).body == "made"
-    await api.result("DELETE", f"/accounts/{api.customer.account_id}/workers/scripts/probe")
-    assert (await emulator.visit("shop.example", "/cache")).body == "page"
-    assert "origin of shop.example" in (await emulator.visit("shop.example", "/cache-of-its-own")).body
-
-
 async def test_a_fetch_to_the_own_zone_goes_to_the_origin(emulator: Emulator, api: Api) -> None:
     await api.probe()
     await emulator.add_page("www.shop.example", "/page", "the shop")
     assert (await emulator.visit("shop.example", "/fetch?url=http://www.shop.example/page")).body == "200 the shop"
 
 
-@pytest.mark.parametrize(
-    ("target", "answer"),
-    [
+async def test_a_worker_reaches_no_address_and_no_name_that_is_not_public(strict_emulator: Emulator) -> None:
+    customer = await strict_emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
+    _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_RIGHTS)
+    async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as client:
+        await Api(client, customer, value).probe()
+    for target, answer in (
         ("http://127.0.0.1:9/edge/push", "403"),
         ("http://[::1]:9/edge/push", "403"),
         ("http://192.168.1.7/edge/push", "403"),
         ("http://localhost:9/edge/push", "530"),
         ("http://svc.lan/edge/push", "530"),
-    ],
-)
-async def test_a_worker_reaches_no_address_and_no_name_that_is_not_public(
-    strict_emulator: Emulator, target: str, answer: str
-) -> None:
-    customer = await strict_emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
-    _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_RIGHTS)
-    async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as client:
-        await Api(client, customer, value).probe()
-    seen = await strict_emulator.visit("shop.example", f"/fetch?url={target}")
-    assert seen.body.split(" ", 1)[0] == answer
+    ):
+        seen = await strict_emulator.visit("shop.example", f"/fetch?url={target}")
+        assert seen.body.split(" ", 1)[0] == answer, target
     assert await strict_emulator.egress() == []
 
 

@@ -3,6 +3,7 @@ kill the service, or let the platform fail, at every moment of it."""
 
 from __future__ import annotations
 
+import random
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
     from edge_worker.emulator.client import Customer, Emulator
     from edge_worker.harness.service import Service
-    from tests.journeys.mortal import Lives
 
-_LOOK_EVERY_S = 0.05
 # A site that has more of them, of the service's ten, is replaced by another one.
 _MOST_OLD_PATHS = 6
 # What the platform's clients meet: docs/cloudflare.md and the emulator's faults.
@@ -39,7 +38,6 @@ _SETTLED = ("ready", "no_connection", "connected", "bootstrap_lost", "revoked", 
 class World:
     """One user's service on one folder, started again and again, and the account at the platform that it works on."""
 
-    lives: Lives
     emulator: Emulator
     folder: Path
     settings: dict[str, str]
@@ -103,7 +101,7 @@ class World:
             waits = operation is not None and operation["state"] == "running" and operation["step"] != "selfcheck"
             return None if waits or account["state"] not in _SETTLED else (account,)
 
-        [account] = await eventually(look, every_s=_LOOK_EVERY_S)
+        [account] = await eventually(look)
         return account
 
     async def held(self) -> dict[str, Any]:
@@ -146,9 +144,15 @@ class World:
 @dataclass(frozen=True)
 class Operation:
     """`prepare` brings the world to where it can be asked for, and may be repeated; `request` is what is asked, its
-    method, path and body; `done` looks whether all is as it should be then (None: not yet)."""
+    method, path and body; `done` looks whether all is as it should be then (None: not yet).
+
+    The operation makes at least `calls` calls to the platform, and has at least `moments` moments as `mortal` counts
+    them.
+    """
 
     name: str
+    calls: int
+    moments: int
     prepare: Callable[[World, Service], Awaitable[None]]
     request: Callable[[World], Awaitable[tuple[str, str, object]]]
     done: Callable[[World, Service], Awaitable[bool | None]]
@@ -181,7 +185,7 @@ async def connected(world: World, service: Service) -> None:
             account = await world.account(service)
             return True if account is not None and account["operation"]["state"] == "done" else None
 
-        await eventually(confirmed, every_s=_LOOK_EVERY_S)
+        await eventually(confirmed)
 
 
 async def _connect(world: World) -> tuple[str, str, object]:
@@ -248,7 +252,7 @@ async def furnished(world: World, service: Service) -> None:
     async def look() -> bool | None:
         return await _link_host_is_alone(world, service)
 
-    await eventually(look, every_s=_LOOK_EVERY_S)
+    await eventually(look)
 
 
 async def _disconnect(world: World) -> tuple[str, str, object]:
@@ -278,7 +282,7 @@ async def with_site(world: World, service: Service) -> None:
         body = {"account_id": world.account_id, "host": world.zone}
         live = [(await service.call("POST", "/v1/sites", body, expect=202))["site"]]
     [world.site] = live
-    await eventually(lambda: _site_is_served(world, service), every_s=_LOOK_EVERY_S)
+    await eventually(lambda: _site_is_served(world, service))
 
 
 async def _site_is_served(world: World, service: Service) -> bool | None:
@@ -311,12 +315,17 @@ async def _site_is_gone(world: World, service: Service) -> bool | None:
     return True if gone and await world.patterns() == [] else None
 
 
+def draw(chance: random.Random, least: int, count: int = 1) -> list[int]:
+    """Draw `count` of the moments or calls of an operation, counted from 1; it has `least` or a few more of them."""
+    return chance.sample(range(1, least + least // 4 + 3), count)
+
+
 OPERATIONS = (
-    Operation("connect", _another_customer, _connect, _is_ready),
-    Operation("reinstall", connected, _reinstall, _is_ready),
-    Operation("renew", _to_renew, _renew, _is_renewed),
-    Operation("link host", _other_link_host, _put_link_host, _link_host_is_alone),
-    Operation("disconnect", furnished, _disconnect, _what_stays_is_told),
-    Operation("rotate", with_site, _rotate, _has_rotated),
-    Operation("delete site", with_site, _delete_site, _site_is_gone),
+    Operation("connect", 25, 78, _another_customer, _connect, _is_ready),
+    Operation("reinstall", 13, 42, connected, _reinstall, _is_ready),
+    Operation("renew", 19, 46, _to_renew, _renew, _is_renewed),
+    Operation("link host", 7, 16, _other_link_host, _put_link_host, _link_host_is_alone),
+    Operation("disconnect", 13, 31, furnished, _disconnect, _what_stays_is_told),
+    Operation("rotate", 3, 9, with_site, _rotate, _has_rotated),
+    Operation("delete site", 3, 9, with_site, _delete_site, _site_is_gone),
 )

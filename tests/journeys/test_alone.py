@@ -8,6 +8,7 @@ from edge_worker.harness.service import open_service
 from tests.journeys.conftest import settings_of
 
 
+@pytest.mark.both_engines
 async def test_a_second_service_on_the_same_store_says_so_and_ends(service, emulator, store_config, tmp_path):
     settings = settings_of(emulator, store_config)
     with pytest.raises(AssertionError, match="Another svc serve uses"):

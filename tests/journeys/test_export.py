@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import pytest
-import trio
 
 from edge_worker.harness.service import environment, open_service
+from edge_worker.programs import run_program
 from svc.clock import DAY_MS, HOUR_MS, day_of, system_clock
 from svc.store import open_store
 from svc.store.totals import PushedHour, PushedPart, ingest
 from tests.databases import sqlite_config
-from tests.journeys.conftest import ZONE, connect
+from tests.journeys.conftest import QUICK, ZONE, connect
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,15 +43,14 @@ def counted(account_id: str, targets: list[str]) -> Tx[Ingested]:
 
 async def svc_import(folder: Path, settings: dict[str, str], *arguments: str) -> tuple[int, str]:
     """How the operator's command ends, and what it says."""
-    command = [sys.executable, "-m", "svc", "import", *arguments, "--user", "b@example.com", "--apply"]
-    run = partial(subprocess.run, command, env=environment(folder, settings), stdout=subprocess.PIPE, text=True)
-    ended = await trio.to_thread.run_sync(run)
-    return ended.returncode, ended.stdout
+    command = ["-m", "svc", "import", *arguments, "--user", "b@example.com", "--apply"]
+    ended = await run_program(command, environ=environment(folder, settings))
+    return ended.returncode, ended.stdout.decode()
 
 
 @pytest.mark.rule("X4", "X2", "L5")
 async def test_what_was_exported_lives_on_in_another_service(emulator, customer, tmp_path):
-    settings = {"SVC_EDGE_API_BASE_URL": emulator.api}
+    settings = {"SVC_EDGE_API_BASE_URL": emulator.api, **QUICK}
     async with open_service(tmp_path / "first", settings) as first:
         await first.sign_up("a@example.com", "a long password")
         account_id = await connect(first, customer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import email
 import email.policy
+import itertools
 import random
 import secrets
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,8 @@ from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import Service, eventually
 from svc.config import StoreConfig
 from svc.store import open_store
-from tests.journeys.lifecycle import FAULTS, World, furnished
+from tests.journeys.lifecycle import FAULTS, World, draw, furnished
+from tests.journeys.mortal import open_life
 from tests.store.whole_store import OF_NOBODY, all_rows
 
 if TYPE_CHECKING:
@@ -32,22 +34,20 @@ pytestmark = pytest.mark.timeout(1_800)
 _PASSWORD = "a long password"  # of a user of this test
 # None: the platform answers. The others last from the kill on, or from the request.
 _MOODS: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
+# A deletion has at least so many moments, as `mortal` counts them: where the platform answers, and where it fails.
+_MOMENTS, _MOMENTS_OF_FAILURES = 25, 14
 
 
 @pytest.mark.rule("C12", "A17")
 async def test_the_next_start_ends_what_a_kill_has_cut_short(world: World) -> None:
     chance = random.Random(SEED)  # to make the same again, not to keep a secret
     for mood in _MOODS if EVERYTHING else (None, chance.choice(_MOODS[1:])):
-        moment = 1 if EVERYTHING else chance.randint(1, 6)
-        killed = 0
-        while True:
+        least = _MOMENTS if mood is None else _MOMENTS_OF_FAILURES
+        for moment in itertools.count(1) if EVERYTHING else draw(chance, least):
             print(f"mood {mood}, moment {moment}")
-            was_killed = await _life_and_end(world, moment, mood)
-            if not was_killed:
+            if not await _life_and_end(world, moment, mood):
+                assert moment > least, f"a deletion has fewer than {least} moments"
                 break
-            killed += 1
-            moment += 1 if EVERYTHING else chance.randint(6, 20)
-        assert killed
 
 
 async def _life_and_end(world: World, moment: int, mood: str | None) -> bool:
@@ -55,7 +55,7 @@ async def _life_and_end(world: World, moment: int, mood: str | None) -> bool:
     address = f"{secrets.token_hex(6)}@example.com"
     told = ""
     killed = False
-    async with world.lives.serve(world.folder, world.settings, kill_at=moment) as life:
+    async with open_life(world.folder, world.settings, kill_at=moment) as life:
         await life.sign_up(address, _PASSWORD)
         world.headers = life.headers
         await furnished(world, life)
@@ -68,7 +68,7 @@ async def _life_and_end(world: World, moment: int, mood: str | None) -> bool:
             await life.over()
             killed = True
     if killed:
-        async with world.lives.serve(world.folder, world.settings) as life:
+        async with open_life(world.folder, world.settings) as life:
             life.headers = world.headers
             told += (await _leave(life)).text
 

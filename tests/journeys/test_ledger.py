@@ -27,11 +27,11 @@ HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 
 
 class Place:
-    """An account with a site and a link, on the day before the real one."""
+    """An account with a site and a link, on a day before; its next day's first two hours are over as well."""
 
     def __init__(self, emulator: Emulator, customer: Customer, service: Service, database: str, real: int) -> None:
         self.emulator, self.customer, self.service, self.database = emulator, customer, service, database
-        self.real, self.day = real, real // DAY_MS - 1
+        self.real, self.day = real, (real - 2 * HOUR_MS) // DAY_MS - 1
         self.sent: Counter[tuple[str, str]] = Counter()
 
     async def begin(self) -> None:

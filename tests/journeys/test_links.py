@@ -6,7 +6,7 @@ import pytest
 
 from edge_worker.harness.service import eventually
 from edge_worker.harness.visitors import DESKTOP_CHROME
-from tests.journeys.conftest import connect
+from tests.journeys.conftest import begin_yesterday, connect
 
 LINK_HOST = "go.shop.example"
 LIMIT_S = 61  # nothing older is served while the database answers
@@ -14,8 +14,9 @@ LIMIT_S = 61  # nothing older is served while the database answers
 
 @pytest.mark.rule("L3", "L5", "R4")
 async def test_each_of_two_links_with_one_code_has_its_own_clicks(emulator, customer, service):
+    real, noon = await begin_yesterday(emulator)
     account_id = await connect(service, customer)
-    moved_s = 0
+    moved_s = (noon - real) // 1000 + 20 * 60
 
     async def add(url: str) -> str:
         body = {"account_id": account_id, "url": url, "code": "abc"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections import Counter
 
 import pytest
 import trio
 
 from edge_worker.harness.service import environment, eventually, open_service
+from edge_worker.programs import run_program
 from tests.journeys.conftest import ZONE, connect, settings_of
 
 HOST = f"go.{ZONE}"
@@ -40,16 +40,9 @@ RULES = [
 
 async def svc(folder, settings, *arguments) -> subprocess.CompletedProcess[str]:
     """A command beside the service, on its store."""
-    return await trio.to_thread.run_sync(
-        lambda: subprocess.run(
-            [sys.executable, "-m", "svc", *arguments],
-            env=environment(folder, settings),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-    )
+    with trio.fail_after(60):
+        ended = await run_program(["-m", "svc", *arguments], environ=environment(folder, settings))
+    return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
 @pytest.mark.rule("X2")
@@ -114,7 +107,7 @@ async def test_a_click_does_what_was_explained(emulator, customer, service):
             for name, field in (("sources", "source"), ("devices", "device"), ("browsers", "browser"), ("os", "os")):
                 expected[name][counted[field]] += 1
     await emulator.settled()
-    report = (await service.call("GET", f"{path}/report?breakdowns=1"))["report"]
+    report = (await service.call("GET", f"{path}/report?period=7d&breakdowns=1"))["report"]
     assert report["totals"]["views"] + report["totals"]["bots"] == len(clicks)
     for name, counts in expected.items():
         assert {entry["key"]: entry["n"] for entry in report["breakdowns"][name]} == dict(counts), name

@@ -11,6 +11,7 @@ from edge_worker.emulator.client import Customer, Emulator
 from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import Service
 from svc.edge.tokens import WORKING_RIGHTS
+from tests.journeys.conftest import RUDE_PLATFORM
 
 ZONE = "shop.example"
 # Each knob with values to draw from; what they mean is told in edge_worker/emulator/__init__.py.
@@ -30,6 +31,7 @@ BOOTSTRAP_RIGHTS = ["Account Settings Read", "Account API Tokens Write"]
 
 @pytest.mark.parametrize("walk", range(2))
 @pytest.mark.timeout(240)
+@RUDE_PLATFORM
 async def test_the_main_job_is_done_whatever_mood_the_platform_is_in(
     emulator: Emulator, customer: Customer, service: Service, walk: int
 ) -> None:
@@ -55,6 +57,6 @@ async def test_the_main_job_is_done_whatever_mood_the_platform_is_in(
     assert (answer.status, answer.headers["location"]) == (302, url)
     await emulator.settled()
     await emulator.cron(customer.account_id, "svc-edge")
-    report = (await service.call("GET", f"/v1/links/{link['id']}/report"))["report"]
+    report = (await service.call("GET", f"/v1/links/{link['id']}/report?period=7d"))["report"]
     assert report["unavailable"] is None
     assert report["totals"]["views"] + report["totals"]["bots"] == 1

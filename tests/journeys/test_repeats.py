@@ -27,7 +27,8 @@ from svc.model import Key, Scope
 from svc.passwords import hash_password
 from svc.store import keys, open_store, sessions, users
 from tests.journeys.bare_client import Answer, NoAnswer, request
-from tests.journeys.conftest import ZONE, free_port, settings_of
+from tests.journeys.conftest import POLITE, ZONE, free_port, settings_of
+from tests.journeys.mortal import open_life
 from tests.journeys.writes import KINDS, LAST, ONLY_UNDISTURBED, PASSWORD, Kind, Place
 from tests.store.makers import new_session
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from svc.config import StoreConfig
-    from tests.journeys.mortal import Life, Lives
+    from tests.journeys.mortal import Life
 
 pytestmark = pytest.mark.timeout(1_200)
 
@@ -44,7 +45,7 @@ _AT_ONCE = 20
 # So often all of them are walked through with kills; the later in a write, the longer the walk.
 _WALKS = 10 if EVERYTHING else 1
 # Of the writes in a walk of `make test`; a start of the service costs as much as a hundred requests.
-_CUT_SHORT = 0.6
+_CUT_SHORT = 0.3
 _FOR_EVER = 2**62
 _SCOPES: tuple[Scope, ...] = ("accounts", "sites", "links", "reports")
 # How soon the clients of some requests hang up, in seconds; they ask again.
@@ -70,9 +71,7 @@ class Asked:
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
     """A platform that runs no worker: what is counted here is what is asked of it."""
-    async with open_emulator(
-        token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, no_runtime=True
-    ) as running:
+    async with open_emulator(no_runtime=True, **POLITE) as running:
         yield running
 
 
@@ -130,8 +129,6 @@ def settings(emulator: Emulator, store_config: StoreConfig) -> dict[str, str]:
         store_config,
         SVC_HTTP_BIND=free_port(),
         SVC_LIMITS_REQUESTS_PER_MINUTE="1000000",
-        SVC_EDGE_SETTLING_S="1",
-        SVC_EDGE_SETTLING_IN_CONNECT_S="0.5",
         SVC_TIMING_SYNC_RETRY_S="0.2",
         SVC_TIMING_ROUTE_RETRY_S="0.2",
     )
@@ -237,13 +234,14 @@ def test_no_kind_of_write_is_forgotten() -> None:
     )
 
 
+@pytest.mark.both_engines
 @pytest.mark.rule("G1", "G3", "C6")
 async def test_each_write_is_made_once_of_twenty_at_once(
-    lives: Lives, emulator: Emulator, store_config: StoreConfig, tmp_path: Path
+    emulator: Emulator, store_config: StoreConfig, tmp_path: Path
 ) -> None:
     async with (
         prepared(emulator, store_config) as (place, caller),
-        lives.serve(tmp_path / "svc", settings(emulator, store_config)) as life,
+        open_life(tmp_path / "svc", settings(emulator, store_config)) as life,
     ):
         for kind in KINDS:
             asked = await ask(place, caller, kind)
@@ -265,7 +263,7 @@ async def _is_not_given_to_who_sees_less(life: Life, caller: Caller, asked: Aske
 @pytest.mark.rule("G3", "C6")
 @pytest.mark.parametrize("walk", range(1, _WALKS + 1))
 async def test_so_it_is_when_the_service_is_killed_in_the_middle(
-    lives: Lives, emulator: Emulator, store_config: StoreConfig, tmp_path: Path, walk: int
+    emulator: Emulator, store_config: StoreConfig, tmp_path: Path, walk: int
 ) -> None:
     chance = random.Random(SEED)  # to make the same again, not to keep a secret
     told = settings(emulator, store_config)
@@ -274,7 +272,7 @@ async def test_so_it_is_when_the_service_is_killed_in_the_middle(
         asked: Asked | None = None
         while left or asked is not None:
             moment = chance.randint(1, 4 * walk)
-            async with lives.serve(tmp_path / "svc", told, kill_at=moment) as life:
+            async with open_life(tmp_path / "svc", told, kill_at=moment) as life:
                 if asked is not None:
                     await send(life, asked)
                     await settle(life, place, caller)
@@ -300,7 +298,7 @@ async def test_so_it_is_when_the_service_is_killed_in_the_middle(
 @pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "killed"])
 @pytest.mark.parametrize("kind", LAST, ids=lambda kind: kind.name)
 async def test_what_ends_who_asks_is_made_once_of_twenty_at_once(
-    lives: Lives, emulator: Emulator, store_config: StoreConfig, tmp_path: Path, kind: Kind, killed: bool
+    emulator: Emulator, store_config: StoreConfig, tmp_path: Path, kind: Kind, killed: bool
 ) -> None:
     """Who comes while it is made gets its one answer; who comes later is nobody any more, under the same key as well.
 
@@ -311,11 +309,11 @@ async def test_what_ends_who_asks_is_made_once_of_twenty_at_once(
     async with prepared(emulator, store_config) as (place, caller):
         asked = await ask(place, caller, kind)
         if killed:
-            async with lives.serve(tmp_path / "svc", told, kill_at=chance.randint(1, 4)) as life:
+            async with open_life(tmp_path / "svc", told, kill_at=chance.randint(1, 4)) as life:
                 life.arm()
                 await send(life, asked)
                 await life.kill()
-        async with lives.serve(tmp_path / "svc", told) as life:
+        async with open_life(tmp_path / "svc", told) as life:
             await send(life, asked)
             answers = [answer for answer in asked.answers if answer is not None]
             assert len(answers) == _AT_ONCE

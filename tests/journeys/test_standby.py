@@ -114,6 +114,7 @@ async def epoch(store_config: StoreConfig) -> int:
         return await beside.read(asked())
 
 
+@pytest.mark.both_engines
 async def test_a_standby_takes_over_from_one_that_was_killed_and_has_all_that_was_acknowledged(
     emulator, customer, store_config, tmp_path
 ):
@@ -150,6 +151,7 @@ async def test_a_standby_takes_over_from_one_that_was_killed_and_has_all_that_wa
             assert await standby.ends(signal.SIGTERM) == 0
 
 
+@pytest.mark.both_engines
 async def test_of_two_that_wait_one_takes_over_and_the_other_goes_on_waiting(emulator, store_config, tmp_path):
     settings = shared(tmp_path, emulator, store_config)
     counted = store_config.engine == "postgres"

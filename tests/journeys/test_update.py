@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,9 @@ from edge_worker.harness.service import eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.store import open_store, totals
 from tests.databases import sqlite_config
-from tests.journeys.conftest import ZONE, connect, crons, free_port, settings_of
-from tests.journeys.lifecycle import FAULTS, connected
+from tests.journeys.conftest import PUSHED_BY_MS, ZONE, connect, crons, free_port, settings_of
+from tests.journeys.lifecycle import FAULTS, connected, draw
+from tests.journeys.mortal import open_life
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     from tests.journeys.lifecycle import World
 
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
-# Of so many moments one is taken.
-STRIDE = 1 if EVERYTHING else 6
+# An update makes at least so many calls to the platform, and has so many moments as `mortal` counts them.
+CALLS, MOMENTS = 9, 35
+# Those that `make test` takes, others each time; `make test-all` takes all of them, with all ways to fail.
+CALLS_DRAWN, MOMENTS_DRAWN = 2, 1
 AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
 
 
@@ -69,7 +73,8 @@ async def test_an_update_in_the_middle_of_traffic_loses_and_doubles_nothing(
     store = sqlite_config(tmp_path)
     settings = {**settings_of(emulator, store), "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.3"}
     real = await emulator.clock(0)
-    noon = (real // DAY_MS - 1) * DAY_MS + 12 * HOUR_MS
+    # The hour after this day is over by the service's clock, too.
+    noon = ((real - 2 * HOUR_MS) // DAY_MS - 1) * DAY_MS + 12 * HOUR_MS
     await emulator.clock((noon + 2 * MINUTE_MS - real) / 1000)
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -90,9 +95,9 @@ async def test_an_update_in_the_middle_of_traffic_loses_and_doubles_nothing(
         before = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
 
     # Events lie in the log, in pages and in memory; the answers of the migration and of the upload take their time.
-    await emulator.fault("slow", "*/d1/database/*/query", method="POST", delay_s=1, times=4)
+    await emulator.fault("slow", "*/d1/database/*/query", method="POST", delay_s=0.3, times=4)
     await emulator.fault("drop_after", "*/workers/scripts/svc-edge", method="PUT")
-    await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=2)
+    await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=0.5)
     async with open_service(tmp_path / "svc", settings, next_bundle_folder) as service:
         service.headers = headers
         async with trio.open_nursery() as nursery:
@@ -110,8 +115,9 @@ async def test_an_update_in_the_middle_of_traffic_loses_and_doubles_nothing(
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert (account["operation"]["state"], account["push"]["schema"]) == ("done", 2)  # confirmed by its first push
         # The hours and the day are closed by the new worker.
-        await crons(emulator, customer, real, noon + 3 * HOUR_MS, 60)
-        await crons(emulator, customer, real, noon + 12 * HOUR_MS + 20 * MINUTE_MS, 60)
+        for end in (noon + 3 * HOUR_MS, noon + 12 * HOUR_MS):
+            await crons(emulator, customer, real, end + 12 * MINUTE_MS, 6)
+            await crons(emulator, customer, real, end + PUSHED_BY_MS, 4)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert (account["push"]["queue"], sum(account["push"]["dropped"].values())) == (0, 0)
     assert traffic.sent > 40
@@ -127,32 +133,30 @@ async def test_an_update_that_is_killed_at_any_moment_is_finished_by_the_next_st
     """As test_killed.py, of an operation that nobody asks for."""
     chance = random.Random(SEED)  # to make the same again, not to keep a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
-    moment, killed = 0, 0
-    while True:
-        moment += chance.randint(1, 2 * STRIDE - 1)
+    for moment in itertools.count(1) if EVERYTHING else draw(chance, MOMENTS, MOMENTS_DRAWN):
         print(f"moment {moment}")
         world.customer = None
-        async with world.lives.serve(world.folder, settings) as life:
+        async with open_life(world.folder, settings) as life:
             life.headers = world.headers
             await connected(world, life)
             await confirmed(world, life)
-        async with world.lives.serve(world.folder, settings, moment, bundle=next_bundle_folder) as life:
+        async with open_life(world.folder, settings, moment, bundle=next_bundle_folder) as life:
             life.headers = world.headers
             life.arm()
             try:
-                await eventually(lambda life=life: in_place(world, life), every_s=0.05)  # type: ignore[misc]
-                break
+                await eventually(lambda life=life: in_place(world, life))  # type: ignore[misc]
             except httpx.TransportError:
                 await life.over()
-        killed += 1
-        async with world.lives.serve(world.folder, settings, bundle=next_bundle_folder) as life:
+            else:
+                assert moment > MOMENTS, f"an update has fewer than {MOMENTS} moments"
+                break
+        async with open_life(world.folder, settings, bundle=next_bundle_folder) as life:
             life.headers = world.headers
-            account = await eventually(lambda life=life: in_place(world, life), every_s=0.05)  # type: ignore[misc]
+            account = await eventually(lambda life=life: in_place(world, life))  # type: ignore[misc]
             await world.check_whole(account)
             assert account["edge"]["schema"] == 2
             await confirmed(world, life)
         world.check_secrets()
-    assert killed > 1
 
 
 @pytest.mark.rule("X7", "A21", "A12")
@@ -164,25 +168,23 @@ async def test_an_update_that_meets_a_failure_at_any_call_leaves_the_account_as_
     chance = random.Random(SEED)  # to make the same again, not to keep a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}
-    met = 0
-    for name in sorted(FAULTS) if STRIDE == 1 else chance.sample(sorted(FAULTS), 2):
-        call = 0 if STRIDE == 1 else chance.randint(0, 4)
-        while True:
+    for name in sorted(FAULTS) if EVERYTHING else chance.sample(sorted(FAULTS), CALLS_DRAWN):
+        for call in itertools.count(1) if EVERYTHING else draw(chance, CALLS):
             print(f"{name} at call {call}")
             world.customer = None
-            async with world.lives.serve(world.folder, settings) as life:
+            async with open_life(world.folder, settings) as life:
                 life.headers = world.headers
                 await connected(world, life)
                 await confirmed(world, life)
-            await world.emulator.fault(**FAULTS[name], after=call)
-            async with world.lives.serve(world.folder, settings, bundle=next_bundle_folder) as life:
+            await world.emulator.fault(**FAULTS[name], after=call - 1)
+            async with open_life(world.folder, settings, bundle=next_bundle_folder) as life:
                 life.headers = world.headers
-                account = await eventually(lambda life=life: ended(world, life), every_s=0.05)  # type: ignore[misc]
+                account = await eventually(lambda life=life: ended(world, life))  # type: ignore[misc]
                 waiting = await world.emulator.faults()
                 await world.emulator.clear_faults()
                 if account["operation"]["state"] == "failed":
                     assert not account["edge"]["up_to_date"]
-                    await eventually(lambda life=life: is_ready(world, life), every_s=0.05)  # type: ignore[misc]
+                    await eventually(lambda life=life: is_ready(world, life))  # type: ignore[misc]
                     await life.call("POST", f"/v1/accounts/{world.account_id}/install", expect=202)
                     account = await world.settled(life)
                     assert account is not None
@@ -191,10 +193,8 @@ async def test_an_update_that_meets_a_failure_at_any_call_leaves_the_account_as_
                 await world.check_whole(account)
                 await confirmed(world, life)
             if waiting:
-                break  # it makes fewer calls
-            met += 1
-            call += chance.randint(1, 2 * STRIDE - 1)
-    assert met
+                assert call > CALLS, f"an update makes fewer than {CALLS} calls"
+                break
     world.check_secrets()
 
 

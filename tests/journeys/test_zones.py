@@ -22,8 +22,7 @@ async def site_with(service, site_id, **wanted):
 
 @pytest.mark.rule("S1")
 async def test_a_zone_that_has_left_is_the_sites_trouble_and_nobody_elses(emulator, customer, tmp_path):
-    # A token just made would be given a minute, in which every refusal is tried again.
-    shorter = {"SVC_TIMING_ROUTE_RETRY_S": "0.5", "SVC_EDGE_SETTLING_S": "8"}
+    shorter = {"SVC_TIMING_ROUTE_RETRY_S": "0.5"}
     settings = settings_of(emulator, sqlite_config(tmp_path), **shorter)
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import random
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from playwright.sync_api import TimeoutError as NeverCame
 
+from edge_worker.harness.sampling import EVERYTHING, SEED
 from tests.web.places import CALLED, HEIGHT, ROOT, THEMES, WIDTHS, new_context, pages, sign_in, states
 
 if TYPE_CHECKING:
     from playwright.sync_api import ConsoleMessage, Page
 
 AXE = (ROOT / "svc/web/node_modules/axe-core/axe.min.js").read_text()
+LOCALES = ("en-US", "de-DE")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+class Look(NamedTuple):
+    """How a page is shown."""
+
+    theme: str
+    width: int
+
+
+def looks_at(path: str) -> list[Look]:
+    """The looks that axe checks a page in: every one in `make test-all`, else one that the seed draws for the page."""
+    looks = [Look(theme, width) for theme, width in product(THEMES, WIDTHS)]
+    return looks if EVERYTHING else [random.Random(f"{SEED} {path}").choice(looks)]
 
 
 class Visit:
@@ -39,27 +56,29 @@ class Visit:
             self.found.append(f"{self._at}: {what}")
 
     def open(self, path: str, address: str) -> None:
-        """Show a page, wide and light, and look at it in all ways."""
+        """Show a page: in each of its looks to axe, and in each width for what is too wide."""
         self._at = path
-        self.page.set_viewport_size({"width": WIDTHS[0], "height": HEIGHT})
-        self.page.emulate_media(color_scheme="light")
+        looks = looks_at(path)
+        self._show(looks[0])
         self.page.goto(address)
         self.loaded()
         headings = self.page.locator("h1").all_inner_texts()
         title = self.page.title()
         self._note(f"headings {headings}, title {title}", len(headings) != 1 or not title.startswith(headings[0]))
         self._note("the heading has no focus", not self._heading_has_focus())
-        self._axe("light")
-        self.page.emulate_media(color_scheme="dark")
-        self._axe("dark", {"type": "rule", "values": ["color-contrast"]})
+        for look in looks:
+            self._show(look)
+            self._axe(f"{look.theme}, {look.width} px")
         for width in WIDTHS:
             self.page.set_viewport_size({"width": width, "height": HEIGHT})
             wide = self.page.evaluate("document.documentElement.scrollWidth")
             self._note(f"{wide} px wide at {width} px", wide > width)
-            if width == WIDTHS[1]:
-                self._axe("dark and narrow")
         broken = self.page.evaluate("broken")
         self._note(f"breaks the policy: {broken}", bool(broken))
+
+    def _show(self, look: Look) -> None:
+        self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
+        self.page.emulate_media(color_scheme="dark" if look.theme == "dark" else "light")
 
     def _heading_has_focus(self) -> bool:
         """Or gets it: it does so once it is drawn."""
@@ -75,10 +94,10 @@ class Visit:
         self.page.wait_for_load_state("networkidle")
         self.page.locator(".skeleton").first.wait_for(state="detached")
 
-    def _axe(self, shown: str, only: dict[str, Any] | None = None) -> None:
+    def _axe(self, shown: str) -> None:
         if self.page.evaluate("typeof axe") == "undefined":
             self.page.evaluate(AXE)
-        options = {"runOnly": only or {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
+        options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
         result = self.page.evaluate("(options) => axe.run(document, options)", options)
         for violation in result["violations"]:
             places = [node["target"] for node in violation["nodes"]]
@@ -86,11 +105,12 @@ class Visit:
 
 
 @pytest.mark.rule("D3")
+@pytest.mark.parametrize("locale", LOCALES if EVERYTHING else [random.Random(SEED).choice(LOCALES)])
 @pytest.mark.parametrize("public", [True, False])
-def test_every_page_is_whole_for_everybody(browser, furnished, public, stray_calls):
+def test_every_page_is_whole_for_everybody(browser, furnished, public, locale, stray_calls):
     """No error, nobody else's address, no call that is not in the contract, nothing for axe, no sideways scrolling; a
     title, and a heading in focus."""
-    context = new_context(browser)
+    context = new_context(browser, locale=locale)
     if not public:
         sign_in(context, furnished)
     visit = Visit(context.new_page(), furnished.url)

@@ -11,7 +11,7 @@ import trio
 from edge_worker.emulator.client import Emulator, proxied_zone
 from edge_worker.harness.service import Service
 from edge_worker.harness.visitors import DESKTOP_CHROME
-from tests.web.places import PASSWORD, sign_in
+from tests.web.places import PASSWORD, push, sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -62,8 +62,7 @@ async def be_seen(service: Service, platform: Emulator) -> None:
     await platform.visit(HOST, site["path"], method="POST", headers=headers, body="/\n")
     await platform.settled()
     await platform.clock(0)
-    crons = [(account["edge_account_id"], hour_at + HOUR_MS + minute * 60_000) for minute in range(60)]
-    await platform.crons(crons, "svc-edge")
+    await push(service, platform, account["edge_account_id"], site["id"], hour_at)
 
 
 def open_step(page: Page, name: str) -> Locator:

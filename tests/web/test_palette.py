@@ -68,6 +68,7 @@ def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Pa
         assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in found] == []
     tab.keyboard.press("Enter")
     tab.wait_for_url(furnished.at("/links/:id"))
+    expect(tab.get_by_role("heading", level=1, name="go.shop.example/hello")).to_be_focused()
 
     # Nothing found is said; Esc gives the focus back to where it was.
     menu = tab.get_by_role("button", name=EMAIL)

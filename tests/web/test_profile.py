@@ -75,8 +75,8 @@ def test_a_key_is_made_shown_once_used_renamed_and_revoked(tab, bea):
     assert "Only from 127.0.0.0/8 and 2001:db8::/32" in row.inner_text()
     assert key not in tab.content()
     assert key[:12] in tab.content()
-    assert tab.get_by_text("1 of 1 on the plan").count() == 1
-    assert tab.get_by_role("button", name="New key").count() == 0
+    expect(tab.get_by_text("1 of 1 on the plan")).to_have_count(1)
+    expect(tab.get_by_role("button", name="New key")).to_have_count(0)
     assert asked_with(key, bea) == 200
 
     row.get_by_role("button", name="Rename “nightly”").click()
@@ -133,7 +133,7 @@ def test_the_history_goes_on_where_its_first_page_ends(tab, bea):
     rows.nth(2).wait_for()
     expect(rows.nth(2)).to_be_focused()
     assert rows.last.inner_text() == "Signed up"
-    assert tab.get_by_role("button", name="Show 50 more").count() == 0
+    expect(tab.get_by_role("button", name="Show 50 more")).to_have_count(0)
 
 
 def test_the_export_is_a_file_that_can_be_read(tab, bea):

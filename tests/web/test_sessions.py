@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,7 +38,7 @@ def four_tabs(context: BrowserContext, url: str) -> list[Page]:
     return tabs
 
 
-def test_four_tabs_that_open_at_once_refresh_once(context, place):
+def test_four_tabs_refresh_once_and_a_sign_out_in_one_signs_out_all(context, place):
     """The one refresh is answered when all four wait for it."""
     held: list[Route] = []
     context.route(REFRESH, lambda route: held.append(route))
@@ -49,11 +50,7 @@ def test_four_tabs_that_open_at_once_refresh_once(context, place):
         heading(tab, "Keys")
     assert len(held) == 1
 
-
-def test_who_signs_out_in_one_tab_is_out_in_all(context, place):
-    tabs = four_tabs(context, place.url)
-    for tab in tabs:
-        heading(tab, "Keys")
+    context.unroute(REFRESH)
     tabs[0].goto(f"{place.url}/profile")
     tabs[0].get_by_role("main").get_by_role("button", name="Sign out", exact=True).click()
     for tab in tabs:
@@ -73,38 +70,26 @@ def test_a_new_sign_in_goes_on_where_the_session_ended(stranger, place):
     heading(page, "Links")
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_refresh_that_fails_signs_nobody_out(page, place, status):
-    failed: list[Route] = []
+def test_a_refresh_that_fails_or_is_not_answered_signs_nobody_out(page, place):
+    for status, code in ((429, "rate_limited"), (500, "internal"), (503, "busy"), (None, "connectionreset")):
+        failed: list[Route] = []
+        page.route(REFRESH, partial(fail_once, failed, status, code))
+        page.goto(f"{place.url}/keys")
+        heading(page, "Keys")
+        assert len(failed) == 2, code
+        page.unroute(REFRESH)
 
-    def fail_once(route: Route) -> None:
-        failed.append(route)
-        if len(failed) > 1:
-            route.continue_()
-            return
-        code = {429: "rate_limited", 500: "internal", 503: "busy"}[status]
+
+def fail_once(failed: list[Route], status: int | None, code: str, route: Route) -> None:
+    """Refuse the first request with this status, or break its connection; let the second pass."""
+    failed.append(route)
+    if len(failed) > 1:
+        route.continue_()
+    elif status is None:
+        route.abort(code)
+    else:
         refusal = {"error": {"code": code, "message": "Not now.", "details": {}}}
         route.fulfill(status=status, json=refusal, headers={"Retry-After": "1"})
-
-    page.route(REFRESH, fail_once)
-    page.goto(f"{place.url}/keys")
-    heading(page, "Keys")
-    assert len(failed) == 2
-
-
-def test_a_refresh_that_is_not_answered_signs_nobody_out(page, place):
-    failed: list[Route] = []
-
-    def drop_once(route: Route) -> None:
-        failed.append(route)
-        if len(failed) > 1:
-            route.continue_()
-        else:
-            route.abort("connectionreset")
-
-    page.route(REFRESH, drop_once)
-    page.goto(f"{place.url}/keys")
-    heading(page, "Keys")
 
 
 class Asked:
@@ -128,6 +113,8 @@ def test_a_refresh_that_is_answered_after_a_new_sign_in_changes_nothing(context,
     first.route(REFRESH, lambda route: late.append((route, route.fetch())))
     with first.expect_request(REFRESH):
         first.goto(f"{place.url}/keys", wait_until="commit")
+    while not late:  # until the service has answered the refresh
+        first.wait_for_timeout(10)
     second.goto(f"{place.url}/sign-in")
     second.get_by_label("E-mail").fill(EMAIL)
     second.get_by_label("Password", exact=True).fill(PASSWORD)

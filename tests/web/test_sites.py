@@ -161,12 +161,13 @@ def test_a_site_from_its_first_view_to_its_end(browser: Browser, furnished: Plac
     tab.get_by_role("button", name="Delete the site").click()
     tab.get_by_role("dialog", name=f"Delete {HOST}?").get_by_role("button", name="Delete the site").click()
     tab.get_by_role("heading", level=1, name="Sites").wait_for()
-    assert tab.get_by_role("link", name=HOST).count() == 0
+    expect(tab.get_by_role("link", name="shop.example", exact=True)).to_be_visible()
+    expect(tab.get_by_role("link", name=HOST)).to_have_count(0)
     tab.get_by_label("Which").select_option("deleted")
     tab.get_by_role("link", name=HOST).click()
     tab.get_by_text("not counted any more").wait_for()
     assert site_of(furnished, tab)["state"] == "deleted"
-    assert tab.get_by_role("link", name="Settings").count() == 0
+    expect(tab.get_by_role("link", name="Settings")).to_have_count(0)
 
 
 def look_through_the_list(place: Place, tab: Page) -> None:
@@ -177,7 +178,7 @@ def look_through_the_list(place: Place, tab: Page) -> None:
     tab.get_by_role("button", name="Show 50 more").click()
     tab.locator(".rows tbody tr:nth-child(2) a:focus").wait_for()
     assert rows.all_inner_texts() == ["shop.example", HOST]
-    assert tab.get_by_role("button", name="Show 50 more").count() == 0
+    expect(tab.get_by_role("button", name="Show 50 more")).to_have_count(0)
     tab.keyboard.press("k")
     assert tab.evaluate("document.activeElement.textContent") == "shop.example"
     tab.keyboard.press("/")
@@ -273,7 +274,7 @@ def test_numbers_of_another_period_step_back_until_those_asked_for_come(furnishe
     tab.goto(furnished.at("/sites/:id"))
     figures = tab.locator(".totals .figure")
     expect(figures.first).to_be_visible()
-    assert tab.locator("[aria-busy=true]").count() == 0
+    expect(tab.locator("[aria-busy=true]")).to_have_count(0)
     tab.get_by_role("link", name="30 days").click()
     old = tab.locator("[aria-busy=true]").filter(has=figures)
     expect(old).to_have_css("opacity", "0.4")

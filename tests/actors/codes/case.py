@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from edge_worker.harness.service import eventually
 from svc.errors import CATALOGUE
+from svc.store import accounts
 from svc.worker.bundle import SCRIPT_NAME
+from tests.actors.conftest import names_of_working_tokens
 from tests.actors.test_checkup import Hand
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ class Row:
     `shows`: where the code stands. `state`: that of the account, or of the site or link host whose error it is; None:
     there is none that its user sees. `details`: the keys of its details, without `remedy` and `reason`. `holds`: what
     the platform has; None: that is not the row's matter. `play` brings it about, calls `met` before and after a next
-    try without the remedy, and then does what the remedy says. `timing`, `limits`: of the service.
+    try without the remedy, and then does what the remedy says. `timing`, `limits`: of the service. `shares`: it begins
+    and ends with an installed account without sites and links, so others are played in the same account.
     """
 
     code: Code | AccountWarning
@@ -64,6 +67,7 @@ class Row:
     holds: Holds | None
     timing: Mapping[str, Any]
     limits: Mapping[str, Any]
+    shares: bool
 
 
 ROWS: list[Row] = []
@@ -77,6 +81,7 @@ def row(
     holds: Holds | None = INSTALLED,
     timing: Mapping[str, Any] | None = None,
     limits: Mapping[str, Any] | None = None,
+    shares: bool = False,
 ) -> Callable[[Callable[[Case], Awaitable[None]]], Callable[[Case], Awaitable[None]]]:
     """Put what is decorated into the table; it may be there several times."""
 
@@ -92,6 +97,7 @@ def row(
                 holds=holds,
                 timing=timing or {},
                 limits=limits or {},
+                shares=shares,
             )
         )
         return play
@@ -109,6 +115,7 @@ class Case:
     next_bundle: Callable[[], WorkerBundle]
     met_times: int = 0
     _state: str | None = None
+    _is_installed: bool = False
     _running: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def start(self) -> None:
@@ -159,9 +166,11 @@ class Case:
         assert answer.status == 200, answer.raw
 
     async def installed(self) -> None:
-        """Connect and install; the worker has reported itself, and no operation is under way."""
-        await self.service.ready()
-        await self.service.confirmed()
+        """Connect and install, unless a row before did; the worker has reported itself, and no operation runs."""
+        if not self._is_installed:
+            await self.service.ready()
+            await self.service.confirmed()
+        self._is_installed = True
         await self.service.idle()
         self.service.clock.advance_s(1)  # the operation that follows is the latest
 
@@ -211,7 +220,8 @@ class Case:
         await eventually(self._all_well)
 
     async def no_routes(self) -> None:
-        """Wait until no route leads to the worker."""
+        """Wait until no route leads to the worker, and none is being made."""
+        await self.service.idle()
 
         async def look() -> bool | None:
             return (await self.holds()).routes == 0 or None
@@ -251,7 +261,7 @@ class Case:
             len(scripts),
             sum(len(script["schedules"]) for script in scripts),
             len(held["databases"]),
-            len(await self.service.token_names()),
+            len(names_of_working_tokens(held)),
             len([route for route in routes if route["script"] == SCRIPT_NAME]),
         )
 
@@ -290,6 +300,12 @@ class Case:
             assert await self.holds() == self.row.holds
         return details
 
+    async def next(self, row: Row) -> None:
+        """Play another row in the same account."""
+        self.row, self.met_times = row, 0
+        await row.play(self)
+        await self.over()
+
     async def over(self) -> None:
         """All is well again, and the platform holds what belongs to the account, its sites and its link host."""
         assert self.met_times >= 2, "a row meets its trouble, and meets it again"
@@ -306,10 +322,11 @@ class Case:
 
     async def _account(self) -> Any:
         """The account as its user sees it; None: there is none of the user's."""
-        for account in (await self.service.call("GET", "/v1/accounts")).body["accounts"]:
-            if account["edge_account_id"] == self.customer.account_id:
-                return (await self.service.call("GET", f"/v1/accounts/{account['id']}")).body["account"]
-        return None
+        stored = await self.service.store.read(accounts.account_by_edge_id(self.customer.account_id))
+        if stored is None:
+            return None
+        answer = await self.service.call("GET", f"/v1/accounts/{stored.id}")
+        return None if answer.status == 404 else answer.body["account"]
 
     async def _shown(self, where: Where) -> Any:
         """The error where it is to be shown, once it is there."""
@@ -341,11 +358,13 @@ class Case:
     async def _all_well(self) -> int | None:
         """How many routes there should be, once nothing shows an error and all is made and synced; None before."""
         account = await self._account()
+        if (account["state"], account["error"]) != ("ready", None):
+            return None
         hosts = [account["link_host"]] if account["link_host"] else []
         sites = await self.sites()
         things = [*hosts, *sites, *await self.links()]
         well = all(one["state"] == "active" and one["config"] == "synced" and not one["error"] for one in things)
-        if not well or (account["state"], account["error"]) != ("ready", None):
+        if not well:
             return None
         return len(hosts) + len(sites) + sum(len(site["retiring"]) for site in sites)
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 TOKENS = "/accounts/*/tokens"
 SEVEN = [right.name for right in WORKING_RIGHTS]
 LOCAL = "http://127.0.0.1:8080/edge/push"
-QUICK = {"health_every_s": 0.1}
+# Each check takes a good part of 0.1 s of CPU.
+QUICK = {"health_every_s": 0.25}
 REFUSED = ("status", "edge_code")
 ORPHANS = ("revoke_token", "revoke_tokens")
 
@@ -59,7 +60,7 @@ async def an_account_of_another_user(case: Case) -> None:
     await case.connected()
 
 
-@row("already_connected", "answer")
+@row("already_connected", "answer", shares=True)
 async def the_users_own_account(case: Case) -> None:
     await case.installed()
     token_id, token = await case.bootstrap()
@@ -155,7 +156,7 @@ async def a_connect_with_a_token_of_another_account(case: Case) -> None:
     await case.connected()
 
 
-@row("invalid_bootstrap", "answer", details=("token_page", *REFUSED))
+@row("invalid_bootstrap", "answer", details=("token_page", *REFUSED), shares=True)
 async def a_renewal_with_a_token_that_was_used(case: Case) -> None:
     await case.installed()
     _, token = await case.bootstrap()
@@ -201,7 +202,9 @@ async def connect_where_tokens_give_what_they_hold(case: Case, minting: str) -> 
     await case.connect(token)
 
 
-@row("bootstrap_permission_error", "answer", "operation.error", details=("token_page", "missing", *REFUSED))
+@row(
+    "bootstrap_permission_error", "answer", "operation.error", details=("token_page", "missing", *REFUSED), shares=True
+)
 async def a_renewal_where_a_token_gives_only_what_it_holds(case: Case) -> None:
     await case.installed()
     await case.emulator.set_rudeness(minting="held")
@@ -240,7 +243,7 @@ _NO_GOOD: tuple[tuple[Code, tuple[str, ...]], ...] = (
 )
 for _code, _details in _NO_GOOD:
     row(_code, "answer", details=_details, state=None, holds=NOTHING)(connect_or_renew)
-    row(_code, "answer", "operation.error", details=_details)(connect_or_renew)
+    row(_code, "answer", "operation.error", details=_details, shares=True)(connect_or_renew)
 
 
 @row("orphan_not_deleted", "answer", details=(*ORPHANS, *REFUSED), state="bootstrap_lost", holds=A_TOKEN)
@@ -295,8 +298,7 @@ async def a_connect_that_was_killed(case: Case) -> None:
     await case.emulator.fault("slow", "*/workers/scripts", method="GET", delay_s=30)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(case.connect)
-        while not [call for call in await case.emulator.requests() if call["fault"]]:
-            pass
+        await case.emulator.faulted()
         nursery.cancel_scope.cancel()
     await case.start()
     named = (await case.met())["revoke_tokens"]
@@ -323,7 +325,13 @@ async def a_bootstrap_token_that_stays(case: Case) -> None:
     await case.install("ready")
 
 
-@row("old_token_not_deleted", "account.error.warnings", details=("revoke_tokens",), holds=INSTALLED._replace(tokens=2))
+@row(
+    "old_token_not_deleted",
+    "account.error.warnings",
+    details=("revoke_tokens",),
+    holds=INSTALLED._replace(tokens=2),
+    shares=True,
+)
 async def a_token_before_the_renewal_that_stays(case: Case) -> None:
     await case.installed()
     await case.refuse(f"{TOKENS}/{(await case.service.account()).token_id}", "DELETE")
@@ -368,6 +376,7 @@ async def a_token_that_is_disabled(case: Case) -> None:
     details=REFUSED,
     state="permission_error",
     holds=INSTALLED._replace(tokens=0),
+    shares=True,
 )
 async def a_token_that_was_deleted(case: Case) -> None:
     await case.installed()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edge_worker.harness.service import eventually
 from tests.actors.codes.case import A_TOKEN, DATABASE_ONLY, INSTALLED, NOTHING, row
 from tests.actors.codes.tokens import LOCAL, QUICK, REFUSED
 from tests.actors.operations.test_install import edited
@@ -151,11 +150,7 @@ async def a_service_that_moved_to_where_no_worker_reaches_it(case: Case) -> None
     case.place.push_url = public
     await case.start()
     await case.connected()
-
-    async def tried() -> bool | None:
-        return any(call["fault"] for call in await case.emulator.requests()) or None
-
-    await eventually(tried)
+    await case.emulator.faulted()
     case.place.push_url = LOCAL
     await case.start()
     await case.emulator.clear_faults()
@@ -279,7 +274,7 @@ async def a_worker_whose_crons_do_not_run(case: Case) -> None:
 # ----------------------------------------------------------------------------------- requests that come at a bad moment
 
 
-@row("operation_in_progress", "answer", state="installing", holds=None)
+@row("operation_in_progress", "answer", state="installing", holds=None, shares=True)
 async def requests_while_an_install_works(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("slow", SCRIPT, method="PUT", delay_s=3)
@@ -325,7 +320,7 @@ async def a_platform_that_fails_in_a_connect(case: Case) -> None:
     assert (await case.service.connect()).status == 202  # the same request: its bootstrap token is there
 
 
-@row("cloudflare_unavailable", "answer", details=REFUSED)
+@row("cloudflare_unavailable", "answer", details=REFUSED, shares=True)
 async def a_platform_that_fails_in_a_renewal(case: Case) -> None:
     await case.installed()
     _, token = await case.bootstrap()
@@ -336,7 +331,7 @@ async def a_platform_that_fails_in_a_renewal(case: Case) -> None:
     await case.renewed(token)
 
 
-@row("cloudflare_unavailable", "answer", details=("status",))
+@row("cloudflare_unavailable", "answer", details=("status",), shares=True)
 async def a_platform_that_answers_with_pages(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("html", "*", times=None)

@@ -35,6 +35,7 @@ async def test_an_update_that_failed_after_its_upload_is_installed_by_the_next_t
 
 
 @pytest.mark.rule("A6", "A11")
+@pytest.mark.usefixtures("running_worker")
 async def test_an_account_that_never_used_workers_is_given_a_name_there(service):
     # The first answer is lost: the name is there all the same, and no other is asked for.
     await service.emulator.fault("drop_after", "*/workers/subdomain", method="PUT")
@@ -137,8 +138,7 @@ async def test_a_killed_upload_is_repeated_and_no_drift(place):
         # The platform takes it, and the service ends while it waits for the answer.
         await service.emulator.fault("drop_after", SCRIPT, method="PUT", times=None)
         await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
-        while not [call for call in await service.emulator.requests() if call["fault"] == "drop_after"]:
-            pass
+        await service.emulator.faulted()
     await place.emulator.clear_faults()
     async with place.running() as service:
         await service.settled("ready")

@@ -7,7 +7,6 @@ import json
 import pytest
 import trio
 
-from edge_worker.harness.service import eventually
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.ids import digest
 from svc.model import Counts
@@ -186,11 +185,7 @@ async def test_counts_that_move_while_they_are_read_are_read_again(counting):
 
     async def cron_runs():
         """A cron that was still running sorts the events once the log was read, and folds them."""
-
-        async def met():
-            return any(call["fault"] for call in await service.emulator.requests()) or None
-
-        await eventually(met)
+        await service.emulator.faulted()
         await worker.sql("delete from event_log")
         hour = '["ann"]'
         await worker.sql("insert into hour values (?, cast(? as integer), 1, 1, 0, ?)", link, str(today), hour)

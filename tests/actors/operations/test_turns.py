@@ -16,14 +16,8 @@ _HELD_S = 25
 
 async def held(service, method, path, delay_s=_HELD_S):
     """The next such call of the service is answered late. Returns what waits until it is there."""
-    await service.emulator.requests()
     await service.emulator.fault("slow", path, method=method, delay_s=delay_s)
-
-    async def begun():
-        while not [call for call in await service.emulator.requests() if call["fault"]]:
-            pass
-
-    return begun
+    return service.emulator.faulted
 
 
 async def running(service):

@@ -21,7 +21,8 @@ export function Dialog({ title, close, children }) {
     const first = dialog.current?.querySelector("input:not([readonly]), select, textarea");
     if (first instanceof HTMLElement) first.focus();
     return () => {
-      // The element is gone already: the browser cannot give the focus back by itself.
+      // Preact removes the element after this; while it is modal, nothing outside of it takes the focus.
+      dialog.current?.remove();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
