@@ -98,11 +98,15 @@ async def open_program(
 
 
 async def run_program(
-    arguments: Sequence[str], *, environ: Mapping[str, str] | None = None, folder: Path | None = None
+    arguments: Sequence[str], *, environ: Mapping[str, str] | None = None, folder: Path | None = None, text: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run `python <arguments>` until it ends, as `open_program` starts it; return its status and what it printed."""
-    with tempfile.TemporaryFile() as errors:
-        process = await open_program(arguments, environ=environ, stderr=errors.fileno(), folder=folder)
+    """Run `python <arguments>` until it ends; return its status and output, as bytes. `text`: its standard input."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
+        given.write(text.encode())
+        given.seek(0)
+        process = await open_program(
+            arguments, environ=environ, stdin=given.fileno(), stderr=errors.fileno(), folder=folder
+        )
         assert process.stdout is not None
         try:
             async with process.stdout as output:

@@ -9,27 +9,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from functools import partial
 from pathlib import Path
 
 import trio
 
-from edge_worker.programs import open_program
+from edge_worker.programs import run_program
 
 ROOT = Path(__file__).parents[1]
 TIMEOUT_S = 60.0
-# `svc <arguments>` whose standard input is the file that comes first.
-_WITH_INPUT = """
-import os, runpy, sys
-_, text, *arguments = sys.argv
-given = os.open(text, os.O_RDONLY)
-os.dup2(given, 0)
-os.close(given)
-sys.stdin = open(0, closefd=False)
-sys.argv = ["svc", *arguments]
-runpy.run_module("svc", run_name="__main__", alter_sys=True)
-"""
 
 
 def environment_of(settings: dict[str, str]) -> dict[str, str]:
@@ -45,27 +33,9 @@ def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subpr
 
 async def svc_async(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
     """Run a command as `svc` does. Raises trio.TooSlowError after a minute."""
-    with tempfile.NamedTemporaryFile() as given, tempfile.TemporaryFile() as stderr:
-        given.write(text.encode())
-        given.flush()
-        process = await open_program(
-            ["-c", _WITH_INPUT, given.name, *arguments],
-            environ=environment_of(settings), stderr=stderr.fileno(), folder=folder,
-        )  # fmt: skip
-        assert process.stdout is not None
-        stdout = b""
-        try:
-            with trio.fail_after(TIMEOUT_S):
-                while part := await process.stdout.receive_some():
-                    stdout += part
-                await process.wait()
-        finally:
-            with trio.CancelScope(shield=True):
-                process.kill()
-                status = await process.wait()
-                await process.stdout.aclose()
-        stderr.seek(0)
-        return subprocess.CompletedProcess(list(arguments), status, stdout.decode(), stderr.read().decode())
+    with trio.fail_after(TIMEOUT_S):
+        ended = await run_program(["-m", "svc", *arguments], environ=environment_of(settings), folder=folder, text=text)
+    return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
 def svc_process(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:

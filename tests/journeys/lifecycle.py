@@ -3,13 +3,15 @@ kill the service, or let the platform fail, at every moment of it."""
 
 from __future__ import annotations
 
+import itertools
 import random
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from edge_worker.emulator.client import proxied_zone
+from edge_worker.harness.sampling import EVERYTHING
 from edge_worker.harness.service import eventually
 
 if TYPE_CHECKING:
@@ -106,8 +108,7 @@ class World:
 
     async def held(self) -> dict[str, Any]:
         """What the platform holds of the account."""
-        held: dict[str, Any] = (await self.emulator.state())["accounts"][self.edge_account_id]
-        return held
+        return await self.emulator.account(self.edge_account_id)
 
     async def patterns(self) -> list[str]:
         """The patterns of the routes of the account."""
@@ -315,9 +316,37 @@ async def _site_is_gone(world: World, service: Service) -> bool | None:
     return True if gone and await world.patterns() == [] else None
 
 
-def draw(chance: random.Random, least: int, count: int = 1) -> list[int]:
-    """Draw `count` of the moments or calls of an operation, counted from 1; it has `least` or a few more of them."""
-    return chance.sample(range(1, least + least // 4 + 3), count)
+class Draws:
+    """The moments or calls of an operation that a test disturbs, counted from 1: some in `make test`, else all.
+
+    How many an operation has differs a little from run to run. So the test sets `existed` to False when the last one
+    did not come: a smaller one is drawn then, or in `make test-all` the walk is over.
+    """
+
+    def __init__(self, chance: random.Random, usual: int, count: int = 1) -> None:
+        self._chance, self._usual, self._count = chance, usual, count
+        self.existed = True
+
+    def __iter__(self) -> Iterator[int]:
+        for _ in range(1 if EVERYTHING else self._count):
+            yield from self._all() if EVERYTHING else self._one()
+
+    def _all(self) -> Iterator[int]:
+        for number in itertools.count(1):
+            yield number
+            if not self.existed:
+                assert number > 1, "the operation cannot be disturbed"
+                return
+
+    def _one(self) -> Iterator[int]:
+        most = self._usual + self._usual // 4 + 2
+        self.existed = False
+        while not self.existed:
+            assert most, "the operation cannot be disturbed"
+            number = self._chance.randint(1, most)
+            self.existed = True
+            yield number
+            most = number - 1
 
 
 OPERATIONS = (

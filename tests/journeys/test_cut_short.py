@@ -6,7 +6,7 @@ import httpx
 import pytest
 import trio
 
-from edge_worker.harness.service import eventually, open_service
+from edge_worker.harness.service import open_service
 from tests.databases import sqlite_config
 from tests.journeys.conftest import settings_of
 
@@ -20,15 +20,6 @@ def connect_body(customer):
     return {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
 
 
-async def met(emulator):
-    """Wait until a call has met the fault."""
-
-    async def look():
-        return any(entry["fault"] for entry in await emulator.requests()) or None
-
-    await eventually(look)
-
-
 @pytest.mark.rule("A5", "A8")
 async def test_a_connect_that_died_before_its_token_was_stored_is_lost_and_can_be_made_again(
     emulator, customer, settings, tmp_path
@@ -40,7 +31,7 @@ async def test_a_connect_that_died_before_its_token_was_stored_is_lost_and_can_b
         headers = service.headers
 
         async def kill() -> None:
-            await met(emulator)
+            await emulator.faulted()
             await service.kill()
 
         async with trio.open_nursery() as nursery:

@@ -11,7 +11,6 @@ from edge_worker.emulator.client import NO_TLS
 from edge_worker.harness.service import eventually, open_service
 from tests.databases import sqlite_config
 from tests.journeys.conftest import ZONE, connect, settings_of
-from tests.journeys.test_cut_short import met
 
 DAY_S = 86_400
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
@@ -99,7 +98,7 @@ async def test_what_a_killed_service_began_with_routes_is_finished_by_the_next_s
             await emulator.fault(kind, "*/workers/routes", method="POST", times=None)
             rotated = (await service.call("POST", f"{path}/rotate", expect=200))["site"]
             wanted = {f"{ZONE}{one['path']}*" for one in (site, rotated)}
-        await met(emulator)
+        await emulator.faulted()
         await service.kill()
     await emulator.clear_faults()
     async with open_service(tmp_path / "svc", settings) as service:

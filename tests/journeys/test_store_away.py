@@ -13,7 +13,6 @@ import trio
 from edge_worker.harness.service import Service, eventually, open_service
 from tests.databases import postgres_config, sqlite_config
 from tests.journeys.conftest import connect, settings_of
-from tests.journeys.test_cut_short import met
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,7 +115,7 @@ async def test_an_install_outlives_a_store_that_goes_away(emulator, customer, ou
         await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=2)
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         account_id = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]["id"]
-        await met(emulator)
+        await emulator.faulted()
         await trio.to_thread.run_sync(outage.begin, service)
         await ready(service, 503)
         await still_away(service)

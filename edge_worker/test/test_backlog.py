@@ -1,0 +1,36 @@
+"""Days that the service takes nothing of: they wait in the worker's database, and are worked off afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from edge_worker.harness.installed import DAY_MS, HOUR_MS, MINUTE_MS, InstalledWorker
+from edge_worker.harness.sampling import EVERYTHING
+from edge_worker.test.test_exact import send_views
+
+# A day has 23 hours with a part to push.
+BACKLOG_DAYS = 30 if EVERYTHING else 8
+
+
+@pytest.mark.rule("W3")
+@pytest.mark.timeout(300)
+async def test_a_backlog_of_many_days_is_worked_off_inside_every_limit(worker: InstalledWorker) -> None:
+    now = await worker.clock(0)
+    await worker.cron(now)
+    midnight = now - now % DAY_MS
+    worker.receiver.answers += [lambda _: (503, {}, {})] * 10_000
+    days = BACKLOG_DAYS
+    for day in range(days):
+        start = midnight + day * DAY_MS + 2 * HOUR_MS if day else now
+        await worker.clock((start - now) / 1000)
+        await send_views(worker, 4, 2)
+        for hour in range(3, 25):
+            at = midnight + day * DAY_MS + hour * HOUR_MS + 12 * MINUTE_MS
+            if at > start:
+                await worker.cron(at)
+    queue = (await worker.sql("select count(*) as n from outbox"))[0]["n"]
+    assert queue > 20 * days
+    worker.receiver.answers.clear()
+    await worker.crons_until_quiet(midnight + days * DAY_MS + HOUR_MS + 4 * MINUTE_MS)
+    assert list(worker.receiver.days.values()) == [(4, 0, 2)] * days
+    assert len(worker.receiver.finals) == days
