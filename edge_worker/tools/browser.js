@@ -22,22 +22,24 @@ const STEP_MS = 20_000;
 const IDLE_MS = 300;
 // The end of a beacon that outlives its page is never told, so these count as under way for ever.
 const UNHEARD_BEACONS = 10;
+// Not those that @sparticuz/chromium recommends: --single-process crashes now and then, --disable-web-security is not
+// what visitors have.
+const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"];
 
-/** @returns {Promise<{executablePath: string, args: string[]}>} */
+/** @returns {Promise<string>} the path of the browser */
 async function findBrowser() {
-  const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"];
-  if (process.env.CHROMIUM) return { executablePath: process.env.CHROMIUM, args };
+  if (process.env.CHROMIUM) return process.env.CHROMIUM;
   for (const folder of (process.env.PATH ?? "").split(delimiter)) {
     for (const name of ["chromium", "chromium-browser"]) {
       try {
         accessSync(join(folder, name), constants.X_OK);
-        return { executablePath: join(folder, name), args };
+        return join(folder, name);
       } catch {
         // not in this folder
       }
     }
   }
-  return { executablePath: await chromium.executablePath(), args: [...chromium.args, ...args] };
+  return chromium.executablePath();
 }
 
 /**
@@ -85,12 +87,12 @@ async function runStep(page, step) {
  * @returns {Promise<{steps: unknown[], console: string[], requests: string[]}>}
  */
 async function drive(order) {
-  const { executablePath, args } = await findBrowser();
+  const args = [...ARGS];
   if (order.host_rules) args.push(`--host-resolver-rules=${order.host_rules}`);
   if (order.user_agent) args.push(`--user-agent=${order.user_agent}`);
   if (!order.driven) args.push("--disable-blink-features=AutomationControlled");
   const ignoreDefaultArgs = ["--disable-back-forward-cache", ...(order.driven ? [] : ["--enable-automation"])];
-  const browser = await launch({ executablePath, args, ignoreDefaultArgs, headless: "shell" });
+  const browser = await launch({ executablePath: await findBrowser(), args, ignoreDefaultArgs, headless: "shell" });
   try {
     const page = await browser.newPage();
     page.setDefaultTimeout(STEP_MS);
