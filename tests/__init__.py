@@ -35,10 +35,12 @@ worker's own tests begin ten minutes past noon of the platform.
 
 **Tests do not affect each other through what they share.** The emulator and PostgreSQL start once for each process of
 pytest. In the emulator each test has a customer and a zone of its own, and finds no fault and an empty log. In
-PostgreSQL each test has a schema, in SQLite a file (`schemas.py`, `databases.py`). A test that kills a server or moves
-the platform's clock has its own. Programs are forks of a process that has loaded them (`edge_worker/programs.py`).
-Servers listen on port 0 and print their address; a service that starts several times keeps a reserved port
-(`journeys/conftest.py`). Environment variables `SVC_…` and proxies do not reach the programs that tests start.
+PostgreSQL each test has a schema, in SQLite a file (`schemas.py`, `databases.py`). A test that kills a server or
+moves the platform's clock has its own. A fixture that makes something in a shared service has the scope of the
+session: pytest-xdist mixes the tests of modules, so pytest may set up a fixture of a module several times. Programs
+are forks of a process that has loaded them (`edge_worker/programs.py`). Servers listen on port 0 and print their
+address; a service that starts several times keeps a reserved port (`journeys/conftest.py`). Environment variables
+`SVC_…` and proxies do not reach the programs that tests start.
 
 **Chance has a seed.** One seed holds for a whole run, hypothesis included. A failed test prints the command that
 repeats it alone, with that seed (`conftest.py` in the project's folder). Long tables and large numbers are sampled;

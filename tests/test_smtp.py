@@ -181,7 +181,7 @@ async def test_a_server_that_nobody_runs_is_away():
 # ------------------------------------------------------------------------------------------------------------- TLS
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def authority():
     return trustme.CA()
 

@@ -64,14 +64,14 @@ def client_of(app: Any) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, base_url="https://svc.example", headers={"Accept-Encoding": ""})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def deps(tmp_path_factory):
     """A service with the application, whose store nobody may touch."""
     folder = tmp_path_factory.mktemp("web")
     return deps_of(folder, web=load_web("https://svc.example", built(folder)))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def app(deps):
     """It takes a quarter of a second to make, and keeps nothing."""
     return create_app(deps)

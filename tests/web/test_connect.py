@@ -112,7 +112,7 @@ class Wizard:
         expect(self.page.locator(":focus")).to_have_count(1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cleo(furnished: Place) -> World:
     """Another user, with as many accounts as a user may have, all of them pending."""
     sign_up(furnished, CLEO)

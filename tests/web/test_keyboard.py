@@ -83,7 +83,7 @@ class Keyboard:
         return self.page.get_by_role("button", name=name, exact=True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def eve(furnished: Place) -> World:
     """A user who has nothing yet."""
     sign_up(furnished, EVE)

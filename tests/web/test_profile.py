@@ -25,7 +25,7 @@ BEA = "bea@example.com"
 CHOSEN = "another long one"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def bea(place: Place) -> Place:
     """A service with another user, who has nothing yet."""
     sign_up(place, BEA)

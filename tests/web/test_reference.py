@@ -37,12 +37,12 @@ console.log(JSON.stringify({
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def contract() -> dict[str, Any]:
     return document("http://svc.test")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def known(contract: dict[str, Any]) -> dict[str, Any]:
     command = node_command("--input-type=module", "--eval", _KNOWN)
     done = subprocess.run(command, cwd=ROOT, input=json.dumps(contract), stdout=subprocess.PIPE, text=True, check=True)
