@@ -128,6 +128,7 @@ class Outbox:
         if given_up:
             self._metrics.count(MAIL_EXPIRED, by=given_up)
             log.error("e-mails given up; run: svc check", extra={"count": given_up})
+        taken = frozenset(self._under_way)
         while not self._away():
             # A sender may finish during the read, whose rows then still hold the e-mail.
             taken = frozenset(self._under_way)
@@ -138,7 +139,8 @@ class Outbox:
                 await hand.send(one)
             if not waiting:
                 break
-        if not self._under_way:
+        # After an e-mail that finished during the read the next one of its account may be due: its sender wakes us.
+        if not taken and not self._under_way:
             self._settled = asked
             self._has_moved()
 

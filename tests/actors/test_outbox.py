@@ -311,27 +311,29 @@ async def test_a_transient_refusal_is_tried_again_later_and_later_and_holds_up_n
 
 
 class LateRead(Passing):
-    """A real store whose second read of due e-mails ends after the sender of the first one has recorded a failure."""
+    """A real store whose second read of due e-mails ends after the sender of the first one has recorded the outcome."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.reads = 0
-        self.second_read, self.failed = trio.Event(), trio.Event()
+        self.second_read, self.recorded = trio.Event(), trio.Event()
 
     async def read(self, tx: Tx[T]) -> T:
         found = await super().read(tx)
         self.reads += bool(found)
         if self.reads == 2:
             self.second_read.set()
-            await self.failed.wait()
+            await self.recorded.wait()
         return found
 
     async def run(self, tx: Tx[T]) -> T:
         if self.reads:
             await self.second_read.wait()
+        before = await super().read(rows())
         done = await super().run(tx)
-        if any(row["trouble"] for row in await super().read(rows())):
-            self.failed.set()
+        after = await super().read(rows())
+        if len(after) < len(before) or any(row["trouble"] for row in after):
+            self.recorded.set()
         return done
 
 
@@ -342,6 +344,19 @@ async def test_an_email_that_fails_while_due_ones_are_read_is_not_sent_again_imm
         async with sending(LateRead(store), clock, server, metrics=metrics) as box:
             await box.settled()
     assert tries(metrics) == {"retried": 1}
+
+
+async def test_outbox_is_settled_only_after_the_next_email_of_an_account(store, clock):
+    account_id = await store.run(an_account())
+    for second in range(2):
+        facts, at_ms = {"well": True}, START_MS + second
+        await store.run(outbox.post("account", ANN, at_ms, at_ms + DAY_MS, account_id=account_id, facts=facts))
+    clock.advance_s(1)
+    with SmtpServer() as server:
+        async with sending(LateRead(store), clock, server) as box:
+            await box.settled()
+            assert await store.read(rows()) == []
+    assert len(server.taken) == 2
 
 
 async def test_a_domain_whose_addresses_hang_holds_up_no_other(store, clock, mock_clock):
