@@ -59,7 +59,8 @@ class TestProfile:
         try:
             return (yield)
         finally:
-            used_s = tree_cpu_s(os.getpid()) - cpu_s
+            # Negative where a process ended whose children nobody waits for.
+            used_s = max(0.0, tree_cpu_s(os.getpid()) - cpu_s)
             line = {"test": nodeid, "phase": phase, "took_s": time.monotonic() - began_at, "cpu_s": used_s}
             self._file.write(f"{json.dumps(line)}\n")
             self._file.flush()
