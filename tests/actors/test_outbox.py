@@ -349,8 +349,9 @@ async def test_an_email_that_fails_while_due_ones_are_read_is_not_sent_again_imm
 async def test_outbox_is_settled_only_after_the_next_email_of_an_account(store, clock):
     account_id = await store.run(an_account())
     for second in range(2):
-        facts, at_ms = {"well": True}, START_MS + second
-        await store.run(outbox.post("account", ANN, at_ms, at_ms + DAY_MS, account_id=account_id, facts=facts))
+        at_ms = START_MS + second
+        posted = outbox.post("account", ANN, at_ms, at_ms + DAY_MS, account_id=account_id, facts={"well": True})
+        await store.run(posted)
     clock.advance_s(1)
     with SmtpServer() as server:
         async with sending(LateRead(store), clock, server) as box:
