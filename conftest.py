@@ -44,9 +44,3 @@ def command_of(nodeid: str) -> str:
     settings = {name: value for name, value in os.environ.items() if name.startswith("SVC_TEST_")}
     named = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(settings.items()))
     return f"{named} .venv/bin/python -m pytest {shlex.quote(nodeid)}"
-
-
-@pytest.fixture(scope="session")
-def seed() -> int:
-    """The seed of this run, for tests that draw at random."""
-    return SEED

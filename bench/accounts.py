@@ -32,7 +32,7 @@ from pydantic import SecretStr
 
 from bench.figures import Row
 from bench.load import cpu_s, paced, request
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import open_service
 from edge_worker.tools.next_bundle import build_next_bundle
 from svc.api_key import new_api_key
@@ -140,9 +140,7 @@ async def update_round() -> AsyncIterator[Row]:
         await trio.to_thread.run_sync(build_next_bundle, next_bundle)
         _break(next_bundle, broken)
         store = StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
-        async with open_emulator(
-            token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, no_runtime=True
-        ) as emulator:
+        async with open_emulator(no_runtime=True, **POLITE) as emulator:
             settings = {
                 **_SETTINGS,
                 "SVC_EDGE_API_BASE_URL": emulator.api,

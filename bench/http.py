@@ -19,7 +19,7 @@ from bench.accounts import Workers
 from bench.figures import Row
 from bench.load import load, request
 from bench.service import ENGINES, NOW, add_account, add_counted, add_links, add_user, new_config
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import open_service
 from svc.api_key import new_api_key
 from svc.clock import DAY_MS, HOUR_MS, day_text
@@ -221,9 +221,7 @@ async def live_reports() -> AsyncIterator[Row]:
     """Reports that read the account's own database, at the emulated platform; none is kept between two."""
     for engine in ENGINES:
         async with (
-            open_emulator(
-                token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, no_runtime=True
-            ) as emulator,
+            open_emulator(no_runtime=True, **POLITE) as emulator,
             new_config(engine) as config,
         ):
             settings = {

@@ -29,7 +29,7 @@ from bench.accounts import Workers
 from bench.figures import Row
 from bench.load import HungUp, cpu_s, exchange, request
 from bench.service import ENGINES, add_user, new_config
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import open_service
 from svc.actors.operations.install import push_second
 from svc.api_key import new_api_key
@@ -220,7 +220,7 @@ async def _at_work(engine: str, service: Service, numbers: Sequence[int], starte
 async def looks() -> AsyncIterator[Row]:
     """What a look at an account takes: calls and CPU."""
     async with (
-        open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, no_runtime=True) as emulator,
+        open_emulator(no_runtime=True, **POLITE) as emulator,
         new_config("SQLite") as config,
     ):
         value = new_api_key()

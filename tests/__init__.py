@@ -1,4 +1,4 @@
-"""How these tests stay deterministic although everything in them is real.
+"""Rules that keep these tests deterministic although everything in them is real.
 
 **Real**: the store (SQLite and PostgreSQL), the edge platform (the emulator, with the built worker in the platform's
 own runtime), HTTP, processes, threads and files. There are three exceptions:

@@ -28,7 +28,7 @@ BUILT = {"worker": "svc/bundle", "web application": "svc/web/dist"}
 
 
 def copy_of(folder: Path, *, without: str = "", compiled: bool = False) -> Path:
-    """What a package is built from, without what git does not know; `without`: one of BUILT, or "all" of them.
+    """Copy the files that a package is built from, except ignored ones. `without`: one of BUILT, or "all" of them.
 
     `compiled`: with the compiled files beside the sources, so that a service that runs there compiles nothing again.
     """

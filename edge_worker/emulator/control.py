@@ -229,7 +229,7 @@ async def forget_requests() -> Response:
 
 
 class FaultedCall(Body):
-    """How many API calls must have met a fault."""
+    """The number of API calls that must have met a fault."""
 
     calls: int = 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import trio
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 START_S = 30
 STOP_S = 10
 ROOT = Path(__file__).parents[2]
+# Arguments of `open_emulator` for a platform that accepts each token immediately and refuses nothing at random.
+POLITE: dict[str, Any] = {"token_delay_ms": 0, "token_spread_ms": 0, "slow_one_in": 0, "refuse_one_in": 0}
 
 
 @asynccontextmanager

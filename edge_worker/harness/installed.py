@@ -17,7 +17,7 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.visitors import DESKTOP_CHROME
 
 if TYPE_CHECKING:
@@ -238,9 +238,7 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
     """Run an emulator with one account, in which the worker is installed, until the block ends."""
     async with (
         open_receiver() as receiver,
-        open_emulator(
-            token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, rate_limit=0, local_egress=True
-        ) as emulator,
+        open_emulator(rate_limit=0, local_egress=True, **POLITE) as emulator,
     ):
         zone = proxied_zone("example.com")
         zone["dns"].append({"name": "shop", "proxied": True})  # the site's host leads to a website

@@ -1,4 +1,4 @@
-"""How much of a test a run executes, and the seed of what it draws.
+"""The extent of a test run, and the seed of its random choices.
 
 `make test` samples: of all moments to kill the service at, of all calls to fail, and so on, it draws some, others in
 each run. `make test-all` sets SVC_TEST_ALL and executes every one. `docs/testing.md` lists what is sampled.

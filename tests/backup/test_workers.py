@@ -14,13 +14,14 @@ import pytest
 import trio
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import environment, eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from edge_worker.programs import run_program
 from svc.store import open_store
 from svc.store.tx import sql
-from tests.journeys.conftest import POLITE, PUSHED_BY_MS, ZONE, connect, crons, free_port, settings_of
+from tests.journeys.conftest import PUSHED_BY_MS, ZONE, connect, crons, free_port, settings_of
 from tests.journeys.test_conservation import Expected
 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
@@ -80,7 +81,7 @@ class Shop:
         await self.service.account_in(self.account_id, "ready")
 
     async def visits(self, at, number, *, pushed=False):
-        """So many visits in the hour of `at` (epoch ms), then the runs of the cron that close it, or also push it."""
+        """Send `number` visits in the hour of `at` (epoch ms), then run the crons that close it, or also push it."""
         await self.emulator.clock((at - self.real) / 1000)
         await self.emulator.new_isolates()
         for _ in range(number):
@@ -129,7 +130,7 @@ def rows(text, *parameters):
 
 @pytest.mark.rule("X17", "W3", "S7", "A13")
 @pytest.mark.timeout(600)
-async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, store_config, seed, expected_leaks):
+async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, store_config, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
     folder, file = tmp_path / "svc", str(tmp_path / "backup.tar")
     async with open_emulator(local_egress=True, **POLITE) as emulator:
@@ -141,7 +142,7 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
         async with open_service(folder, settings) as service:
             await service.sign_up("a@example.com", "a long password")
             await emulator.clock(((today - 4) * DAY_MS + 20 * MINUTE_MS - real) / 1000)
-            shop = Shop(seed, emulator, customer, service, real)
+            shop = Shop(SEED, emulator, customer, service, real)
             await shop.begin()
             for hour, pushed in ((3, False), (23, True), (24 + 9, True)):
                 await shop.visits((today - 4) * DAY_MS + hour * HOUR_MS, 12, pushed=pushed)

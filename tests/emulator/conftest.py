@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from tests.emulated import emulator_process, fresh
 from tests.emulator.clients import WORKING_RIGHTS, Api
 
@@ -44,7 +44,7 @@ async def emulator(shared_emulator: Running) -> AsyncIterator[Emulator]:
 @pytest.fixture
 async def strict_emulator() -> AsyncIterator[Emulator]:
     """One whose workers reach what real ones reach."""
-    async with open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0) as running:
+    async with open_emulator(**POLITE) as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""What tests cannot share: the caches of the data centres, and the dice, which fall alike in each new emulator."""
+"""Tests that need a new emulator: empty caches of the data centres, and the random numbers of a fresh start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
     """A new emulator, polite, at ten past noon."""
-    async with open_emulator(
-        token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, local_egress=True
-    ) as running:
+    async with open_emulator(local_egress=True, **POLITE) as running:
         await running.begin_at_noon()
         yield running
 
@@ -89,7 +87,7 @@ async def test_a_new_cron_begins_within_a_quarter_of_an_hour_and_may_miss(emulat
         fired.append(len(await emulator.minute()))
     assert (fired[0], fired[-1]) == (0, 1)
     assert fired == sorted(fired)
-    await api.result("PUT", path, json=[{"cron": "* * * * *"}])  # the same one goes on
+    await api.result("PUT", path, json=[{"cron": "* * * * *"}])  # an unchanged trigger keeps running
     assert len(await emulator.minute()) == 1
     await emulator.set_rudeness(cron_missed_one_in=1)
     assert await emulator.minute() == []

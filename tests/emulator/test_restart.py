@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import eventually
 from tests.emulator.clients import WORKING_RIGHTS, Api
 
@@ -52,7 +52,7 @@ def children_of(pid: int) -> set[int]:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process runs; one that has ended and that no parent has waited for does not."""
+    """Return whether a process runs. A zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -82,7 +82,7 @@ async def test_its_runtimes_end_when_it_is_killed() -> None:
 
 
 async def test_two_customers_share_nothing(tmp_path: Path) -> None:
-    async with open_emulator(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0) as emulator:
+    async with open_emulator(**POLITE) as emulator:
         customers: list[Customer] = [
             await emulator.create_account([proxied_zone(f"{name}.example")], subdomain=f"{name}-example")
             for name in ("one", "two")

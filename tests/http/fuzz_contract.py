@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import trio
 
 from edge_worker.emulator.client import proxied_zone
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import Service, open_service
 from edge_worker.programs import forking
 from svc.api.contract import ENDPOINTS
@@ -94,9 +94,7 @@ class Outcome:
 async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any]]]:
     """A service with people in it, one of whom has everything; what schemathesis is to know of them."""
     # A polite platform, without its limit of calls: it would refuse what the fuzzer asks for, rightly.
-    async with open_emulator(
-        local_egress=True, rate_limit=0, token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0
-    ) as emulator:
+    async with open_emulator(local_egress=True, rate_limit=0, **POLITE) as emulator:
         settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api}
         async with open_service(folder / "svc", settings) as service:
             yield service, {"url": service.url, "control": emulator.control, **await _people(service, emulator)}

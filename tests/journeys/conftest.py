@@ -5,12 +5,11 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from edge_worker.emulator.client import Customer, Emulator, proxied_zone
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import Service, open_service
 from svc.clock import DAY_MS
 from svc.config import StoreConfig
@@ -22,9 +21,7 @@ ZONE = "shop.example"
 PUSHED_BY_MS = 55 * 60_000
 
 
-# A platform that knows each token immediately and refuses nothing at random.
-POLITE: dict[str, Any] = {"token_delay_ms": 0, "token_spread_ms": 0, "slow_one_in": 0, "refuse_one_in": 0}
-# There, a refusal of a new token is final: the service need not wait for the token to spread.
+# On a polite platform, a refusal of a new token is final: the service need not wait for the token to spread.
 QUICK = {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
 # For the tests that run on the emulator's own, rude defaults.
 RUDE_PLATFORM = pytest.mark.parametrize("rude", [True], ids=["rude"])
@@ -57,7 +54,7 @@ def free_port() -> str:
 
 @pytest.fixture
 def rude() -> bool:
-    """Whether the platform has the emulator's own defaults; see `RUDE_PLATFORM`."""
+    """Return whether the platform uses the emulator's own defaults; see `RUDE_PLATFORM`."""
     return False
 
 

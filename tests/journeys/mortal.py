@@ -48,7 +48,7 @@ class Life(Service):
 async def open_life(
     folder: Path, settings: Mapping[str, str], kill_at: int = 0, *, bundle: Path | None = None
 ) -> AsyncIterator[Life]:
-    """As `open_service`; the service kills itself at the moment of this number, counted from 1 (0: never).
+    """Open a service that kills itself at the moment with the number `kill_at`, counted from 1 (0: never).
 
     `bundle`: the folder of the worker that it comes with; None: the package's.
     """

@@ -13,7 +13,7 @@ import httpx
 import trio
 
 from edge_worker.emulator.client import NO_TLS
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from svc.actors.context import Context
 from svc.actors.outbox import open_outbox
 from svc.actors.supervisor import open_supervisor
@@ -125,9 +125,7 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
     async with (
-        open_emulator(
-            local_egress=True, token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0, rate_limit=0
-        ) as emulator,
+        open_emulator(local_egress=True, rate_limit=0, **POLITE) as emulator,
         open_store(store_config) as store,
         trio.open_nursery() as nursery,
     ):

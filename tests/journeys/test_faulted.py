@@ -1,8 +1,8 @@
 """The platform fails once, in each of its ways, at every call of each operation.
 
-Whatever it does, all settles: nothing is doubled, no live token has a name that nobody is told, and what was asked for
-can be had, by itself or by asking again. `make test` takes some of the calls of each operation, others each time;
-`make test-all` takes all of them, in each way.
+After every failure the account settles: nothing is doubled, every live token is reported by its name, and the request
+succeeds, either automatically or when it is sent again. `make test` draws some calls of each operation; `make test-all`
+fails every call in every way.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(1_800)
 
 _PASSWORD = "a long password"  # of a user of this test
 # None: the platform answers. The others last from the kill on, or from the request.
-_MOODS: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
+_MODES: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
 # The usual number of moments of a deletion, as `mortal` counts them: where the platform answers, and where it fails.
 _MOMENTS, _MOMENTS_OF_FAILURES = 25, 14
 
@@ -40,14 +40,14 @@ _MOMENTS, _MOMENTS_OF_FAILURES = 25, 14
 @pytest.mark.rule("C12", "A17")
 async def test_the_next_start_ends_what_a_kill_has_cut_short(world: World) -> None:
     chance = random.Random(SEED)  # to make the same again, not to keep a secret
-    for mood in _MOODS if EVERYTHING else (None, chance.choice(_MOODS[1:])):
-        moments = Draws(chance, _MOMENTS if mood is None else _MOMENTS_OF_FAILURES)
+    for mode in _MODES if EVERYTHING else (None, chance.choice(_MODES[1:])):
+        moments = Draws(chance, _MOMENTS if mode is None else _MOMENTS_OF_FAILURES)
         for moment in moments:
-            print(f"mood {mood}, moment {moment}")
-            moments.existed = await _life_and_end(world, moment, mood)
+            print(f"mode {mode}, moment {moment}")
+            moments.existed = await _life_and_end(world, moment, mode)
 
 
-async def _life_and_end(world: World, moment: int, mood: str | None) -> bool:
+async def _life_and_end(world: World, moment: int, mode: str | None) -> bool:
     """A user signs up, connects an account and leaves, in a process that kills itself. Returns whether it did."""
     address = f"{secrets.token_hex(6)}@example.com"
     told = ""
@@ -56,8 +56,8 @@ async def _life_and_end(world: World, moment: int, mood: str | None) -> bool:
         await life.sign_up(address, _PASSWORD)
         world.headers = life.headers
         await furnished(world, life)
-        if mood is not None:
-            await world.emulator.fault(**FAULTS[mood], times=None)
+        if mode is not None:
+            await world.emulator.fault(**FAULTS[mode], times=None)
         life.arm()
         try:
             told += (await _leave(life)).text

@@ -37,11 +37,11 @@ async def test_the_main_job_is_done_whatever_mood_the_platform_is_in(
 ) -> None:
     """Another walk each time; SVC_TEST_SEED makes the one again that a failure has printed."""
     chance = random.Random(f"{SEED} {walk}")  # to make the same again, not to keep a secret
-    moods = {name: chance.choice(values) for name, values in KNOBS.items()}
-    print(f"{moods}")
-    await emulator.set_rudeness(**moods)
+    modes = {name: chance.choice(values) for name, values in KNOBS.items()}
+    print(f"{modes}")
+    await emulator.set_rudeness(**modes)
     token = customer.bootstrap_token
-    if moods["minting"] != "all_zones":  # it gives only what it holds
+    if modes["minting"] != "all_zones":  # it gives only what it holds
         rights = [*BOOTSTRAP_RIGHTS, *(right.name for right in WORKING_RIGHTS)]
         _, token = await emulator.create_token(customer.account_id, rights=rights)
     body = {"edge_account_id": customer.account_id, "bootstrap_token": token}

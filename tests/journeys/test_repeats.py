@@ -17,7 +17,7 @@ import pytest
 import trio
 
 from edge_worker.emulator.client import Emulator, proxied_zone
-from edge_worker.emulator.process import open_emulator
+from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
 from svc.api.contract import ENDPOINTS
@@ -27,7 +27,7 @@ from svc.model import Key, Scope
 from svc.passwords import hash_password
 from svc.store import keys, open_store, sessions, users
 from tests.journeys.bare_client import Answer, NoAnswer, request
-from tests.journeys.conftest import POLITE, ZONE, free_port, settings_of
+from tests.journeys.conftest import ZONE, free_port, settings_of
 from tests.journeys.mortal import open_life
 from tests.journeys.writes import KINDS, LAST, ONLY_UNDISTURBED, PASSWORD, Kind, Place
 from tests.store.makers import new_session

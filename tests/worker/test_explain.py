@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EDGE_WORKER = Path(__file__).parents[2] / "edge_worker"
 EXPLAINER = load_bundle().explainer
-SHARE = 1 if EVERYTHING else 10  # of the clicks that are drawn, one in so many
+SHARE = 1 if EVERYTHING else 10  # one of this many random clicks is tried
 COUNTRIES = ["DE", "AT", "US", "XX", "T1", "ZZ"]
 # What a pattern may stumble over: ends of lines, halves of characters, letters whose other case is in ASCII.
 ODD = [
