@@ -12,7 +12,6 @@ from __future__ import annotations
 import zlib
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx
@@ -35,10 +34,9 @@ from svc.store.postgres import PostgresStore
 from svc.store.sqlite import SqliteStore
 from svc.store.tx import sql
 from svc.vault import open_vault
-from svc.worker.bundle import load_bundle
 from tests.clock import FrozenClock
 from tests.emulated import emulator_process, fresh
-from tests.http.conftest import World
+from tests.http.conftest import World, built_worker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -190,12 +188,6 @@ class Service:
             answer = await client.request(method, path, headers=headers, **more)
         assert answer.is_success, answer.text
         return answer
-
-
-@cache
-def built_worker() -> WorkerBundle:
-    """The worker as it was built."""
-    return load_bundle()
 
 
 @dataclass

@@ -394,10 +394,14 @@ async def test_a_zone_that_has_left_the_account_has_taken_its_routes(service, zo
     assert (await disconnect(service))["left"] == []
 
 
+DELETIONS = (ROUTE, SCRIPT, DATABASE)
+
+
 @pytest.mark.rule("A17")
-async def test_lost_answers_to_deletions_change_nothing(service, zone):
+@pytest.mark.parametrize("paths", [DELETIONS, *((path,) for path in DELETIONS if EVERYTHING)], ids=" ".join)
+async def test_lost_answers_to_deletions_change_nothing(service, zone, paths):
     await furnished(service, zone)
-    for path in (ROUTE, SCRIPT, DATABASE):
+    for path in paths:
         await service.emulator.fault("drop_after", path, method="DELETE")
     assert (await disconnect(service))["left"] == []
     assert await service.emulator.faults() == []
