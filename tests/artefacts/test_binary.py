@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from importlib.metadata import distributions, version
 from pathlib import Path
 
@@ -34,21 +35,23 @@ async def test_one_file_runs_the_whole_service(tmp_path: Path) -> None:
     assert list(unpacked.iterdir()) == []
 
 
-def test_as_root_it_is_set_up_for_the_user_whose_the_data_is(tmp_path: Path) -> None:
+def test_as_root_it_is_set_up_for_the_user_whose_the_data_is() -> None:
     """It tries its answers as that user, who has to be able to read what the binary has unpacked."""
     if os.geteuid() != 0:
         return  # only root can be another user
-    data = tmp_path / "data"
-    data.mkdir(mode=0o700)
-    os.chown(data, 65_534, 65_534)
-    for folder in (tmp_path, *tmp_path.parents):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    made = subprocess.run(
-        [BINARY, "init", "--yes", "--base-url", "https://svc.example.com", "--data", data],
-        cwd=tmp_path, env={}, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert (made.returncode, "ok: sqlite answers" in made.stdout) == (0, True), made.stdout + made.stderr
-    assert {path.stat().st_uid for path in data.iterdir()} == {65_534}
+    # Not in pytest's folder, which every run on the machine closes to other users.
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        place.chmod(0o755)
+        data = place / "data"
+        data.mkdir(mode=0o700)
+        os.chown(data, 65_534, 65_534)
+        made = subprocess.run(
+            [BINARY, "init", "--yes", "--base-url", "https://svc.example.com", "--data", data],
+            cwd=place, env={}, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert (made.returncode, "ok: sqlite answers" in made.stdout) == (0, True), made.stdout + made.stderr
+        assert {path.stat().st_uid for path in data.iterdir()} == {65_534}
 
 
 def test_it_tells_its_version_and_finds_what_it_brings(tmp_path: Path) -> None:

@@ -145,3 +145,16 @@ def test_the_export_is_a_file_that_can_be_read(tab, bea):
     names = zipfile.ZipFile(io.BytesIO(file)).namelist()
     assert {"README.txt", "events.csv"} <= {name.rsplit("/", 1)[-1] for name in names}
     tab.get_by_text("It is among your downloads.").wait_for()
+
+
+def test_nothing_on_the_profile_moves_once_it_can_be_clicked(tab, bea):
+    held = []
+    tab.route("**/v1/me/sessions", lambda route: held.append(route))
+    with tab.expect_request("**/v1/me/sessions"):
+        tab.goto(f"{bea.url}/profile")
+    tab.get_by_role("heading", name="Profile", level=1).wait_for()
+    button = tab.get_by_role("button", name="Delete me…")
+    assert button.count() == 0
+    held[0].continue_()
+    button.wait_for()
+    assert tab.get_by_role("table", name="Where you are signed in").count() == 1

@@ -11,7 +11,7 @@ import { Choice } from "../ui/choice.jsx";
 import { Export } from "../ui/export.jsx";
 import { Farewell, Leave } from "../ui/leave.jsx";
 import { Field, Form, Password } from "../ui/form.jsx";
-import { Loaded, Mark, Note, Page, Trouble } from "../ui/parts.jsx";
+import { Loaded, Mark, Note, Page, Skeleton, Trouble } from "../ui/parts.jsx";
 import { SendAgain } from "../ui/send-again.jsx";
 import { Sessions } from "../ui/sessions.jsx";
 import { useWrite } from "../ui/write.js";
@@ -22,24 +22,32 @@ import { t } from "../words.js";
 export function Profile() {
   const words = t().profile;
   const me = useResource("GET /v1/me", {});
+  const sessions = useResource("GET /v1/me/sessions", {});
   const left = useSignal(/** @type {import("../wire").Left | null} */ (null));
   if (left.value) return <Farewell left={left.value} />;
   return (
     <Page title={words.title}>
-      <Loaded read={me} rows={2}>
-        {(caller) => (
-          <>
-            <Facts of={caller} />
-            <Limits of={caller} />
-            <Notify of={caller} take={me.put} />
-          </>
-        )}
-      </Loaded>
-      <Look />
-      <ChangePassword />
-      <Sessions />
-      <Export />
-      <Leave left={(answer) => (left.value = answer)} />
+      {/* Drawn as a whole: a part that comes later would move a button away while it is clicked. */}
+      {me.loading || sessions.loading ? (
+        <Skeleton rows={12} />
+      ) : (
+        <>
+          <Loaded read={me}>
+            {(caller) => (
+              <>
+                <Facts of={caller} />
+                <Limits of={caller} />
+                <Notify of={caller} take={me.put} />
+              </>
+            )}
+          </Loaded>
+          <Look />
+          <ChangePassword />
+          <Sessions />
+          <Export />
+          <Leave left={(answer) => (left.value = answer)} />
+        </>
+      )}
     </Page>
   );
 }
