@@ -22,6 +22,23 @@ export default [
   {
     files: ["src/*.js"],
     languageOptions: { globals: { ...globals.serviceworker, ...globals.worker, scheduler: "readonly" } },
+    rules: {
+      // What changes outlives its request: keep() has it checked.
+      "no-restricted-syntax": [
+        "error",
+        ...[
+          "VariableDeclaration[kind='let']",
+          "VariableDeclaration > VariableDeclarator > NewExpression.init[arguments.length=0][callee.name!='TextEncoder']",
+          "VariableDeclaration > VariableDeclarator > ObjectExpression.init[properties.length=0]",
+          "VariableDeclaration > VariableDeclarator > ArrayExpression.init[elements.length=0]",
+        ].flatMap((declared) =>
+          ["Program", "Program > ExportNamedDeclaration"].map((place) => ({
+            selector: `${place} > ${declared}`,
+            message: "State that requests share goes through keep() of isolate.js.",
+          })),
+        ),
+      ],
+    },
   },
   {
     // Every byte of the page's snippet counts.
@@ -34,5 +51,6 @@ export default [
     files: ["emulator/runtime/js/*.js"],
     languageOptions: { globals: { ...globals.serviceworker, __SETTINGS__: "readonly" } },
   },
+  { files: ["test/types/*.js"], languageOptions: { globals: globals.serviceworker } },
   { files: ["*.js", "tools/*.js", "test/*.js"], languageOptions: { globals: globals.node } },
 ];

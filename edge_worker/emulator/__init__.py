@@ -51,7 +51,8 @@ Rude on demand (POST /_control/faults): the n-th call that fits is refused (with
 text: the router's 404/7003, D1's own transient failures), throttled, slowed, answered with a page of
 HTML, or its connection is closed before the call is carried out or after. The same for a worker's own fetches and for
 its statements to a database; at a statement the whole invocation can be ended, too, as the platform ends one that has
-used up its CPU or is replaced (d1_end_before, d1_end_after): nothing comes back to it.
+used up its CPU or is replaced (d1_end_before, d1_end_after): nothing comes back to it. A statement can be slow, or have
+no answer at all (d1_slow, d1_silent). A visitor who hangs up ends the script's request.
 
 It enforces the rights of a token at each call, with its status, times and addresses; conflicts of names and routes;
 and the limits that the runtime alone knows nothing of: requests, rows read and written a day, 16 kB of a URL, 128 kB of

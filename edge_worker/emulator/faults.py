@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 API_KINDS = frozenset({"refuse", "slow", "drop_before", "drop_after", "html", "throttle"})
 EGRESS_KINDS = frozenset({"egress_drop_before", "egress_drop_after", "egress_status"})
-D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after", "d1_end_before", "d1_end_after"})
+D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after", "d1_end_before", "d1_end_after", "d1_slow", "d1_silent"})
 
 
 class Fault(BaseModel):
@@ -17,7 +17,8 @@ class Fault(BaseModel):
 
     It is matched for the API with the path after /client/v4 (or the whole path), for a worker's own fetches (egress_…)
     with the URL, for D1 bindings (d1_…) with the database's id. d1_end_… ends the invocation that makes the call:
-    nothing comes back to it, and whatever it had left to do is not done.
+    nothing comes back to it, and whatever it had left to do is not done. d1_slow runs the statement after `delay_s`;
+    d1_silent does not run it, and gives no answer: its connection is lost when no fault for D1 is left.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -25,7 +26,7 @@ class Fault(BaseModel):
     kind: Literal[
         "refuse", "slow", "drop_before", "drop_after", "html", "throttle",
         "egress_drop_before", "egress_drop_after", "egress_status", "d1_drop_before", "d1_drop_after",
-        "d1_end_before", "d1_end_after",
+        "d1_end_before", "d1_end_after", "d1_slow", "d1_silent",
     ]  # fmt: skip
     path: str = "*"
     method: str = "*"
@@ -80,4 +81,4 @@ def shown(fault: Fault | None) -> dict[str, Any] | None:
     """Return what the edge is told of a fault of its side."""
     if fault is None:
         return None
-    return {"kind": fault.kind, "status": fault.status or 503, "body": fault.body}
+    return {"kind": fault.kind, "status": fault.status or 503, "body": fault.body, "delay_s": fault.delay_s}

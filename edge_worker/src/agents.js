@@ -1,5 +1,6 @@
 /** Browser, system and device of a user agent, as keys of the breakdowns. The first match of a list names it. */
 
+import { keep } from "./isolate.js";
 import { agentReason } from "./bots.js";
 
 /** @typedef {"mobile" | "tablet" | "desktop" | "tv" | "console" | "other"} Device */
@@ -121,7 +122,7 @@ export function readAgent(ua) {
 const MOST_KNOWN = 500;
 
 /** @type {Map<string, Agent>} */
-const known = new Map();
+const known = keep(new Map());
 
 /**
  * Reason, device, browser and system of a user agent; cached, as finding them takes as long as the rest of a request.

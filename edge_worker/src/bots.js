@@ -14,11 +14,11 @@ export const HEADLESS = /headless|phantomjs|slimerjs|puppeteer|playwright|\bspec
 
 /** Fetchers of link previews: they come because a person sent the link to another. */
 export const PREVIEW =
-  /facebookexternalhit|facebookcatalog|twitterbot|slackbot|slack-imgproxy|whatsapp\/|telegrambot|discordbot|linkedinbot|skypeuripreview|viberbot|redditbot|pinterestbot|iframely|embedly|mastodon\/|bluesky cardyb|snapchat ?url ?preview|google-pagerenderer|vkshare|\bpreview/i;
+  /facebookexternalhit|facebookcatalog|twitterbot|slackbot|slack-imgproxy|whatsapp\/|telegrambot|discordbot|linkedinbot|skypeuripreview|viberbot|redditbot|pinterestbot|iframely|embedly|^(?:http\.rb|mastodon)\/|bluesky cardyb|snapchat ?url ?preview|google-pagerenderer|vkshare|\bpreview/i;
 
 /** What the list does not hold; each was seen in a public collection of crawlers' user agents. */
 export const MORE =
-  /^(?!mozilla|opera)[\w.-]+$|\b(?:https?:\/\/|www\.)\S|[\w.+-]@[\w-]+\.[a-z]{2,}|gtmetrix|miniature\.io|\bYLT\b|\bFluid\/|turingos|\b(?:Code|Trae|Cursor|Windsurf)\/[\d.]+ Chrome\/|like Gecko; compatible;|\bslurp\b|jsdom|^Dart\/|PowerShell|containerd|\bUptime|ELinks/i;
+  /^(?!mozilla|opera)[\w.-]+$|\b(?:https?:\/\/|www\.)\S|[\w.+-]@[\w-]+\.[a-z]{2,}|gtmetrix|miniature\.io|\bYLT\b|\bFluid\/|turingos|\b(?:Code|Trae|Cursor|Windsurf)\/[\d.]+ Chrome\/|like Gecko; compatible;|\bslurp\b|jsdom|^(?:Dart|Dalvik|AWP)\/|\bCFNetwork\/|^Mozilla\/\d\.0 \(compatible; (?!MSIE|Konqueror|iCab|OmniWeb|Windows|Linux)|BedrockAgentCore|Assetnote|\bReaver\b|\b360JK\b|\bHLB\b|PowerShell|containerd|\bUptime|ELinks/i;
 
 /**
  * What people's own devices and apps call themselves, and the list takes for a bot's word: the model of an Android
@@ -27,13 +27,14 @@ export const MORE =
  */
 export const HARMLESS = new RegExp(
   [
-    "(\\bAndroid [\\d.]+;)(?: [a-z]{2}[-_][a-z]{2};)? ?[^;()]*",
+    "(\\bAndroid [\\d.]+;)(?: [a-z]{2}[-_][a-z]{2};)?(?! ?Catchpoint) ?[^;()]*",
     "(?:\\bwebOS|\\bBada|\\bREX)/1\\.0;",
     // TVs
     "Google ?TV|\\bCatcher[\\d.]+",
     // apps
     "Process/tools\\w*|Sogou(?:MSE|Mobile\\w*|Search Android)|@(?:ali|lazada|taobao|tmall)\\w*|\\bAliApp\\([^)]*\\)",
-    "\\bApple ?News\\b|\\(KHTML, like Gecko\\) News/|\\bcom\\.google\\.\\w+/|Google(?:Lens|PlayStore)",
+    "\\bApple ?News\\b|\\(KHTML, like Gecko\\) News/|\\bcom\\.google\\.[\\w.]+/?|\\bgoogle_ios\\b|Google(?:Lens|PlayStore|Hypersonic)",
+    "\\bMobile(?:/\\w+)?(?: Safari/[\\d.]+)? [\\w-]*(?:News|Feedly)[\\w-]*/[\\d.]+|\\bAlipayDefined\\([^)]*\\)",
   ].join("|"),
   "gi",
 );

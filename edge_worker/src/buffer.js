@@ -61,7 +61,8 @@ const TOO_BIG = "SQLITE_TOOBIG";
  * @property {import("./ledger.js").Tally} dropped what became of events that are not
  * @property {string} tally both, as it is written
  * @property {number} id of the row of the event log that it was last written to
- * @property {boolean} tried perhaps it is there
+ * @property {number} tries how often it was written; a try without an answer may still be carried out
+ * @property {number} triesBefore how many of these were of other rows, and are known to have stored nothing
  * @property {number} triedAt epoch ms; 0 for a try that failed
  * @typedef {{db: D1Database, level: number}} Sink where to write, and the write budget's level
  */
@@ -199,7 +200,8 @@ function takeBatch(buffer) {
     dropped: buffer.droppedEvents,
     tally: "",
     id: 0,
-    tried: false,
+    tries: 0,
+    triesBefore: 0,
     triedAt: Date.now(),
   };
   buffer.dropped = noneDropped();
@@ -218,7 +220,7 @@ async function writeBatch(buffer, batch, db) {
     try {
       await encodeLines(buffer, batch, db);
       if (batch.lines !== "" || batch.drops !== "") await append(buffer, batch, db);
-      buffer.batches = buffer.batches.filter((other) => other !== batch);
+      else settle(buffer, batch);
       return true;
     } catch (error) {
       console.warn(`events not written: ${String(error)}`);
@@ -305,45 +307,71 @@ const APPEND =
   "drops = drops || excluded.drops, tally = tally || excluded.tally where instr(event_log.writes, excluded.writes) = 0 " +
   "returning length(lines) as chars";
 
-/** @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db */
+/** Nothing is left to do for the batch. @param {EventBuffer} buffer @param {Batch} batch */
+function settle(buffer, batch) {
+  buffer.batches = buffer.batches.filter((other) => other !== batch);
+}
+
+/**
+ * Writes a batch. Two requests may be at it, as a write without an answer counts as lost after a while: the database
+ * may carry out their writes in any order. Both name the same row, which takes the batch once; where a row does not
+ * take it, only the later one decides what follows.
+ * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
+ */
 async function append(buffer, batch, db) {
   for (;;) {
-    const again = batch.tried;
-    if (!again) batch.id = currentId(buffer);
-    batch.tried = true;
+    if (batch.tries === batch.triesBefore) batch.id = currentId(buffer);
+    batch.tries += 1;
+    const { id, tries } = batch;
     batch.triedAt = Date.now();
     /** @type {Record<string, unknown> | null} */
-    let row;
+    let row = null;
+    let isFull = false;
     try {
-      row = await db.prepare(APPEND).bind(batch.id, batch.lines, batch.name, batch.drops, batch.tally).first();
+      row = await db.prepare(APPEND).bind(id, batch.lines, batch.name, batch.drops, batch.tally).first();
     } catch (error) {
       if (!String(error).includes(TOO_BIG)) throw error;
-      // Other isolates have filled the row: nothing of this batch is stored, nor was it before.
-      batch.tried = false;
-      buffer.logId = batch.id + 1;
-      continue;
+      isFull = true;
     }
     if (row !== null) {
-      if (Number(row.chars) > ROW_CHARS && batch.id === currentId(buffer)) buffer.logId += 1;
-      return;
+      if (Number(row.chars) > ROW_CHARS && id === currentId(buffer)) buffer.logId += 1;
+      return settle(buffer, batch);
     }
-    if (again) {
+    if (isReplaced(buffer, batch, tries)) return undefined;
+    if (isFull) {
+      // Other isolates have filled the row: nothing of this batch is stored, nor was it before, nor will it be.
+      moveOn(buffer, batch, id + 1);
+    } else if (tries === batch.triesBefore + 1) {
+      // Nothing of this batch is stored: its row was already sorted, as this machine's clock is slow.
+      const sorted = await db.prepare("select value ->> 'sorted' as id from meta where key = 'state'").first("id");
+      if (isReplaced(buffer, batch, tries)) return undefined;
+      moveOn(buffer, batch, Number(sorted) + 1);
+    } else {
       const held = await db
         .prepare("select instr(writes, ?2) as held from event_log where id = ?1")
-        .bind(batch.id, batch.name)
+        .bind(id, batch.name)
         .first("held");
-      // The row was sorted meanwhile: whether the first try was in it is unknown, and nothing may count twice.
+      if (isReplaced(buffer, batch, tries)) return undefined;
+      // The row was sorted meanwhile: whether an earlier try was in it is unknown, and nothing may count twice.
       if (held === null || held === 0) {
         buffer.dropped.busy += batch.n;
         for (const events of batch.accepted.values()) addDropped(buffer.droppedEvents, "busy", events);
       }
-      return;
+      return settle(buffer, batch);
     }
-    // Nothing of this batch is stored: its row was already sorted, as this machine's clock is slow. Use a later row.
-    batch.tried = false;
-    const sorted = await db.prepare("select value ->> 'sorted' as id from meta where key = 'state'").first("id");
-    buffer.logId = Number(sorted) + 1;
   }
+}
+
+/**
+ * @param {EventBuffer} buffer @param {Batch} batch @param {number} tries when the asking request wrote it
+ * @returns {boolean} another request has written the batch since, or is at it, and decides what becomes of it
+ */
+const isReplaced = (buffer, batch, tries) => batch.tries !== tries || !buffer.batches.includes(batch);
+
+/** Lets the next try take another row. @param {EventBuffer} buffer @param {Batch} batch @param {number} id its least */
+function moveOn(buffer, batch, id) {
+  buffer.logId = Math.max(buffer.logId, id);
+  batch.triesBefore = batch.tries;
 }
 
 /** @param {EventBuffer} buffer @returns {number} id of the row of this minute, or a later one that was moved on to */

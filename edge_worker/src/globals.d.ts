@@ -1,2 +1,28 @@
 /** The page's snippet, put in by the build. */
 declare const SNIPPET: string;
+
+/** What belongs to one request of an isolate. */
+type OfOneRequest =
+  | PromiseLike<unknown>
+  | ReadableStream
+  | WritableStream
+  | Request
+  | Response
+  | Body
+  | AbortSignal
+  | AbortController
+  | ExecutionContext
+  | D1Database
+  | D1PreparedStatement;
+
+/** `T`, or `never` where some part of it belongs to one request. */
+type Data<T> = T extends OfOneRequest
+  ? never
+  : T extends
+        string | number | boolean | bigint | symbol | null | undefined | CryptoKey | ((...args: never[]) => unknown)
+    ? T
+    : T extends Map<infer K, infer V>
+      ? Map<Data<K>, Data<V>>
+      : T extends Set<infer V>
+        ? Set<Data<V>>
+        : { [K in keyof T]: Data<T[K]> };

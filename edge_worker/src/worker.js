@@ -5,10 +5,13 @@ import { UA_CHARS, agentOf } from "./agents.js";
 import { isExcluded, parseBeacon, readBody } from "./beacon.js";
 import { botReason } from "./bots.js";
 import { EventBuffer, record, recordDrop } from "./buffer.js";
-import { Config, ensure } from "./config.js";
+import { Config } from "./config.js";
 import { copyWhenDue, dropCopyOnce } from "./copies.js";
 import { isOverdue, tick } from "./cron.js";
+import { ensure } from "./freshness.js";
+import { keep } from "./isolate.js";
 import { CODE, targetOf } from "./links.js";
+import { findSite } from "./sites.js";
 import { snippetCode } from "./snippet.js";
 import { QR, hasMarker, namedSource, sourceKey } from "./sources.js";
 import { cut } from "./text.js";
@@ -20,10 +23,9 @@ import { hourOf } from "./time.js";
  */
 
 // What an isolate knows; it lives as long as the isolate and is shared by its requests.
-const config = new Config();
-const buffer = new EventBuffer();
-// Epoch ms of the last run of the cron's work that one of its requests made.
-let tickedAt = 0;
+const config = keep(new Config());
+const buffer = keep(new EventBuffer());
+const overdue = keep({ tickedAt: 0 }); // epoch ms of the last run of the cron's work that one of its requests made
 
 const NO_STORE = { "cache-control": "no-store" };
 
@@ -119,7 +121,7 @@ function redirect(request, env, ctx, url, code, link) {
 
 /**
  * @param {Request} request @param {Env} env @param {ExecutionContext} ctx
- * @param {Address} url @param {import("./config.js").Site} site
+ * @param {Address} url @param {import("./sites.js").Site} site
  */
 async function answerBeacon(request, env, ctx, url, site) {
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow: "POST, OPTIONS" } });
@@ -156,36 +158,12 @@ function answerScript(request, path) {
 }
 
 /**
- * The site whose path the request names, if any: matches the site's path itself, its script, or anything below (which
- * is a 404).
- * @param {Address} url @param {number} now
- * @returns {{site: import("./config.js").Site, path: string, rest: string} | null}
- */
-function findSite({ hostname, pathname }, now) {
-  const sites = config.sitesOf(hostname);
-  if (sites === undefined || sites.size === 0) return null;
-  // All of the path first: a beacon's. A site's path has one or two segments.
-  let end = pathname.length;
-  let slash = 0;
-  for (let tried = 0; tried < 3 && end > 1; tried += 1) {
-    const path = pathname.slice(0, end);
-    const site = sites.get(path);
-    if (site !== undefined && (site.until === undefined || now < site.until)) {
-      return { site, path, rest: pathname.slice(end) };
-    }
-    slash = pathname.indexOf("/", slash + 1);
-    end = slash;
-  }
-  return null;
-}
-
-/**
  * @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url @param {number} now
  * @returns {Response | Promise<Response>}
  */
 function answer(request, env, ctx, url, now) {
-  if (isOverdue(config, tickedAt, now)) ctx.waitUntil(runOverdue(env, now));
-  const found = findSite(url, now);
+  if (isOverdue(config, overdue.tickedAt, now)) ctx.waitUntil(runOverdue(env, now));
+  const found = findSite(config, url, now);
   if (found !== null) {
     if (found.rest === "") return answerBeacon(request, env, ctx, url, found.site);
     if (found.rest === `/${found.site.script}.js`) return answerScript(request, found.path);
@@ -199,7 +177,7 @@ function answer(request, env, ctx, url, now) {
 
 /** What no cron has run for long, after the answer. @param {Env} env @param {number} now */
 async function runOverdue(env, now) {
-  tickedAt = now;
+  overdue.tickedAt = now;
   await scheduler.wait(1);
   await tick(env.DB, env, now).catch((error) => console.warn(`overdue cron: ${String(error)}`));
 }

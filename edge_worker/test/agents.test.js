@@ -124,9 +124,37 @@ test("a bot's word in the name of a person's device or app makes nobody a bot", 
     android("vivo; wv", `Version/4.0 ${phone} SogouMSE,SogouMobileBrowser/6.1.54`),
     iphone("Mobile/15E148 AppleNews/900"),
     iphone("News/582.1 Version/2.0"),
+    iphone("Mobile/15E148 WallaNews/9.8.2"),
+    iphone("Mobile/15E148 SohuNews/6.7.8"),
+    iphone("Mobile/15E148 SmartNews/24.1"),
+    iphone("Mobile/15E148 Mastodon/2024.6"),
+    iphone("Mobile/22A3354 AlipayDefined(nt:WIFI,ws:393|0|2.75) AliApp(AP/10.2.0)"),
+    iphone("Mobile/15E148 google_ios/com.google.Maps/24.1"),
+    `${android("Pixel 9; wv", "Version/4.0 Chrome/140.0.0.0 Mobile")} Townnews-Now/4.0`,
+    `${android("Pixel 9; wv", "Version/4.0 Chrome/140.0.0.0 Mobile")} CoreAssistant/com.google.OPA`,
+    `${CHROME},gzip(gfe);GoogleHypersonic`,
     "Mozilla/5.0 (Linux armv7l) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36 OMI/4.21.Catcher4.69 VIDAA/5.0",
   ];
   for (const ua of people) assert.equal(agentReason(ua), "", ua);
+  for (const ua of [
+    `${CHROME} AgentName/BedrockAgentCoreBrowser`,
+    "Mozilla/5.0 (compatible; NovaAct)",
+    "Mozilla/5.0 (compatible; Webzio-Extended)",
+    "Mozilla/5.0 (compatible; Terra Cotta)",
+    "Dalvik/2.1.0 (Linux; U; Android 14; Pixel 9 Build/AP2A)",
+    "MyApp/1 CFNetwork/1496.0.7 Darwin/23.5.0",
+    "Mozilla/5.0 (Linux; Android 10; Catchpoint) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36",
+    "http.rb/5.1.1 (Mastodon/4.2.1; +https://mastodon.example/)",
+    "Mastodon/4.3.0 (http.rb/5.2.0; +https://mastodon.example/)",
+  ]) {
+    assert.notEqual(agentReason(ua), "", ua);
+  }
+  for (const ua of [
+    "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.2; Trident/6.0)",
+    "Mozilla/5.0 (compatible; Konqueror/4.14; Linux) KHTML/4.14.2 (like Gecko)",
+  ]) {
+    assert.equal(agentReason(ua), "", ua);
+  }
   // The same words anywhere else are a bot's, and so is an address behind a harmless word.
   for (const word of ["Googlebot/2.1", "spider", "Discovery", "AppleNewsBot", "x@taobao.com"]) {
     assert.equal(agentReason(`${android("Pixel 9", phone)} (${word})`), "list", word);

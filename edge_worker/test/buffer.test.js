@@ -22,6 +22,8 @@ class Platform {
   #ended = new Set();
   /** @type {Set<object>} whose calls of the database are never answered, whether they are carried out or not */
   deaf = new Set();
+  /** @type {Map<object, number>} how long the database takes to carry out a request's next call, in ms */
+  slow = new Map();
 
   wait = (/** @type {number} */ ms) =>
     new Promise((resolve) => {
@@ -51,6 +53,9 @@ class Platform {
     const { d1 } = this.database;
     const answered = async (/** @type {() => Promise<unknown>} */ call) => {
       this.calls += 1;
+      const ms = this.slow.get(me) ?? 0;
+      this.slow.delete(me);
+      if (ms > 0) await this.wait(ms);
       const answer = await call();
       if (this.#ended.has(me) || this.deaf.has(me)) await new Promise(() => {});
       this.#running = me;
@@ -176,6 +181,51 @@ test("a request that is ended while it asks for the salt or writes loses none of
   assert.deepEqual(platform.pages().sort(), expected.sort());
   assert.equal(buffer.held, 0);
   assert.deepEqual(Object.values(buffer.dropped).filter(Boolean), []);
+});
+
+// rule W3
+test("a write that is carried out after its repetition adds nothing", async () => {
+  visit("/first");
+  await platform.pass(10 * SECOND_MS);
+  const slow = visit("/slow");
+  platform.slow.set(slow, 40 * SECOND_MS);
+  await platform.pass(20 * SECOND_MS);
+  visit("/next");
+  await platform.pass(60 * SECOND_MS);
+  assert.deepEqual(platform.pages().sort(), ["/first", "/next", "/slow"]);
+  assert.equal(buffer.held, 0);
+});
+
+// rule W3
+test("two writes of one batch to a row that is full or sorted add it once to the next one", async () => {
+  for (const end of ["full", "sorted"]) {
+    platform = new Platform();
+    buffer = new EventBuffer();
+    visit("/first");
+    await platform.pass(10 * SECOND_MS);
+    platform.slow.set(visit("/slow"), 40 * SECOND_MS);
+    await platform.pass(5 * SECOND_MS);
+    const [{ id }] = platform.database.run("select max(id) as id from event_log");
+    if (end === "full") {
+      platform.database.run(
+        `create trigger full before update on event_log when new.id = ${id} ` +
+          "begin select raise(abort, 'string or blob too big: SQLITE_TOOBIG'); end",
+      );
+    } else {
+      platform.database.run("update meta set value = ? where key = 'state'", [JSON.stringify({ sorted: id })]);
+      platform.database.run("delete from event_log");
+    }
+    await platform.pass(15 * SECOND_MS);
+    visit("/next");
+    await platform.pass(60 * SECOND_MS);
+    visit("/last");
+    await platform.pass(60 * SECOND_MS);
+    assert.equal(buffer.held, 0);
+    const once = end === "full" ? ["/first", "/last", "/next", "/slow"] : ["/last", "/next"];
+    assert.deepEqual(platform.pages().sort(), once);
+    const dropped = { full: undefined, sorted: 1 }[end];
+    assert.equal(tallied().busy, dropped);
+  }
 });
 
 test("drops that a request promised to write outlive it, too", async () => {

@@ -7,7 +7,7 @@ import json
 import pytest
 import trio
 
-from edge_worker.harness.installed import DAY_MS, LINK_HOST, SITE_HOST, SITE_PATH, InstalledWorker, first_log_id
+from edge_worker.harness.installed import CHROME, DAY_MS, LINK_HOST, SITE_HOST, SITE_PATH, InstalledWorker, first_log_id
 from edge_worker.harness.sampling import EVERYTHING
 
 FRESH_S, STALE_S = 10, 60
@@ -255,6 +255,39 @@ async def test_an_import_costs_a_row_a_link_and_other_isolates_next_to_nothing(w
     assert (await worker.click("code999")).status == 302
     await worker.emulator.settled()
     assert await rows_read(worker) - read < 60
+
+
+@pytest.mark.rule("S7")
+@pytest.mark.rule("S5")
+async def test_a_new_path_counts_from_its_first_view_on(worker: InstalledWorker) -> None:
+    for path in ("/bcdefgh2", "/cdef/gh23"):
+        assert (await worker.view()).status == 204  # the isolate has just read the configuration
+        await worker.route(f"{SITE_HOST}{path}*", "svc-edge")
+        await worker.configure({f"path:{SITE_HOST}{path}": {"target": "site_a", "script": "k3f"}})
+        for method, end, status in (("POST", "", 204), ("GET", "/k3f.js", 200)):
+            answer = await worker.emulator.visit(
+                SITE_HOST,
+                path + end,
+                method=method,
+                headers={"user-agent": CHROME},
+                body="/" if method == "POST" else None,
+            )
+            assert answer.status == status
+    await worker.emulator.settled()
+    lines = [line for row in await worker.sql("select lines from event_log") for line in row["lines"].splitlines()]
+    assert len(lines) == 4
+
+
+async def test_a_page_whose_path_looks_like_a_sites_is_served(worker: InstalledWorker) -> None:
+    await worker.route(f"{SITE_HOST}/bcdefgh2*", "svc-edge")
+    await worker.emulator.add_page(SITE_HOST, "/bcdefgh2", "the shop")
+    assert (await worker.view()).status == 204
+    for fault in ("", "d1_drop_before"):
+        if fault:
+            await worker.emulator.fault(fault, times=None)
+        answer = await worker.emulator.visit(SITE_HOST, "/bcdefgh2")
+        assert (answer.status, answer.body) == (200, "the shop")
+    await worker.emulator.clear_faults()
 
 
 @pytest.mark.rule("S5")

@@ -156,6 +156,14 @@ async def test_a_page_that_includes_it_several_times_counts_once(worker: Install
     assert (await counted(worker))["pages"] == {"/twice": 1, "/a": 2}
 
 
+async def test_page_with_a_form_named_like_a_property_counts(worker: InstalledWorker, bundle: Path) -> None:
+    code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)
+    form = '<form name="prerendering"></form>'
+    await worker.emulator.add_page(SITE_HOST, "/", f"<!doctype html><title>shop</title>{form}<script>{code}</script>")
+    await drive(worker, [{"goto": f"http://{SITE_HOST}/"}, {"push_state": "/a"}, {"idle": True}])
+    assert (await counted(worker))["pages"] == {"/": 1, "/a": 1}
+
+
 async def test_without_the_navigation_api_every_page_still_counts(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
     await drive(

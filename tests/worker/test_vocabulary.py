@@ -12,8 +12,10 @@ from typing import get_args
 
 import pytest
 
+from svc.actors.sites import new_script_name
 from svc.clock import DAY_MS
 from svc.config import ConfigError
+from svc.ids import new_site_path
 from svc.model import DIMENSIONS, DROP_REASONS, Dimension
 from svc.worker.bundle import load_bundle
 from svc.worker.counts import Rows, TargetDays, add_up
@@ -39,6 +41,16 @@ def test_the_service_and_the_worker_know_the_same_breakdowns_and_drop_reasons():
     assert list(VOCABULARY["drop_reasons"]) == list(DROP_REASONS)
     bundle = load_bundle()
     assert (bundle.caps, bundle.schema) == (VOCABULARY["dimensions"], VOCABULARY["schema"])
+
+
+def test_worker_recognizes_every_path_that_the_service_gives_to_a_site():
+    form = re.compile(VOCABULARY["site_path"])
+    for _ in range(200):
+        path = new_site_path()
+        assert form.search(path), path
+        assert form.search(f"{path}/{new_script_name()}.js"), path
+    for path in ("/", "/abcdefgh/", "/abcd/efgh/page", "/about-us", "/ABCDEFGH", "/abcd"):
+        assert not form.search(path), path
 
 
 def test_the_contract_of_the_push_names_every_drop_reason():

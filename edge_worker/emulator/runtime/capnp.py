@@ -142,7 +142,7 @@ def scripts_config(
     ]
     services.append(
         f"""(name="front", worker=(modules=[{_own_modules(folder, "front.js", "routes.js", "pages.js")}],
-  compatibilityDate="{OWN_DATE}", globalOutbound="net",
+  compatibilityDate="{OWN_DATE}", compatibilityFlags=["enable_request_signal"], globalOutbound="net",
   bindings=[
     {", ".join(bindings)}
   ]))"""

@@ -11,7 +11,8 @@
     doc = document,
     loc = location,
     show = () =>
-      doc.prerendering ||
+      // A form of that name would be an object.
+      doc.prerendering === !0 ||
       shown == (path = loc.pathname) ||
       nav.sendBeacon?.(
         "__PATH__",

@@ -137,7 +137,8 @@ async function answer(request) {
   day.requests += 1;
   counter.requests += 1;
   try {
-    return await env[service].fetch(visit);
+    // A visitor who hangs up ends the script's request, with whatever it was waiting for.
+    return await env[service].fetch(visit, { signal: request.signal });
   } catch (error) {
     counter.errors += 1;
     console.error(`script ${script}: ${/** @type {Error | undefined} */ (error)?.stack ?? error}`);
@@ -231,6 +232,11 @@ export class D1Binding extends WorkerEntrypoint {
     const found = world.watch_d1 ? await fault(call) : null;
     if (found?.kind === "d1_drop_before") return lost();
     if (found?.kind === "d1_end_before") return ended();
+    if (found?.kind === "d1_slow") await scheduler.wait(1000 * found.delay_s);
+    if (found?.kind === "d1_silent") {
+      while (world.watch_d1) await scheduler.wait(20);
+      return lost();
+    }
     const waiting = queued.get(database) ?? 0;
     if (waiting >= MAX_QUEUED) return Response.json({ success: false, error: OVERLOADED });
     queued.set(database, waiting + 1);

@@ -85,4 +85,5 @@ interface Fault {
   kind: string;
   status: number;
   body?: string;
+  delay_s: number;
 }

@@ -1,0 +1,144 @@
+"""Visitors of a worker whose database is slow, silent, failing and well in turn; some of them hang up."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import trio
+
+from edge_worker.harness.installed import CHROME, LINK_HOST, SITE_HOST, SITE_PATH, InstalledWorker
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator
+
+KNOWN_LINK = {"target": "lnk_a", "url": "https://example.net/"}
+LINKS = 400
+_A_SECOND = 50
+_HANG_UP_ONE_IN = 25
+# After a minute an isolate waits for a read.
+_PHASE_S = 67
+# Three seconds: longer than anybody waits for a read.
+_A_PHASE = 150
+
+
+@dataclass(frozen=True)
+class Phase:
+    """How the database behaves for some time: a fault of the emulator for all of its calls, or none."""
+
+    name: str
+    fault: str = ""
+    delay_s: float = 0
+
+
+WELL = Phase("well")
+AWAY = (Phase("silent", "d1_silent"), Phase("failing", "d1_drop_before"))
+PHASES = (WELL, Phase("slow, 3 s", "d1_slow", 3), Phase("slow, 4 s", "d1_slow", 4), *AWAY)
+
+
+def _phases(chance: random.Random) -> Iterator[Phase]:
+    """A well phase, then all of them in turn, in another order each time."""
+    yield WELL
+    while True:
+        yield from chance.sample(PHASES, len(PHASES))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a visitor got. `known`: the isolate had answered for the same target before."""
+
+    phase: str
+    target: str
+    status: int
+    took_s: float
+    known: bool
+    first: bool  # it was sent before any visitor of a known target had an answer in this phase
+
+
+@dataclass
+class Storm:
+    """All answers, and how many visitors of each target hung up."""
+
+    answers: list[Answer] = field(default_factory=list)
+    hung_up: Counter[str] = field(default_factory=Counter)
+    known: set[str] = field(default_factory=set)
+
+    @property
+    def statuses(self) -> Counter[int]:
+        """How often each status was answered."""
+        return Counter(answer.status for answer in self.answers)
+
+    @property
+    def counted(self) -> Counter[str]:
+        """How many views each target has from those who had an answer."""
+        return Counter(answer.target for answer in self.answers if answer.status in (302, 204))
+
+
+async def run_storm(worker: InstalledWorker, requests: int, chance: random.Random) -> Storm:
+    """Send that many requests, phase after phase; at the end the database is well."""
+    storm = Storm()
+    rows = {f"link:code{i}": {"target": f"lnk_{i}", "url": f"https://example.net/{i}"} for i in range(LINKS)}
+    await worker.configure(rows)
+    for number, phase in zip(range(requests // _A_PHASE), _phases(chance), strict=False):
+        await worker.clock(number * _PHASE_S)
+        if phase.fault:
+            await worker.emulator.fault(phase.fault, times=None, delay_s=phase.delay_s)
+        await _run_phase(worker, storm, phase, chance)
+        await worker.emulator.clear_faults()
+    await worker.emulator.settled()
+    return storm
+
+
+async def _run_phase(worker: InstalledWorker, storm: Storm, phase: Phase, chance: random.Random) -> None:
+    port = int(worker.emulator.edge.rsplit(":", 1)[1])
+    answered = False
+
+    async def visitor(target: str, request: bytes, *, hangs_up: bool) -> None:
+        nonlocal answered
+        known, first = target in storm.known, not answered
+        began = trio.current_time()
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            await stream.send_all(request)
+            if hangs_up:
+                storm.hung_up[target] += 1
+                return
+            head = b""
+            while b"\r\n" not in head:
+                head += await stream.receive_some()
+        status = int(head.split()[1])
+        storm.answers.append(Answer(phase.name, target, status, trio.current_time() - began, known, first))
+        answered = answered or known
+        if status in (302, 204):
+            storm.known.add(target)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(_A_PHASE):
+            if chance.random() < 0.2:
+                target, request = "site_a", _request("POST", SITE_HOST, SITE_PATH, "/p\n")
+            else:
+                # Most clicks are on few links.
+                number = min(chance.randrange(LINKS), chance.randrange(LINKS), chance.randrange(LINKS))
+                target, request = f"lnk_{number}", _request("GET", LINK_HOST, f"/code{number}")
+            nursery.start_soon(
+                functools.partial(visitor, target, request, hangs_up=not chance.randrange(_HANG_UP_ONE_IN))
+            )
+            await trio.sleep(chance.expovariate(_A_SECOND))  # visitors come one by one
+
+
+def _request(method: str, host: str, path: str, body: str = "") -> bytes:
+    return (
+        f"{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {CHROME}\r\nconnection: close\r\n"
+        f"content-length: {len(body)}\r\n\r\n{body}"
+    ).encode()
+
+
+async def views_counted(worker: InstalledWorker, at: int) -> Counter[str]:
+    """The views of each target that the service has, once all is sent."""
+    await worker.crons_until_quiet(at)
+    views: Counter[str] = Counter()
+    for (target, _), (count, _, _) in worker.receiver.hours.items():
+        views[target] += count
+    return views
