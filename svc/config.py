@@ -225,7 +225,7 @@ class TimingConfig(_Section):
 
     pending_ttl_s: Seconds = 3600
     silent_after_s: Seconds = 93_600
-    selfcheck_window_s: Seconds = 1_500
+    selfcheck_window_s: Seconds = 900
     commands_every_s: Seconds = 15
     sync_retry_s: Seconds = 5
     route_retry_s: Seconds = 300

@@ -152,7 +152,6 @@ def _not_ready(message: str, remedy: str) -> Meaning:
 
 _TRY_AGAIN = "Try again in a minute; a write that carries its Idempotency-Key is never done twice."
 _RENEW = "Renew the working token with a new bootstrap token."
-_INSTALL_AGAIN = "Install the worker again: POST /v1/accounts/{id}/install."
 
 # One place for status, message and remedy; docs/api.md is held equal to it by a test.
 CATALOGUE: dict[Code, Meaning] = {
@@ -331,7 +330,11 @@ CATALOGUE: dict[Code, Meaning] = {
         "The account has no name on workers.dev, and could not be given one.",
         "Open Workers in the edge platform's dashboard and choose a workers.dev name, then install the worker again.",
     ),
-    "self_check_timeout": _not_ready("The worker did not report itself on its first cron.", _INSTALL_AGAIN),
+    "self_check_timeout": _not_ready(
+        "The worker did not report itself on its first cron.",
+        "Wait: the edge platform can take 15 minutes to start a new cron trigger, and the first report clears the"
+        " warning. If it stays for half an hour, install the worker again: POST /v1/accounts/{id}/install.",
+    ),
     "worker_silent": _not_ready(
         "The worker has not reported itself for hours.",
         "Install the worker again: POST /v1/accounts/{id}/install. If it stays silent, tell the operator: the edge"

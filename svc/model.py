@@ -397,6 +397,11 @@ class FormerAccount:
         return f"{self.name} ({self.edge_account_id})"
 
     @property
+    def has_all_counts(self) -> bool:
+        """Whether everything counted before the disconnect is stored: the disconnect read the worker's last counts."""
+        return self.counted_until is not None and self.counted_until >= self.disconnected_at
+
+    @property
     def synced_version(self) -> int:
         """There is no worker any more that could lack something of the configuration."""
         return sys.maxsize

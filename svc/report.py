@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from svc.api import reports as api
@@ -84,6 +84,14 @@ def link_report(
         points = [(day * DAY_MS, counts) for day, counts in days.items()]
     as_of = live.at if live is not None else None
     return _report(span, as_of, days, points, False, live if breakdowns else None, unavailable)
+
+
+def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReason | None) -> api.Report:
+    """The report of a link of a disconnected account whose counts are all stored: there is no database to read.
+
+    The last read before the disconnect has today's hours, also those that the worker did not send (rule R7).
+    """
+    return site_report(span, replace(stored, hours_refused=False), None, unavailable)
 
 
 def _link_day(day: int, today: int, stored: Stored, live: Live | None) -> Counts | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,6 +31,10 @@ def site_report(*of: Any) -> Any:
 
 def link_report(*of: Any, **more: Any) -> Any:
     return report_module.link_report(*of, **more).model_dump(mode="json")
+
+
+def closed_link_report(*of: Any) -> Any:
+    return report_module.closed_link_report(*of).model_dump(mode="json")
 
 
 def at_of(report: Any) -> list[str]:
@@ -107,6 +112,8 @@ def test_refused_hours_make_a_sites_report_incomplete_and_never_a_links():
     assert site_report(span_of("today", NOW), stored, None, None)["incomplete"] is True
     link = link_report(span_of("today", NOW), stored, live(), breakdowns=False, unavailable=None)
     assert link["incomplete"] is False
+    closed = closed_link_report(span_of("today", NOW), replace(stored, sent_until=NOW), None)
+    assert (closed["incomplete"], closed["totals"]["views"], closed["unavailable"]) == (False, 3, None)
 
 
 @pytest.mark.rule("R4")

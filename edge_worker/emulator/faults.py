@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-API_KINDS = frozenset({"refuse", "slow", "drop_before", "drop_after", "html", "throttle"})
+API_KINDS = frozenset({"refuse", "slow", "drop_before", "drop_after", "fail_after", "html", "throttle"})
 EGRESS_KINDS = frozenset({"egress_drop_before", "egress_drop_after", "egress_status"})
 D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after", "d1_end_before", "d1_end_after", "d1_slow", "d1_silent"})
 
@@ -16,15 +16,16 @@ class Fault(BaseModel):
     """One fault. `path` is a glob.
 
     It is matched for the API with the path after /client/v4 (or the whole path), for a worker's own fetches (egress_…)
-    with the URL, for D1 bindings (d1_…) with the database's id. d1_end_… ends the invocation that makes the call:
-    nothing comes back to it, and whatever it had left to do is not done. d1_slow runs the statement after `delay_s`;
-    d1_silent does not run it, and gives no answer: its connection is lost when no fault for D1 is left.
+    with the URL, for D1 bindings (d1_…) with the database's id. fail_after carries the call out and answers with an
+    error all the same (500 unless `status` is given). d1_end_… ends the invocation that makes the call: nothing comes
+    back to it, and whatever it had left to do is not done. d1_slow runs the statement after `delay_s`; d1_silent does
+    not run it, and gives no answer: its connection is lost when no fault for D1 is left.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     kind: Literal[
-        "refuse", "slow", "drop_before", "drop_after", "html", "throttle",
+        "refuse", "slow", "drop_before", "drop_after", "fail_after", "html", "throttle",
         "egress_drop_before", "egress_drop_after", "egress_status", "d1_drop_before", "d1_drop_after",
         "d1_end_before", "d1_end_after", "d1_slow", "d1_silent",
     ]  # fmt: skip

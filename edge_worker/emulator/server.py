@@ -124,6 +124,8 @@ class FaultInjector:
             if fault is None or fault.kind != "drop_after":
                 await send(message)
 
+        if fault is not None and fault.kind == "fail_after":
+            await self._app(scope, receive, _swallow)
         if fault is not None and fault.kind not in ("slow", "drop_after"):
             await self._fail(fault, watched)
             return
@@ -150,7 +152,7 @@ class FaultInjector:
         return Fault(kind="refuse", status=error.status, code=error.code, message=error.message)
 
     async def _fail(self, fault: Fault, send: Callable[[Any], Awaitable[None]]) -> None:
-        """Answer in the API's place, having done nothing."""
+        """Answer in the API's place."""
         if fault.kind == "drop_before":
             await CONNECTION.get().aclose()
             return
@@ -159,7 +161,7 @@ class FaultInjector:
             status, body = fault.status or 502, fault.body or "<html><body><h1>502 Bad Gateway</h1></body></html>"
             headers = [(b"content-type", b"text/html; charset=UTF-8")]
         else:
-            status = fault.status or (429 if fault.kind == "throttle" else 403)
+            status = fault.status or {"throttle": 429, "fail_after": 500}.get(fault.kind, 403)
             code = fault.code if fault.code is not None else (971 if fault.kind == "throttle" else 10000)
             default = (
                 "Please wait and consider throttling your request speed" if status == 429 else "Authentication error"
@@ -172,6 +174,11 @@ class FaultInjector:
         headers.append((b"content-length", str(len(data)).encode()))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": data})
+
+
+async def _swallow(message: Any) -> None:
+    """Drop the API's own answer."""
+    del message
 
 
 async def _block(send: Callable[[Any], Awaitable[None]]) -> None:

@@ -18,10 +18,9 @@ import trio
 from svc.actors import health
 from svc.clock import day_of
 from svc.edge import d1
-from svc.errors import CannotUnseal, EdgeError, StoreUnavailable
+from svc.errors import CannotUnseal, EdgeError, EdgeRefused, StoreUnavailable
 from svc.faults import contained
 from svc.limits import SlidingLimit
-from svc.model import SERVING
 from svc.worker.counts import Live, Row, Rows, TargetDays, add_up, read_statements
 
 if TYPE_CHECKING:
@@ -117,7 +116,10 @@ class LiveReads:
         """
         now = self._context.clock()
         kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000
-        if account.state not in SERVING or account.database_id is None or account.sealed_token is None:
+        # The state does not decide: where the token lacks another right, or the worker is being replaced or was changed
+        # outside the service, the database can be read all the same.
+        installed = account.installed_at is not None and account.sealed_token is not None
+        if account.database_id is None or not installed or account.state == "revoked":
             return Unavailable("not_installed")
         # By the database, too: a new one in its place is another.
         question = (account.id, account.database_id, key)
@@ -165,6 +167,8 @@ class LiveReads:
                     value = await read(access, database_id)
         except CannotUnseal:
             return Unavailable("not_installed")
+        except EdgeRefused as error:  # any other refusal does not say that the token is gone
+            return Unavailable("not_installed" if error.code == "revoked" else "cloudflare")
         except (EdgeError, trio.TooSlowError, StoreUnavailable):  # the store: what was refused could not be noted
             return Unavailable("cloudflare")
         except (ValueError, KeyError, TypeError, RecursionError):  # somebody else wrote into that database

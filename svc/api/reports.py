@@ -63,7 +63,9 @@ class Report(Answer):
     as_of: Moment | None = Field(description="Up to when today is counted.")
     totals: Counts
     series: tuple[Point, ...] = Field(description="A point an hour for `today`, a point a day for longer periods.")
-    incomplete: bool = Field(description="Hourly points of today were refused; the daily totals stay exact.")
+    incomplete: bool = Field(
+        description="Hourly points of today were refused; the daily totals stay exact. Always false for a link."
+    )
     breakdowns: Breakdowns | None
     unavailable: UnavailableReason | None = Field(description="Why what is read live is absent.")
 

@@ -9,7 +9,7 @@ from svc.api import reports as api
 from svc.clock import DAY_MS
 from svc.http.visible import readable_link, readable_site
 from svc.model import FormerAccount
-from svc.report import Stored, link_report, site_report, span_of
+from svc.report import Stored, closed_link_report, link_report, site_report, span_of
 from svc.store import totals
 from svc.worker.counts import TargetDays
 
@@ -63,14 +63,15 @@ class Reports:
         return api.OneFirstView(first_view=api.FirstView(seen=seen, bots=bots, as_of=now, unavailable=unavailable))
 
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
-        """A link's report; today is read from the account's own database."""
+        """A link's report; today is read from the account's own database, while the account is connected."""
         link, account = await readable_link(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
         stored = await self._store.read(_stored(link.id, account, span))
-        live, unavailable = await self._live(read.caller.user.id, account, link.id, span)
-        if isinstance(account, FormerAccount):  # what is stored is all that there is, today's clicks, too
-            return api.OneReport(report=site_report(span, stored, None, unavailable))
         breakdowns = read.query.breakdowns is not None
+        if isinstance(account, FormerAccount) and account.has_all_counts:
+            absent: UnavailableReason | None = "not_installed" if breakdowns else None
+            return api.OneReport(report=closed_link_report(span, stored, absent))
+        live, unavailable = await self._live(read.caller.user.id, account, link.id, span)
         return api.OneReport(report=link_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable))
 
     async def _live(

@@ -86,8 +86,11 @@ def begin_connect(
     return accounts.present(account), operation
 
 
-def leave_pending(edge_account_id: str, step: str, now: int) -> Tx[None]:
-    """A connect met a transient failure: it waits for the user's next try."""
+def leave_pending(edge_account_id: str, step: str, now: int, error: ErrorNote | None = None) -> Tx[None]:
+    """Let a connect that met a failure wait for the user's next request; the account shows `error` until then."""
+    account = yield from accounts.account_by_edge_id(edge_account_id)
+    if account is not None and error is not None:
+        yield from states.move(account.id, ("pending",), "pending", error, now)
     yield sql(
         "update operations set step = $2, attempts = attempts + 1, updated_at = $3"
         " where edge_account_id = $1 and state = 'running' and kind = 'connect'",

@@ -73,22 +73,25 @@ def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operati
 
 
 def end_disconnect(
-    operation: Operation, revoke_token: str | None, left: Sequence[Leftover], now: int
+    operation: Operation, revoke_token: str | None, left: Sequence[Leftover], now: int, *, counts_kept: bool = False
 ) -> Tx[FormerAccount]:
     """Remove the account's record, with its keys, link host and token; its sites and links are deleted from now on.
 
-    Their totals stay. Where its user is being deleted, all of them go with the user, in batches. Raises NotFound.
+    Their totals stay; where the user is being deleted, all of them go with the user, in batches. `counts_kept`: the
+    worker's last counts were read and stored after its script was gone, so the totals are known up to `now`, even if an
+    hour has ended since that read. Raises NotFound.
     """
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     leaving = yield from users.is_leaving(account.user_id)
     pushed = yield sql("select as_of from pushed where account_id = $1", account.id)
+    counted_until = min(pushed[0]["as_of"], now) if pushed else None
     former = FormerAccount(
         id=account.id,
         user_id=account.user_id,
         edge_account_id=account.edge_account_id,
         name=account.name,
         disconnected_at=now,
-        counted_until=min(pushed[0]["as_of"], now) if pushed else None,
+        counted_until=now if counts_kept else counted_until,
         revoke_token=revoke_token,
         left=tuple(left),
     )

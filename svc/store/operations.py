@@ -152,6 +152,15 @@ def token_settled(operation_id: str) -> Tx[None]:
     yield sql("update operations set token_asked_at = null where id = $1", operation_id)
 
 
+def tokens_settled(account_id: str) -> Tx[None]:
+    """Settle the tokens of all operations of the account that have ended."""
+    yield sql(
+        "update operations set token_asked_at = null where account_id = $1 and state <> 'running'"
+        " and token_asked_at is not null",
+        account_id,
+    )
+
+
 def count_attempt(operation_id: str, now: int) -> Tx[None]:
     """One more try met a transient failure."""
     yield sql("update operations set attempts = attempts + 1, updated_at = $2 where id = $1", operation_id, now)

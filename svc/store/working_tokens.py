@@ -89,16 +89,19 @@ def note_others(account_id: str, *, looked: bool) -> Tx[None]:
 
 
 def bootstrap_gone(account_id: str) -> Tx[None]:
-    """The bootstrap token was deleted, or its day is over: no token that it asked for can come any more.
+    """Record that the bootstrap token was deleted or has expired: it can create no more tokens.
 
-    Names of tokens to revoke stay only where it was not possible to look for them.
+    If the service looked for the tokens of earlier attempts, those that it did not find do not exist, so their
+    operations are settled. Otherwise the account keeps their names.
     """
     account = yield from accounts.unwarn(account_id, "bootstrap_not_deleted")
-    kept = account.revoke_tokens if account is not None and _ABOUT_OTHERS & set(account.warnings) else ()
+    looked = account is None or not _ABOUT_OTHERS & set(account.warnings)
+    if looked:
+        yield from operations.tokens_settled(account_id)
     yield sql(
         "update accounts set bootstrap_expires_at = null, revoke_tokens = $2 where id = $1",
         account_id,
-        to_json(kept),
+        to_json(() if account is None or looked else account.revoke_tokens),
     )
 
 

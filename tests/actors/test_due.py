@@ -125,6 +125,10 @@ async def test_a_self_check_that_began_before_a_restart_ends_at_its_time(place):
     async with place.running() as service:
         shown = await eventually(lambda: warned(service))
         assert shown["state"] == "ready"
+        assert shown["operation"]["error"]["code"] == "self_check_timeout"
+        await service.confirmed()  # the first report comes after the window
+        shown = await service.shown()
+        assert (shown["state"], shown["error"]) == ("ready", None)
 
 
 async def warned(service):

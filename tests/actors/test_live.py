@@ -14,6 +14,7 @@ from svc.actors.live import Unavailable, query
 from svc.clock import DAY_MS, day_of
 from svc.worker.bundle import SCRIPT_NAME
 from svc.worker.counts import Live, TargetDays
+from tests.actors.test_checkup import Hand
 
 A_MINUTE = [("select 1 as n", ()), ("select 2 as n", ())]
 
@@ -189,6 +190,37 @@ async def test_an_answer_is_kept_for_its_time_its_database_and_its_day(asked):
     assert (await asked.target("lnk_a")).at == clock()
     # Nobody reads with a token that is gone, not even what is kept.
     assert await asked.target("lnk_a", state="revoked") == Unavailable("not_installed")
+
+
+@pytest.mark.rule("R4", "R5")
+async def test_the_database_is_read_in_every_state_in_which_the_token_may_read_it(asked):
+    for state in ("ready", "no_connection", "permission_error", "resource_drift", "installing", "connected"):
+        assert isinstance(await asked.target(f"lnk_{state}", state=state), Live), state
+    gone: dict[str, dict[str, Any]] = {
+        "no worker was installed": {"state": "installing", "installed_at": None},
+        "the install before failed": {"state": "connected", "installed_at": None},
+        "there is no database": {"state": "connected", "database_id": None},
+        "there is no token": {"state": "permission_error", "sealed_token": None},
+        "the token is gone": {"state": "revoked"},
+    }
+    for why, changed in gone.items():
+        assert await asked.target("lnk_ready", **changed) == Unavailable("not_installed"), why
+
+
+@pytest.mark.rule("R4", "R5", "A20")
+async def test_a_token_that_lost_another_right_still_reads_and_one_without_the_databases_does_not(asked):
+    service = asked.service
+    hand = Hand(service)
+    for right, found in (("Account Settings Read", Live), ("D1 Write", Unavailable)):
+        await hand.edit_token(without=[right])
+        await service.call("POST", f"/v1/accounts/{asked.account.id}/check")
+        asked.account = await service.account()
+        assert asked.account.state == "permission_error", right
+        live = await asked.target(f"lnk_{right}")
+        assert isinstance(live, found), right
+    assert live == Unavailable("cloudflare")
+    await hand.edit_token(status="disabled")
+    assert await asked.target("lnk_disabled") == Unavailable("not_installed")
 
 
 @pytest.mark.rule("R3")

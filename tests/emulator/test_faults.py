@@ -35,6 +35,16 @@ async def test_a_dropped_call_is_done_or_not(emulator: Emulator, api: Api, kind:
     assert [(entry["method"], entry["fault"]) for entry in logged] == [("POST", kind)]
 
 
+@pytest.mark.parametrize(("kind", "done"), [("refuse", 0), ("fail_after", 1)])
+async def test_a_call_answered_by_5xx_is_done_or_not(emulator: Emulator, api: Api, kind: str, done: int) -> None:
+    database = await api.database()
+    await emulator.fault(kind, "/accounts/*/query", method="POST", status=503, code=10001)
+    path, body = f"{api.account}/d1/database/{database}/query", {"sql": "insert into hit values ('x')"}
+    answer = await api.call("POST", path, json=body)
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (503, 10001)
+    assert await count(api, database) == done
+
+
 async def test_a_call_whose_caller_has_left_is_carried_out_whole(emulator: Emulator, api: Api) -> None:
     await emulator.fault("slow", "*/d1/database", method="POST", delay_s=0.2)
     async with trio.open_nursery() as nursery:

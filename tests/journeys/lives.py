@@ -372,19 +372,16 @@ class Lives:
         now = self.world.clock()
         shown = (await self._call(life, "GET", path))["report"]
         until = None if shown["as_of"] is None else recount.moment(shown["as_of"])
-        live = target.kind == "link" or with_breakdowns
         wanted: dict[str, Any] = {
             **recount.report(target, period, now, until),
             "as_of": shown["as_of"],
             "incomplete": False,
             "breakdowns": recount.breakdowns(target, period, now) if with_breakdowns and life.connected else None,
-            "unavailable": "not_installed" if live and not life.connected else None,
+            "unavailable": "not_installed" if with_breakdowns and not life.connected else None,
         }
-        stored = target.kind == "site" or not life.connected
-        if stored and life.level_day == now // DAY_MS:  # perhaps the hour is not over, or the push not due
+        if target.kind == "site" and life.level_day == now // DAY_MS:
+            # The hour may not be over yet, or its push not due.
             wanted["incomplete"] = shown["incomplete"] or life.incomplete_day == life.level_day
-            if wanted["incomplete"] and period == "today" and not life.connected:
-                wanted["series"] = shown["series"]  # its points are as the last totals have them
         assert shown == wanted, f"{path} at {now}:\n{shown}\nis not\n{wanted}"
         self._check_as_of(life, target, until, now)
         self.seen.reports += 1

@@ -5,7 +5,8 @@ each token that may be alive has a name that the service can tell (see `bootstra
 
     accepted ──► pending (row) ──► token made ──► token stored, install begun ──► lost tries' tokens deleted,
                     │                                                             then the bootstrap token itself
-                    │ transient failure: stays pending; the same request continues, under a new name
+                    │ transient failure, or a lost token that cannot be deleted: stays pending; the same request
+                    │ continues, under a new name
                     │ refused for good: no record, or bootstrap_lost where a token may be alive
                     │ an hour, or the process died: bootstrap_lost; error names the tokens
 """
@@ -32,9 +33,14 @@ if TYPE_CHECKING:
     from svc.actors.operations.bootstrap import Bootstrap
     from svc.edge.access import Access
     from svc.edge.tokens import NewToken, TokenStatus
+    from svc.errors import Code
     from svc.model import Account, Location, Operation
 
 R = TypeVar("R")
+
+# The 5xx answers that end a connect. After any other one the account stays `pending` and the same request continues.
+_FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
+_SERVER_ERROR = 500
 
 
 async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
@@ -65,8 +71,8 @@ async def connect(
 
     Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
     service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
-    token_check_failed, orphan_not_deleted; EdgeUnavailable (the account stays `pending`: ask again). A refusal that
-    leaves tokens which may be alive names them in `details.revoke_tokens`.
+    token_check_failed; orphan_not_deleted, EdgeUnavailable (after both the account stays `pending`: ask again). A
+    refusal that leaves tokens which may be alive names them in `details.revoke_tokens`.
     """
     await context.store.read(connects.may_connect(user_id, edge_account_id, context.config.limits))
     bootstrap.check_unused(context, checked)
@@ -118,13 +124,28 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
 async def _working_token(
     context: Context, access: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """A working token, or the refusal that ends the connect for good, once what it left is dealt with."""
+    """A working token, or the refusal, once the tokens that the connect left are dealt with."""
     try:
         return await bootstrap.mint(context, access, account, operation)
     except (EdgeUnavailable, StoreUnavailable):
         raise  # no refusal: the same request may go on
     except ServiceError as refusal:
+        if refusal.status >= _SERVER_ERROR and refusal.code not in _FINAL:
+            raise await _leave_pending(context, account, refusal) from None
         raise await _give_up(context, access, account, refusal) from None
+
+
+async def _leave_pending(context: Context, account: Account, refusal: ServiceError) -> ServiceError:
+    """Let the connect wait for its user's next request. The account shows the refusal.
+
+    Returns the refusal, which names the tokens that may still be valid.
+    """
+    lost = await context.store.read(operations.with_open_token(account.id))
+    if lost:
+        refusal = bootstrap.naming(lost, refusal)
+    leave = connects.leave_pending(account.edge_account_id, operations.WAITING, context.clock(), error=refusal.note())
+    await context.store.run(leave)
+    return refusal
 
 
 async def _give_up(context: Context, access: Access, account: Account, refusal: ServiceError) -> ServiceError:

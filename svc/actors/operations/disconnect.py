@@ -112,7 +112,9 @@ async def _carry_out(
         await removal.run(time_for_it)
     left = [found for thing in removal.things if (found := thing.leftover) is not None]
     log.info("disconnected", extra={"account": account.id, "left": len(left)})
-    end = disconnects.end_disconnect(operation, removal.revoke_token, left, context.clock())
+    end = disconnects.end_disconnect(
+        operation, removal.revoke_token, left, context.clock(), counts_kept=removal.counts_kept
+    )
     return await context.store.run(commit(end))
 
 
@@ -147,6 +149,7 @@ class _Removal:
     operation: Operation
     keeps_counts: bool  # else they are deleted with the account's user, and nothing waits for them
     revoke_token: str | None = None
+    counts_kept: bool = False  # the last counts of a worker that counts no more are stored
     routes: list[_MadeRoute] = field(default_factory=list)
     script: _Thing = field(default_factory=lambda: _Thing("worker", {"worker": SCRIPT_NAME}, None))
     database: _Thing = field(default_factory=lambda: _Thing("database", {"database": DATABASE_NAME}, None))
@@ -336,6 +339,7 @@ class _Removal:
             return None  # nothing has counted, or nobody will ask
         try:
             await keep_last_totals(self.context, access, self.account.id, database_id)
+            self.counts_kept = self.script.left is None
         except EdgeRefused as error:
             if error.code != "cloudflare_error":
                 return _why(error)

@@ -246,7 +246,7 @@ for _code, _details in _NO_GOOD:
     row(_code, "answer", "operation.error", details=_details, shares=True)(connect_or_renew)
 
 
-@row("orphan_not_deleted", "answer", details=(*ORPHANS, *REFUSED), state="bootstrap_lost", holds=A_TOKEN)
+@row("orphan_not_deleted", "answer", "account.error", details=(*ORPHANS, *REFUSED), state="pending", holds=A_TOKEN)
 async def a_lost_token_of_a_connect_that_cannot_be_deleted(case: Case) -> None:
     await case.emulator.fault("drop_after", TOKENS, method="POST")
     await case.refuse(f"{TOKENS}/*", "DELETE")

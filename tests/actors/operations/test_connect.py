@@ -55,7 +55,7 @@ async def test_a_lost_creation_that_cannot_be_cleaned_up_is_named_until_it_is_go
     answer = await service.connect()
     assert (answer.status, answer.code) == (502, "orphan_not_deleted")
     shown = await service.shown()
-    assert shown["state"] == "bootstrap_lost"
+    assert shown["state"] == "pending"
     assert names(answer.body) == names(shown) == await service.token_names()
     assert shown["error"]["details"]["revoke_token"] in names(shown)
 
@@ -64,6 +64,37 @@ async def test_a_lost_creation_that_cannot_be_cleaned_up_is_named_until_it_is_go
 
     await service.emulator.clear_faults()
     assert (await connected_with_one_token(service))["id"] == shown["id"]
+
+
+@pytest.mark.rule("A5", "A7", "A8")
+async def test_a_connect_whose_lost_token_cannot_be_deleted_waits_an_hour_for_the_same_request(place):
+    path = "/v1/accounts"
+    async with place.running() as service:
+        body = {"edge_account_id": service.customer.account_id, "bootstrap_token": service.customer.bootstrap_token}
+        headers = {**service.session, "Idempotency-Key": "one"}
+        for _ in range(2):  # the second time also its record is there
+            await service.emulator.fault("drop_after", TOKENS, method="POST")
+            await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
+            answer = await service.world.call("POST", path, body, headers=headers)
+            assert (answer.status, answer.code) == (502, "orphan_not_deleted")
+            shown = await service.shown()
+            assert (shown["state"], shown["error"]["code"]) == ("pending", "orphan_not_deleted")
+            assert (shown["operation"]["state"], shown["operation"]["step"]) == ("running", "waiting")
+            assert names(shown) == names(answer.body) == await service.token_names()
+            await service.emulator.clear_faults()
+        place.clock.advance_s(3_599)
+    async with place.running() as service:
+        await service.idle()
+        assert (await service.shown())["state"] == "pending"
+        place.clock.advance_s(1)
+    async with place.running() as service:
+        shown = await service.settled("bootstrap_lost")
+        assert names(shown) == await service.token_names()
+        service.session = headers = await service.world.session(service.user)
+        answer = await service.world.call("POST", path, body, headers={**headers, "Idempotency-Key": "one"})
+        assert answer.status == 202, answer.raw
+        shown = await service.settled("ready")
+        assert await service.token_names() == [shown["token"]["name"]]
 
 
 @pytest.mark.rule("A4")
@@ -165,7 +196,7 @@ async def test_a_token_of_a_killed_connect_stays_named_while_it_cannot_be_delete
         await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
         answer = await service.connect()
         assert (answer.code, names(answer.body)) == ("orphan_not_deleted", names(shown))
-        assert (await service.shown())["state"] == "bootstrap_lost"
+        assert (await service.shown())["state"] == "pending"
         await service.emulator.clear_faults()
         assert (await connected_with_one_token(service))["id"] == shown["id"]
 

@@ -13,6 +13,7 @@ import trio
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
 from svc.actors.operations.disconnect import GATHERED_S
+from svc.clock import iso
 from svc.ids import new_id
 from svc.store import disconnects, operations
 from svc.store.tx import sql
@@ -77,8 +78,10 @@ async def test_what_is_ours_goes_and_what_was_counted_can_still_be_reported(serv
     shown = (await service.call("GET", f"/v1/links/{link['id']}")).body["link"]
     assert (shown["state"], shown["short_url"], shown["config"]) == ("deleted", None, "synced")
     report = (await service.call("GET", f"/v1/links/{link['id']}/report?period=today")).body["report"]
-    assert (report["unavailable"], report["totals"]["views"]) == ("not_installed", 0)
-    assert report["as_of"] is not None
+    assert (report["unavailable"], report["totals"]["views"]) == (None, 0)
+    assert report["as_of"] == iso(service.clock())
+    report = (await service.call("GET", f"/v1/links/{link['id']}/report?breakdowns=1")).body["report"]
+    assert (report["unavailable"], report["breakdowns"]) == ("not_installed", None)
     report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d&breakdowns=1")).body["report"]
     assert (report["unavailable"], report["breakdowns"]) == ("not_installed", None)
 

@@ -7,7 +7,7 @@ import json
 import pytest
 import trio
 
-from svc.clock import DAY_MS, HOUR_MS, day_of
+from svc.clock import DAY_MS, HOUR_MS, day_of, iso
 from svc.ids import digest
 from svc.model import Counts
 from svc.store import totals, worker_keys
@@ -90,10 +90,54 @@ async def test_folded_and_unfolded_events_of_open_and_closed_days_are_kept(count
     for period, views, visitors in (("today", 9, 4), ("7d", 18, 9)):
         report = (await service.call("GET", f"/v1/links/{link}/report?period={period}")).body["report"]
         assert (report["totals"]["views"], report["totals"]["visitors"]) == (views, visitors)
-        assert report["unavailable"] == "not_installed"
+        assert (report["unavailable"], report["as_of"]) == (None, iso(now))
     service.clock.advance_s(86_400)
     report = (await service.call("GET", f"/v1/links/{link}/report?period=7d")).body["report"]
     assert [point["views"] for point in report["series"]] == [0, 0, 0, 0, 9, 9, 0]
+
+
+@pytest.mark.rule("A17", "R5", "R7")
+async def test_a_links_report_says_when_the_last_counts_could_not_be_read(counting):
+    service, link, worker = counting
+    today = day_of(service.clock())
+    at = today * DAY_MS + 13 * HOUR_MS
+    row = ((link, 3, 0, 2),)
+    parts = [
+        PushedPart(0, today - 1, today * DAY_MS, True, (), (), row),
+        PushedPart(1, today, at + HOUR_MS, False, (PushedHour(at, row),), (at - HOUR_MS,), row),
+    ]
+    await service.store.run(totals.ingest((await service.account()).id, parts, service.clock()))
+    await set_worker(worker, today - 1, at + HOUR_MS, log=lines((link, today * 24 + 14, "", "dan")))
+    await service.emulator.fault("refuse", "*/query", status=500, times=None)
+    left = (await disconnect(service))["leftovers"]
+    assert [one["kind"] for one in left] == ["uncounted_database"]
+    report = (await service.call("GET", f"/v1/links/{link}/report")).body["report"]
+    assert (report["unavailable"], report["series"], report["as_of"]) == ("not_installed", [], None)
+    report = (await service.call("GET", f"/v1/links/{link}/report?period=7d")).body["report"]
+    assert (report["unavailable"], report["totals"]["views"], report["incomplete"]) == ("not_installed", 3, False)
+
+
+@pytest.mark.rule("A17", "R1", "R7")
+async def test_a_disconnect_over_the_end_of_an_hour_lacks_no_counts(counting):
+    service, link, worker = counting
+    today = day_of(service.clock())
+    service.clock.now_ms = today * DAY_MS + 15 * HOUR_MS - 1
+    at = today * 24 + 14
+    refused = PushedPart(0, today, at * HOUR_MS, False, (), (at * HOUR_MS,), ())
+    await service.store.run(totals.ingest((await service.account()).id, [refused], service.clock()))
+    await set_worker(worker, today - 1, at * HOUR_MS, log=lines((link, at, "", "dan")))
+    await service.emulator.fault("slow", "*/d1/database/*", method="DELETE", delay_s=0.5)
+
+    async def an_hour_ends():
+        await service.emulator.faulted()
+        service.clock.now_ms += 2_000
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(an_hour_ends)
+        assert (await disconnect(service))["left"] == []
+    report = (await service.call("GET", f"/v1/links/{link}/report")).body["report"]
+    assert (report["unavailable"], report["incomplete"], report["as_of"]) == (None, False, iso(service.clock()))
+    assert [point["views"] for point in report["series"]] == [0] * 14 + [1, 0]
 
 
 @pytest.mark.rule("A17", "W3")

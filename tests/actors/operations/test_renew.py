@@ -64,6 +64,8 @@ async def renewed_well(service):
     assert shown["token"]["name"] != before
     assert await service.token_names() == [shown["token"]["name"]]
     assert (shown["state"], shown["error"]) == ("ready", None)
+    # A disconnect would name their tokens.
+    assert await service.store.read(operations.with_open_token(shown["id"])) == []
     return shown
 
 

@@ -163,6 +163,7 @@ async def test_an_install_that_waits_for_its_worker_is_looked_at_when_its_window
     await store.run(operations.set_step(operation.id, operations.SELFCHECK, START_MS))
     waiting = await store.read(operations.running(operation.account_id))
     window_s = context.config.timing.selfcheck_window_s
+    assert window_s == 15 * 60
     before = trio.current_time()
     due = await run.resume(context, install.WORK, waiting, Timers(0))
     assert before + window_s <= due <= trio.current_time() + window_s

@@ -93,7 +93,7 @@ export function Troubles({ account, does, busy }) {
     <>
       {error?.code && (
         <Trouble error={error}>
-          <Mend code={error.code} {...mend} />
+          <Mend code={account.state === "pending" ? "bootstrap_lost" : error.code} {...mend} />
         </Trouble>
       )}
       {!error?.code && account.state === "pending" && operation?.step === "waiting" && (

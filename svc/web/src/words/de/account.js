@@ -84,7 +84,7 @@ const account = {
       routes: "Routen",
     },
     leave: "Sie können diese Seite verlassen; es geht von selbst weiter.",
-    ready: "Alles läuft. Der erste Bericht des Workers wird erwartet, bis zu 25 Minuten lang.",
+    ready: "Alles läuft. Der erste Bericht des Workers wird innerhalb von 15 Minuten erwartet.",
     waits:
       "Cloudflare hat unterdessen versagt. Wird dieselbe Anfrage binnen einer Stunde noch einmal gesendet, geht es weiter.",
     changed: (ago) => `Letzter Schritt ${ago}.`,
@@ -108,7 +108,8 @@ const account = {
       "Ein Token eines verlorenen Versuchs gilt vielleicht noch. Löschen Sie es bei Cloudflare; auch eine Erneuerung löscht es.",
     old_token_not_deleted: "Das Token vor der Erneuerung gilt vielleicht noch. Löschen Sie es bei Cloudflare.",
     token_expires_soon: "Das Arbeits-Token endet binnen 14 Tagen. Erneuern Sie es.",
-    not_confirmed: "Der Worker hat sich nach der Einrichtung nicht gemeldet.",
+    not_confirmed:
+      "Der Worker hat sich seit der Einrichtung nicht gemeldet. Cloudflare braucht bis zu 15 Minuten, um einen neuen Cron-Trigger zu starten.",
     crons_stopped:
       "Der Worker zählt, aber Cloudflare hat seinen Zeitgeber seit zwei Stunden nicht ausgelöst. Richten Sie ihn neu ein.",
     daily_limit:

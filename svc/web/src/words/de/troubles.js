@@ -165,7 +165,10 @@ const troubles = {
     "Das Konto hat keinen Namen auf workers.dev.",
     "Öffnen Sie Workers bei Cloudflare, wählen Sie einen Namen, und richten Sie dann neu ein.",
   ],
-  self_check_timeout: ["Der Worker hat sich nach der Einrichtung nicht gemeldet.", "Richten Sie ihn neu ein."],
+  self_check_timeout: [
+    "Der Worker hat sich nach der Einrichtung nicht gemeldet.",
+    "Cloudflare braucht bis zu 15 Minuten, um einen neuen Cron-Trigger zu starten. Ist nach einer halben Stunde kein Bericht da, richten Sie ihn neu ein.",
+  ],
   worker_silent: [
     "Der Worker hat sich seit Stunden nicht gemeldet.",
     "Richten Sie ihn neu ein. Bleibt er still, sagen Sie es dem Betreiber.",

@@ -83,7 +83,7 @@ export default {
       routes: "Routes",
     },
     leave: "You can leave this page; it goes on by itself.",
-    ready: "Everything works. The worker's first report is awaited, for up to 25 minutes.",
+    ready: "Everything works. The worker's first report is expected within 15 minutes.",
     waits: "Cloudflare failed meanwhile. The same request, sent again within an hour, goes on.",
     changed: (/** @type {string} */ ago) => `Last step ${ago}.`,
     slow: "Cloudflare is slow; it goes on by itself.",
@@ -105,7 +105,8 @@ export default {
       "A token of a lost try may be alive. Delete it in Cloudflare's dashboard; a renewal deletes it, too.",
     old_token_not_deleted: "The token before the renewal may be alive. Delete it in Cloudflare's dashboard.",
     token_expires_soon: "The working token ends within 14 days. Renew it.",
-    not_confirmed: "The worker did not report itself after its installation.",
+    not_confirmed:
+      "The worker has not reported itself since its installation. Cloudflare can take 15 minutes to start a new cron trigger.",
     crons_stopped: "The worker counts, but Cloudflare has not run its timer for two hours. Install it again.",
     daily_limit: "Today's free database rows are used up. What was changed since is on its way until midnight UTC.",
   },

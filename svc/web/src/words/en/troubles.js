@@ -44,7 +44,10 @@ const troubles = {
     "What was installed was changed or deleted outside.",
     "Install it again; a changed worker has to be deleted in Cloudflare's dashboard first.",
   ],
-  self_check_timeout: ["The worker did not report itself after its installation.", "Install it again."],
+  self_check_timeout: [
+    "The worker did not report itself after its installation.",
+    "Cloudflare can take 15 minutes to start a new cron trigger. If there is no report after half an hour, install it again.",
+  ],
   worker_silent: [
     "The worker has not reported itself for hours.",
     "Install it again. If it stays silent, tell the operator.",

@@ -1,0 +1,76 @@
+"""A disconnect names exactly what is still at the platform, whatever the connect before it met there."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from edge_worker.harness.sampling import EVERYTHING, SEED
+from svc.clock import DAY_MS
+from tests.actors.operations.test_disconnect import ON_SQLITE, disconnect, nothing_is_left_at_the_platform
+from tests.actors.operations.test_renew import bootstrap_token
+
+FAULTS = {
+    "5xx before effect": ("refuse", {"status": 503, "code": 10001}),
+    "5xx after effect": ("fail_after", {"status": 503, "code": 10001}),
+    "connection lost after effect": ("drop_after", {}),
+}
+
+
+async def connect(service):
+    """Connect with a new bootstrap token; after a transient failure the same request continues."""
+    token_id, token = await bootstrap_token(service)
+    answer = await service.connect(token)
+    if answer.status != 202:
+        assert (answer.status, answer.code) == (503, "cloudflare_unavailable"), answer.raw
+        answer = await service.connect(token)
+    assert answer.status == 202, answer.raw
+    await service.settled("ready")
+    assert token_id not in (await service.held())["tokens"]
+
+
+async def calls_of_a_connect(service):
+    """The platform calls of a connect that meets no fault, in their order, up to the last one of the install."""
+    await service.emulator.forget_requests()
+    await connect(service)
+    calls = [(call["method"], call["path"]) for call in await service.emulator.requests()]
+    last = max(number for number, (_, path) in enumerate(calls) if path.endswith("/schedules"))
+    return calls[: last + 1]
+
+
+def sampled(calls):
+    """The cases: (number of the call, its name, the fault). Each call that creates a token meets every fault."""
+    every = [(number, call, fault) for number, call in enumerate(calls) for fault in FAULTS]
+    if EVERYTHING:
+        return every
+    creating = [case for case in every if case[1][0] == "POST" and case[1][1].endswith("/tokens")]
+    others = [case for case in every if case not in creating]
+    changing = [case for case in others if case[1][0] != "GET"]
+    reading = [case for case in others if case[1][0] == "GET"]
+    drawn = random.Random(SEED)
+    return [*creating, *drawn.sample(changing, 2), drawn.choice(reading)]
+
+
+@pytest.mark.rule("A5", "A17")
+@ON_SQLITE
+async def test_disconnect_names_exactly_what_is_left_after_a_connect_with_one_fault(service):
+    await connect(service)  # the first connect also registers the account's workers.dev name
+    assert (await disconnect(service))["left"] == []
+    calls = await calls_of_a_connect(service)
+    assert (await disconnect(service))["left"] == []
+    for number, call, name in sampled(calls):
+        case = (name, *call)
+        kind, more = FAULTS[name]
+        before = set(await service.token_names())
+        await service.emulator.fault(kind, after=number, **more)
+        await connect(service)
+        assert await service.emulator.faults() == [], case
+        own = (await service.account()).token_name
+        service.clock.advance_s(3 * DAY_MS / 1000)
+        service.session = await service.world.session(service.user)
+        answer = await disconnect(service)
+        named = [one["facts"]["token"] for one in answer["leftovers"] if one["kind"] == "token"]
+        assert sorted([own, *named]) == sorted(set(await service.token_names()) - before), case
+        assert answer["left"] == [], case
+        await nothing_is_left_at_the_platform(service)
