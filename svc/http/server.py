@@ -60,6 +60,9 @@ _HEAD_FIELDS = 100
 # A chunk costs some 50 µs however small it is: a body may come in as many as this, and one more for each 256 bytes.
 _FREE_CHUNKS = 64
 _BYTES_A_CHUNK = 256
+# Empty lines that are ignored before a request line. RFC 9112 (2.2) recommends at least one; some old clients send one
+# after each body.
+_EMPTY_LINES = 4
 # Of SO_LINGER: to close is to reset, and nothing waits to be sent any more.
 _RESET = struct.pack("ii", 1, 0)
 # File descriptors that are not for clients: store, edge platform, mail, log.
@@ -70,7 +73,8 @@ class Http1(h11.Connection):
     """h11, a little stricter, and with what would make hypercorn change the protocol taken away. No I/O.
 
     A request to upgrade is answered as if it had not asked, which RFC 9110 (7.8) leaves to the server. The head of an
-    answer waits for what follows, so that both leave in one packet.
+    answer waits for what follows, so that both leave in one packet. A few empty lines before a request line are ignored
+    (RFC 9112, 2.2), and so is everything that follows the last request of a connection (RFC 9112, 9.6).
     """
 
     def __init__(self) -> None:
@@ -78,15 +82,21 @@ class Http1(h11.Connection):
         self._head = b""
         self._chunks = 0
         self._body_bytes = 0
+        self._empty_lines = 0  # since the last request
         self.wants_body = True  # of an answer: all requests do but HEAD
         self.measured = True  # the answer's head tells its length: whoever gets less knows
         self.ends = False  # with the next answer that has not begun: its client is told so
 
     def next_event(self) -> Any:
         """As h11's. Raises h11.RemoteProtocolError, whose `error_status_hint` is the answer's status."""
+        if self.their_state is h11.MUST_CLOSE:
+            self._receive_buffer.maybe_extract_at_most(len(self._receive_buffer))
+            return h11.NEED_DATA
+        if self.their_state in (h11.IDLE, h11.DONE) and not self._skip_empty_lines():
+            return h11.NEED_DATA
         event = super().next_event()
         if isinstance(event, h11.Request):
-            self._chunks = self._body_bytes = 0
+            self._chunks = self._body_bytes = self._empty_lines = 0
             self.wants_body = event.method != b"HEAD"
             return _plain(event)
         if isinstance(event, h11.Data):
@@ -96,6 +106,18 @@ class Http1(h11.Connection):
                 self._process_error(self.their_role)  # as h11 does where it refuses something itself
                 raise h11.RemoteProtocolError("the body comes in too many small chunks")
         return event
+
+    def _skip_empty_lines(self) -> bool:
+        """Drop empty lines that precede a request line; False: half of one is left, which more data completes."""
+        while self._empty_lines < _EMPTY_LINES:
+            start = bytes(self._receive_buffer)[:2]
+            if start == b"\r":
+                return False
+            if start != b"\r\n" and start[:1] != b"\n":
+                break
+            self._receive_buffer.maybe_extract_at_most(2 if start == b"\r\n" else 1)
+            self._empty_lines += 1
+        return True
 
     def send(self, event: Any) -> Any:
         """As h11's; b"" for the head of an answer."""
@@ -112,6 +134,11 @@ class Http1(h11.Connection):
         self._head = super().send(event)
         self.measured = any(name == b"content-length" for name, _ in event.headers)
         return b""
+
+    @property
+    def has_whole_request(self) -> bool:
+        """Whether a request has been received to its end, and its answer has not been sent to its end."""
+        return self.their_state in (h11.DONE, h11.MUST_CLOSE)
 
     @property
     def is_half_sent(self) -> bool:
@@ -188,6 +215,7 @@ class Connection:
         self._reading = trio.CancelScope()
         self._idle = True  # between two requests, or before the first
         self._ends = False  # the service stops
+        self._half_closed = False  # the client sends nothing more, and waits for its answer
         # Since when nothing but the client holds things up: no request, half of one, an answer that is not read.
         self.waits_since: float | None = trio.current_time()
         self._answered = False  # an answer that ends the connection has been sent
@@ -261,7 +289,11 @@ class Connection:
             while True:
                 data = await self._stream.receive_some(_READ_BYTES)
                 if not data:
-                    return
+                    if self._idle or not protocol.connection.has_whole_request:
+                        return
+                    # TCP does not show whether the client also stopped reading: if it did, sending the answer fails.
+                    self._half_closed = protocol.connection.ends = True
+                    await trio.sleep_forever()
                 await protocol.handle(RawData(bytes(data)))
                 if not self._idle and protocol.connection.their_state is not h11.SEND_BODY:
                     self.waits_since = None  # the request is whole: it is the application's turn
@@ -277,6 +309,8 @@ class Connection:
             self._idle = event.idle
             self.waits_since = trio.current_time() if event.idle else None
             self._reading.deadline = trio.current_time() + self._patience_s if event.idle else math.inf
+            if event.idle and self._half_closed:  # the head of the answer had left before it could announce the end
+                self._reading.cancel()
         elif isinstance(event, Closed):
             # Said in the application's task, which is about to be cancelled: the reader does the rest.
             self._answered = not self._must_reset()

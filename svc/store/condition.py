@@ -9,23 +9,17 @@ import logging
 import math
 import threading
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import trio
 
-from svc.errors import StoreUnavailable
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from svc.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
 # A disk that has become full or read-only is found out within this time, for one small write to it.
 _WRITE_EVERY_S = 30.0
-# A store that takes longer than this for the smallest question is not one to send requests to.
-_LOOK_LIMIT_S = 2.0
 
 
 class Condition:
@@ -38,14 +32,10 @@ class Condition:
         self._lost_at = 0.0
         self._failed_at = -math.inf
         self._written_at = -math.inf
-        self._looking_since: float | None = None
 
     @property
     def trouble(self) -> str | None:
         """Why the store cannot be used, for people; None while it works."""
-        since = self._looking_since
-        if self._trouble is None and since is not None and time.monotonic() - since > _LOOK_LIMIT_S:
-            return StoreUnavailable().message
         return self._trouble
 
     @property
@@ -68,7 +58,7 @@ class Condition:
             )
 
     def written(self, since: float) -> None:
-        """A look that began at `since` (monotonic seconds) has changed the store: it works, if nothing failed since.
+        """A check that began at `since` (monotonic seconds) has changed the store: it works, if nothing failed since.
 
         Other transactions tell nothing: they may have changed nothing.
         """
@@ -80,12 +70,3 @@ class Condition:
             self._written_at = time.monotonic()
         if ends:
             log.info("the store is back", extra={"after_s": round(self._written_at - self._lost_at, 1)})
-
-    @contextmanager
-    def looking(self) -> Iterator[float]:
-        """Around a look at the store: one that does not come back is trouble, too. Gives when it began."""
-        self._looking_since = since = time.monotonic()
-        try:
-            yield since
-        finally:
-            self._looking_since = None

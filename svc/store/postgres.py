@@ -13,6 +13,12 @@ begins by taking that lock alone for a moment, which fails while another one has
 epoch on. A new connection is used only when the epoch is still the service's own. So what is written is written by the
 service that began last, without a question more in any transaction; after a restart of the server the next connection
 holds the lock again, or learns that another service was quicker.
+
+A server that stops answering closes no connection: the network may be cut, or the server frozen. A check every second
+finds that out. It has a connection reserved for it, so long statements and a full pool cannot delay it. While the last
+check is unanswered, transactions are refused immediately. After the second unanswered check in a row, every connection
+is closed: transactions under way end as they do when the server is killed, and the first transactions after the
+server's return do not meet connections that it has forgotten.
 """
 
 from __future__ import annotations
@@ -20,10 +26,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import socket
 import threading
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 import asyncpg
 import outcome
@@ -39,9 +48,10 @@ from svc.store.migrate import copy_before, migrations, pending, refuse_to_change
 from svc.store.postgres_copy import pour_out, schema_version
 from svc.store.served import Served
 from svc.store.tx import Changed, sql
+from svc.store.watch import ANSWER_S
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
     from pathlib import Path
 
     from svc.store.migrate import Migration
@@ -58,14 +68,19 @@ _LOCK_TRIES = 10
 _LOCK_WAIT_S = 0.2
 # Waiting for a free connection, for a row that another transaction holds, for one statement.
 ACQUIRE_S = 10.0
+# A machine that has gone, without a word to the server, keeps its locks for ten seconds, not for hours: the first three
+# are for a connection that rests, the last for one with an answer on its way. A Unix socket ignores them. The service's
+# own end of the connection has the same limits.
+_KEEPALIVE_IDLE_S = 4
+_KEEPALIVE_INTERVAL_S = 2
+_KEEPALIVE_COUNT = 3
+_UNACKNOWLEDGED_S = 10
 _SESSION = {
     "application_name": "svc",
-    # A machine that has gone, without a word to the server, keeps its locks for ten seconds, not for hours: the first
-    # three are for a connection that rests, the last for one with an answer on its way. A Unix socket ignores them.
-    "tcp_keepalives_idle": "4",
-    "tcp_keepalives_interval": "2",
-    "tcp_keepalives_count": "3",
-    "tcp_user_timeout": "10s",
+    "tcp_keepalives_idle": str(_KEEPALIVE_IDLE_S),
+    "tcp_keepalives_interval": str(_KEEPALIVE_INTERVAL_S),
+    "tcp_keepalives_count": str(_KEEPALIVE_COUNT),
+    "tcp_user_timeout": f"{_UNACKNOWLEDGED_S}s",
 }
 SETTINGS = {
     **_SESSION,
@@ -80,8 +95,12 @@ _SETTINGS_ALONE = {
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
-# A server that has not answered by now, though its own limits are shorter, is not reached any more.
+# A server that has not answered by now, though its own limits are shorter, is not reached any more. A service finds
+# that out sooner, by its checks; this limit is for commands.
 _ANSWER_S = 40.0
+# Unanswered checks in a row after which the connections are closed, about five seconds after the server's last answer.
+# One may be a server that was busy for a moment: what is under way then is better waited for.
+_UNANSWERED_CHECKS = 2
 # Closing waits for borrowed connections this long, then cuts them.
 _CLOSE_S = 5.0
 # The transaction was undone because of others, or took too long: the same again may well succeed.
@@ -105,6 +124,55 @@ class _Replaced(Exception):
     """Another service has taken the store since ours did."""
 
 
+class Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no types
+    """A connection that the system closes when the other machine is gone, also while it waits for a long statement."""
+
+    def __init__(self, protocol: Any, transport: asyncio.BaseTransport, *arguments: Any) -> None:
+        super().__init__(protocol, transport, *arguments)
+        _limit_silence(transport.get_extra_info("socket"))
+
+
+def _limit_silence(own: socket.socket) -> None:
+    if own.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_S),
+        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_S),
+        ("TCP_KEEPCNT", _KEEPALIVE_COUNT),
+        ("TCP_USER_TIMEOUT", _UNACKNOWLEDGED_S * 1000),
+    ):
+        if hasattr(socket, name):  # not on every system
+            own.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+@dataclass
+class _Pools:
+    """The connections of a store. Belongs to the loop's thread."""
+
+    requests: asyncpg.Pool
+    checks: asyncpg.Pool  # of one connection
+    open_for_requests: WeakSet[asyncpg.Connection]
+    open_for_checks: WeakSet[asyncpg.Connection]
+    waits: set[asyncio.Timeout] = field(default_factory=set)  # of tasks that wait for one of them
+
+    def cut(self) -> None:
+        """Close the connections for requests, and end the wait of all tasks for one."""
+        for wait in self.waits:
+            wait.reschedule(asyncio.get_running_loop().time())
+        self.waits.clear()
+        _terminate_all(self.open_for_requests)
+
+    def cut_check(self) -> None:
+        """Close the connection for checks, also one that is still being set up."""
+        _terminate_all(self.open_for_checks)
+
+    def terminate(self) -> None:
+        """Close all connections without waiting for the server."""
+        self.requests.terminate()
+        self.checks.terminate()
+
+
 class _Crossing:
     """One crossing, seen from the loop's thread."""
 
@@ -122,14 +190,15 @@ class _Crossing:
 class PostgresStore:
     """See `svc.store.tx.Store`. Open one with `open_postgres`."""
 
-    def __init__(self, loop_thread: LoopThread, pool: asyncpg.Pool, metrics: Metrics) -> None:
+    def __init__(self, loop_thread: LoopThread, pools: _Pools, metrics: Metrics) -> None:
         self.condition = Condition()
         self._metrics = metrics
         self._waiting = 0  # for a connection
         metrics.at_scrape(self._show_load)
         self.changes = Changes()
         self._loop_thread = loop_thread
-        self._pool = pool
+        self._pools = pools
+        self._unanswered_checks = 0  # in a row; used on the loop's thread
 
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction. Cancelled means that nothing of it was kept."""
@@ -146,6 +215,10 @@ class PostgresStore:
     async def peek(self, tx: Tx[T]) -> T:
         """Run statements that read, each by itself: three messages to the server less than `read`."""
         return await self._cross(lambda crossing: self._peek(tx, crossing))
+
+    async def check(self, tx: Tx[None], *, writes: bool) -> None:
+        """Run a small transaction on the connection for checks. Returns or raises within `ANSWER_S`."""
+        await self._cross(lambda crossing: self._check(tx, crossing, writes))
 
     async def size_bytes(self) -> int:
         """The database, with what others may have in it."""
@@ -186,13 +259,60 @@ class PostgresStore:
                 await _end_statement(connection)
                 raise
 
+    async def _check(self, tx: Tx[None], crossing: _Crossing, writes: bool) -> None:
+        crossing.writes = writes
+        is_late = False
+
+        def give_up() -> None:
+            nonlocal is_late
+            is_late = True
+            self._pools.cut_check()
+
+        # The driver ends a statement by asking the server, so only closing the connection ends a check in time.
+        end = asyncio.get_running_loop().call_later(ANSWER_S, give_up)
+        try:
+            connection = await self._pools.checks.acquire(timeout=ANSWER_S)
+            try:
+                with self._failures(connection, crossing):
+                    async with connection.transaction(readonly=not writes):
+                        await _drive(connection, tx, set())
+            finally:
+                with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool has let go of it
+                    await self._pools.checks.release(connection)
+        except StoreUnavailable as unavailable:
+            self._note_check(unavailable.__cause__, is_late)
+            raise
+        except DRIVER_ERRORS as error:  # no connection
+            self._note_check(error, is_late)
+            raise StoreUnavailable from error
+        finally:
+            end.cancel()
+        self._unanswered_checks = 0
+
+    def _note_check(self, error: BaseException | None, is_late: bool) -> None:
+        """Decide by the cause of a check's failure whether transactions are refused."""
+        if isinstance(error, asyncpg.PostgresError) and not isinstance(error, asyncpg.PostgresConnectionError):
+            self._unanswered_checks = 0  # a server that says why has answered
+            return
+        # A connection that is closed or refused fails in each transaction without delay, and works as soon as it can.
+        if self._unanswered_checks or is_late or isinstance(error, TimeoutError):
+            self._unanswered_checks += 1
+        if self._unanswered_checks >= _UNANSWERED_CHECKS:
+            self._pools.cut()
+
     @asynccontextmanager
     async def _connection(self, crossing: _Crossing) -> AsyncIterator[Any]:
+        if self._unanswered_checks:
+            self._metrics.count(STORE_FAILURES, "lost")
+            raise StoreUnavailable
         asked_at = time.perf_counter()
         self._waiting += 1
         try:
-            connection = await self._pool.acquire(timeout=ACQUIRE_S)
-        except TimeoutError as error:  # the watch finds out whether it is the server or too many transactions
+            async with self._cut_wait():
+                connection = await self._pools.requests.acquire(timeout=ACQUIRE_S)
+        except TimeoutError as error:
+            if self._unanswered_checks:
+                raise self._failed(StoreUnavailable(), error) from error
             self._metrics.count(STORE_FAILURES, "crowded")
             raise StoreUnavailable("Too much waits for the service's store; try again.") from error
         except DRIVER_ERRORS as error:  # no connection, so nothing was begun
@@ -202,7 +322,29 @@ class PostgresStore:
         began_at = time.perf_counter()
         self._metrics.observe(STORE_WAIT, began_at - asked_at, "write" if crossing.writes else "read")
         try:
-            yield connection
+            with self._failures(connection, crossing):
+                yield connection
+        finally:
+            took_s = time.perf_counter() - began_at
+            self._metrics.observe(STORE_COMMIT if crossing.writes else STORE_READ, took_s)
+            with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool has let go of it
+                await self._pools.requests.release(connection)
+
+    @asynccontextmanager
+    async def _cut_wait(self) -> AsyncIterator[None]:
+        """Around a wait that ends with TimeoutError when the connections are closed."""
+        async with asyncio.timeout(None) as wait:
+            self._pools.waits.add(wait)
+            try:
+                yield
+            finally:
+                self._pools.waits.discard(wait)
+
+    @contextmanager
+    def _failures(self, connection: Any, crossing: _Crossing) -> Iterator[None]:
+        """Raise StoreUnavailable for what is no fault of the transaction."""
+        try:
+            yield
         except _LOST_TO_OTHERS as error:
             self._metrics.count(STORE_FAILURES, "conflict")
             raise StoreUnavailable("Another change was in the way for too long; try again.", retry_after_s=1) from error
@@ -210,12 +352,9 @@ class PostgresStore:
             unavailable = _unavailable(error, crossing, lost=isinstance(error, TimeoutError) or _is_lost(connection))
             if unavailable is None:
                 raise
+            if isinstance(error, TimeoutError):
+                _terminate(connection)
             raise self._failed(unavailable, error) from error
-        finally:
-            took_s = time.perf_counter() - began_at
-            self._metrics.observe(STORE_COMMIT if crossing.writes else STORE_READ, took_s)
-            with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool has let go of it
-                await self._pool.release(connection)
 
     def _failed(self, unavailable: StoreUnavailable, cause: Exception) -> StoreUnavailable:
         unavailable.__cause__ = cause
@@ -245,6 +384,18 @@ def _is_lost(connection: Any) -> bool:
         return bool(connection.is_closed())
     except asyncpg.InterfaceError:  # it broke, and the pool has taken it back already
         return True
+
+
+def _terminate_all(connections: WeakSet[asyncpg.Connection]) -> None:
+    for connection in list(connections):
+        connection.terminate()
+    connections.clear()
+
+
+def _terminate(connection: Any) -> None:
+    """Close a connection whose server does not answer: to roll back or give it back would wait for the server again."""
+    with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool has let go of it
+        connection.terminate()
 
 
 async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
@@ -281,6 +432,9 @@ async def _execute(connection: Any, statement: Statement) -> list[Row]:
         return [dict(row) for row in await connection.fetch(statement.text, *statement.runs[0])]
     except asyncpg.PostgresError as error:
         error.add_note(f"in: {statement.text}")
+        raise
+    except TimeoutError:
+        _terminate(connection)
         raise
 
 
@@ -385,16 +539,16 @@ async def open_postgres(
     loop_thread = LoopThread()
     try:
         try:
-            pool = await loop_thread.cross(lambda _: _open(url, pool_size, serving, as_is, copies, known))
+            pools = await loop_thread.cross(lambda _: _open(url, pool_size, serving, as_is, copies, known))
         except _Replaced:
             raise Served("Another svc serve was quicker to take this PostgreSQL store.") from None
         except (*DRIVER_ERRORS, ValueError) as error:
             raise refused("opened", error) from None
         try:
-            yield PostgresStore(loop_thread, pool, metrics or Metrics())
+            yield PostgresStore(loop_thread, pools, metrics or Metrics())
         finally:
             with trio.CancelScope(shield=True):  # bounded by _CLOSE_S
-                await loop_thread.cross(lambda _: _close(pool))
+                await loop_thread.cross(lambda _: _close(pools))
     finally:
         with trio.CancelScope(shield=True):  # the loop has nothing left to do
             await trio.to_thread.run_sync(loop_thread.close)
@@ -416,12 +570,12 @@ def refused(what: str, error: Exception) -> ConfigError:
 
 async def connect_alone(url: str) -> asyncpg.Connection:
     """A connection of its own, for what is done to the whole store."""
-    return await asyncpg.connect(url, timeout=ACQUIRE_S, server_settings=_SETTINGS_ALONE)
+    return await asyncpg.connect(url, timeout=ACQUIRE_S, server_settings=_SETTINGS_ALONE, connection_class=Connection)
 
 
 async def _open(
     url: str, pool_size: int, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]
-) -> asyncpg.Pool:
+) -> _Pools:
     epoch = await _prepare(url, serving, as_is, copies, known)
 
     async def hold(connection: asyncpg.Connection) -> None:
@@ -432,27 +586,38 @@ async def _open(
         if await connection.fetchval("select epoch from serving") != epoch:
             raise _Replaced
 
-    pool = await asyncpg.create_pool(
-        url,
-        min_size=0,  # the pool's own care for its least number logs each try; the watch makes the connection again
-        max_size=pool_size,
-        max_inactive_connection_lifetime=0,  # a connection that rests goes on holding the lock
-        init=hold if serving else None,
-        reset=_keep_session,
-        server_settings=SETTINGS,
-        timeout=ACQUIRE_S,
-        command_timeout=_ANSWER_S,
-    )
-    async with _closed_on_failure(pool), pool.acquire(timeout=ACQUIRE_S):
-        return pool
+    async def make(size: int, open_now: WeakSet[asyncpg.Connection]) -> asyncpg.Pool:
+        async def begin(connection: asyncpg.Connection) -> None:
+            open_now.add(connection)
+            if serving:
+                await hold(connection)
+
+        return await asyncpg.create_pool(
+            url,
+            min_size=0,  # the pool's own care for its least number logs each try; the watch makes the connection again
+            max_size=size,
+            max_inactive_connection_lifetime=0,  # a connection that rests goes on holding the lock
+            init=begin,
+            reset=_keep_session,
+            server_settings=SETTINGS,
+            timeout=ACQUIRE_S,
+            command_timeout=_ANSWER_S,
+            connection_class=Connection,
+        )
+
+    for_requests: WeakSet[asyncpg.Connection] = WeakSet()
+    for_checks: WeakSet[asyncpg.Connection] = WeakSet()
+    pools = _Pools(await make(pool_size, for_requests), await make(1, for_checks), for_requests, for_checks)
+    async with _closed_on_failure(pools), pools.requests.acquire(timeout=ACQUIRE_S):
+        return pools
 
 
 @asynccontextmanager
-async def _closed_on_failure(pool: asyncpg.Pool) -> AsyncIterator[None]:
+async def _closed_on_failure(pools: _Pools) -> AsyncIterator[None]:
     try:
         yield
     except BaseException:
-        pool.terminate()
+        pools.terminate()
         raise
 
 
@@ -544,8 +709,10 @@ async def migrate(connection: asyncpg.Connection, known: list[Migration]) -> Non
         await connection.execute("insert into schema_version (number) values ($1)", step.number)
 
 
-async def _close(pool: asyncpg.Pool) -> None:
+async def _close(pools: _Pools) -> None:
     try:
-        await asyncio.wait_for(pool.close(), _CLOSE_S)
+        async with asyncio.timeout(_CLOSE_S):
+            await pools.requests.close()
+            await pools.checks.close()
     except TimeoutError:
-        pool.terminate()
+        pools.terminate()

@@ -65,6 +65,7 @@ _LOG_PAGES = 8_000
 # By SQLite's primary result codes: failures of the store, and not of the transaction that met them.
 _BROKEN = "The service's store does not work."
 _HELD = "Another program holds the service's store."
+_REPLACED = "The file of the service's store was moved, deleted or replaced."
 _STORE_FAILURES = {
     sqlite3.SQLITE_BUSY: _HELD,
     sqlite3.SQLITE_LOCKED: _HELD,
@@ -81,6 +82,10 @@ _STORE_FAILURES = {
 _READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
 # "$1" is a parameter named "1" to SQLite; a tuple would bind by the order of appearance.
 _NAMES = tuple(str(number) for number in range(1, 1_101))  # as many as any list here has, and some more
+
+
+class _FileReplacedError(Exception):
+    """The store's path does not lead to the open file; the message says what to do."""
 
 
 class _Job:
@@ -124,6 +129,8 @@ class SqliteStore:
         metrics: Metrics,
     ) -> None:
         self.condition = Condition()
+        self._opened = _identity(path)
+        self._is_replaced = False  # as of the last check
         self._files = (path, path.with_name(f"{path.name}-wal"))
         self._metrics = metrics
         metrics.at_scrape(self._show_load)
@@ -150,6 +157,10 @@ class SqliteStore:
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction on the writer. Cancelled before the writer took it, nothing is done; after that it is
         finished and its result returned."""
+        if self._is_replaced:
+            await trio.lowlevel.checkpoint()
+            self._metrics.count(STORE_FAILURES, "lost")
+            raise StoreUnavailable(_REPLACED)
         job = _Job(tx)
         value: T = await self._cross(self._writes, job)
         self.changes.tell(job.changes)
@@ -174,6 +185,19 @@ class SqliteStore:
             self._metrics.count(STORE_FAILURES, "lost")
             raise unavailable from error
         return value
+
+    async def check(self, tx: Tx[None], *, writes: bool) -> None:
+        """Run a small transaction, unless the store's path no longer leads to the file that is open.
+
+        Writes are then refused: after the next start they would be missing. Once the file is back they are accepted.
+        """
+        self._is_replaced = _identity(self._files[0]) != self._opened
+        if self._is_replaced:
+            raise StoreUnavailable(_REPLACED) from _FileReplacedError(
+                f"{self._files[0]} is no longer the file that the service opened, and the service refuses writes."
+                " Move that file back; or stop the service, restore a backup and start the service again."
+            )
+        await self._cross(self._writes if writes else self._reads, _Job(tx))
 
     async def size_bytes(self) -> int:
         """The file and its log."""
@@ -208,6 +232,15 @@ class SqliteStore:
             thread.join()
         for connection in self._connections:
             connection.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of the file at `path`; None: there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, metrics: Metrics) -> None:

@@ -169,6 +169,14 @@ class Store(Protocol):
         """
         ...
 
+    async def check(self, tx: Tx[None], *, writes: bool) -> None:
+        """Run a small transaction that shows whether the store can be used, even while the store refuses others.
+
+        What the check finds decides what the store refuses from then on. `writes`: the transaction changes the store.
+        Raises StoreUnavailable.
+        """
+        ...
+
     async def size_bytes(self) -> int:
         """What all that is stored takes on its disk. Raises StoreUnavailable."""
         ...

@@ -6,6 +6,7 @@ So a loss is also known while nobody asks for anything, and its end is seen by a
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING
 
 import trio
@@ -19,33 +20,46 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LOOK_EVERY_S = 1.0
+# From the start of one check to the start of the next.
+_CHECK_EVERY_S = 1.0
+# A store that takes longer than this for the smallest statement is no store to send requests to.
+ANSWER_S = 2.0
 
 
 async def watch(store: Store, service: trio.CancelScope) -> None:
     """Keep the store's condition true, for ever; cancel `service` when another service has replaced this one."""
     condition = store.condition
     while not condition.replaced.is_set():
+        next_at = trio.current_time() + _CHECK_EVERY_S
         with contained(log, "the look at the store failed"):
-            await _look(store)
-        with trio.move_on_after(_LOOK_EVERY_S):
+            await _check(store)
+        with trio.move_on_at(next_at):
             await condition.replaced.wait()
     log.error("another service has taken the store over; this one ends")
     service.cancel()
 
 
-async def _look(store: Store) -> None:
+async def _check(store: Store) -> None:
     condition = store.condition
-    try:
-        with condition.looking() as since:
+    since = time.monotonic()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_report_silence, store)
+        try:
             if condition.write_is_due:
-                await store.run(small_write())
+                await store.check(small_write(), writes=True)
                 condition.written(since)
             else:
-                await store.read(_read())
-    except StoreUnavailable as error:
-        if not condition.replaced.is_set():
-            condition.failed(error)
+                await store.check(_read(), writes=False)
+        except StoreUnavailable as error:
+            if not condition.replaced.is_set():
+                condition.failed(error)
+        nursery.cancel_scope.cancel()
+
+
+async def _report_silence(store: Store) -> None:
+    """Count a check that takes too long as a failure before it ends: a disk that hangs may never end it."""
+    await trio.sleep(ANSWER_S)
+    store.condition.failed(StoreUnavailable())
 
 
 def _read() -> Tx[None]:

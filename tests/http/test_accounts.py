@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -219,8 +220,7 @@ async def test_a_store_in_trouble_makes_the_service_unready_but_alive(world, exp
     assert (answer.status, answer.code, answer.headers["Retry-After"]) == (503, "busy", "5")
     assert answer.body["error"]["message"] == "The disk of the service's store is full."
     assert (await world.call("GET", "/healthz")).status == 200
-    with world.store.condition.looking() as since:
-        world.store.condition.written(since)
+    world.store.condition.written(time.monotonic())
     assert (await world.call("GET", "/readyz")).status == 200
 
 

@@ -480,6 +480,9 @@ class Watched:
     async def peek(self, tx: Tx[T]) -> T:
         return await self._store.peek(self._noted(tx))
 
+    async def check(self, tx: Tx[None], *, writes: bool) -> None:
+        await self._store.check(tx, writes=writes)
+
     async def size_bytes(self) -> int:
         return await self._store.size_bytes()
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import h11
 import pytest
@@ -26,18 +27,24 @@ SLOW_S = 1.0
 
 @asynccontextmanager
 async def served(
-    world: World, connections: int = 100, buffer_bytes: int | None = None, done: trio.Event | None = None
+    world: World,
+    connections: int = 100,
+    buffer_bytes: int | None = None,
+    done: trio.Event | None = None,
+    app: Any = None,
 ) -> AsyncIterator[int]:
     """The application behind our server, which stops with the block or at `done`; gives its port.
 
-    `buffer_bytes`: what the system holds of a sent answer.
+    `buffer_bytes`: what the system holds of a sent answer. `app`: another application; None: the world's.
     """
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     if buffer_bytes is not None:
         listeners[0].socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, buffer_bytes)
     done = trio.Event() if done is None else done
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(serve, world.app, listeners, connections=connections, graceful_s=3, until=done.wait))
+        nursery.start_soon(
+            partial(serve, app or world.app, listeners, connections=connections, graceful_s=3, until=done.wait)
+        )
         yield listeners[0].socket.getsockname()[1]
         done.set()
 
@@ -58,12 +65,19 @@ def head(method: str, path: str, **headers: object) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-async def answer_of(stream: trio.SocketStream, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
-    """Read one answer. Fails when none comes."""
+async def answer_of(
+    stream: trio.SocketStream, method: str = "GET", rest: bytearray | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    """Read one answer. Fails when none comes.
+
+    `rest`: bytes that were received behind the answer before, and from now on behind this one. None: there are none.
+    """
     reader = h11.Connection(h11.CLIENT)
     reader.send(h11.Request(method=method, target="/", headers=[("Host", "x")]))
     reader.send(h11.EndOfMessage())
     status, headers, body = 0, {}, b""
+    if rest:
+        reader.receive_data(bytes(rest))
     with trio.fail_after(10):
         while True:
             event = reader.next_event()
@@ -75,6 +89,8 @@ async def answer_of(stream: trio.SocketStream, method: str = "GET") -> tuple[int
             elif isinstance(event, h11.Data):
                 body += bytes(event.data)
             elif isinstance(event, h11.EndOfMessage):
+                if rest is not None:
+                    rest[:] = reader.trailing_data[0]
                 return status, headers, body
 
 
@@ -224,7 +240,7 @@ async def test_a_client_that_hangs_up_finds_its_answer_when_it_comes_back(world,
     assert shown.body["account"]["link_host"]["host"] == "go.example.com"
 
 
-async def test_a_read_ends_with_its_client(world, port):
+async def test_a_read_ends_with_a_client_that_resets_its_connection(world, port):
     user = await world.user()
     account = await world.account(user)
     arrived, ended = trio.Event(), trio.Event()
@@ -241,6 +257,7 @@ async def test_a_read_ends_with_its_client(world, port):
     async with stream:
         await stream.send_all(head("GET", f"/v1/accounts/{account.id}/zones", **await world.session(user)))
         await arrived.wait()
+        stream.socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_LINGER, struct.pack("ii", 1, 0))
     with trio.fail_after(5):
         await ended.wait()
     assert await world.store.read(sites.count_sites(user.id)) == 0

@@ -11,8 +11,9 @@ import pytest
 import trio
 
 from edge_worker.harness.service import Service, eventually, open_service
+from tests.cut_network import open_network
 from tests.databases import postgres_config, sqlite_config
-from tests.journeys.conftest import connect, settings_of
+from tests.journeys.conftest import connect, free_port, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,6 +125,59 @@ async def test_an_install_outlives_a_store_that_goes_away(emulator, customer, ou
         assert (account["state"], account["error"]) == ("ready", None)
     held = (await emulator.state())["accounts"][customer.account_id]
     assert (list(held["scripts"]), len(held["databases"]), len(held["tokens"])) == (["svc-edge"], 1, 1)
+
+
+async def test_a_service_whose_database_is_silently_out_of_reach_refuses_requests(emulator, server, tmp_path):
+    """Nothing is closed and nothing answers, as when a network is cut: no request hangs, and all is well afterwards."""
+    host, _, port = free_port().partition(":")
+    with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
+        async with open_network(config.url.get_secret_value()) as (network, through):
+            settings = settings_of(emulator, config, SVC_STORE_URL=through)
+            async with open_service(tmp_path / "svc", settings) as service:
+                await service.sign_up("a@example.com", "a long password")
+                begun: list[int] = []
+
+                async def request(path: str) -> None:
+                    answer = await service.client.get(f"{service.url}{path}", headers=service.headers)
+                    begun.append(answer.status_code)
+
+                network.cut()
+                # The requests end long before the limit of a single statement (30 s at the server, 40 s here).
+                with trio.fail_after(28):
+                    async with trio.open_nursery() as nursery:
+                        for path in ("/v1/me", "/v1/links", "/v1/accounts") * 10:
+                            nursery.start_soon(request, path)
+                        await ready(service, 503)
+                assert set(begun) == {503}
+                with trio.fail_after(28):
+                    for _ in range(30):
+                        answer = await service.client.get(f"{service.url}/v1/me", headers=service.headers)
+                        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "busy")
+                        assert int(answer.headers["Retry-After"]) > 0
+                network.restore(forget=True)
+                await ready(service, 200)
+                begun.clear()
+                async with trio.open_nursery() as nursery:
+                    for path in ("/v1/me", "/v1/links", "/v1/accounts") * 10:
+                        nursery.start_soon(request, path)
+                assert set(begun) == {200}
+
+
+async def test_a_service_whose_database_file_is_moved_refuses_writes(emulator, tmp_path):
+    settings = settings_of(emulator, sqlite_config(tmp_path))
+    async with open_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        (tmp_path / "svc.db").rename(tmp_path / "aside.db")
+        assert "moved, deleted or replaced" in (await ready(service, 503))["error"]["message"]
+        key = {"name": "one", "scopes": ["links"]}
+        refused = await service.call("POST", "/v1/keys", key, expect=503)
+        assert refused["error"]["code"] == "busy"
+        (tmp_path / "aside.db").rename(tmp_path / "svc.db")
+        await ready(service, 200)
+        await service.call("POST", "/v1/keys", key, expect=201)
+    lines = [line for line in (tmp_path / "svc" / "log").read_text().splitlines() if "the store is lost" in line]
+    assert len(lines) == 1
+    assert "Move that file back" in lines[0]
 
 
 async def test_a_service_whose_store_was_taken_over_ends(emulator, server, tmp_path):

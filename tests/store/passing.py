@@ -27,5 +27,8 @@ class Passing:
     async def peek(self, tx: Tx[T]) -> T:
         return await self._store.peek(tx)
 
+    async def check(self, tx: Tx[None], *, writes: bool) -> None:
+        await self._store.check(tx, writes=writes)
+
     async def size_bytes(self) -> int:
         return await self._store.size_bytes()

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
 import textwrap
-from contextlib import closing, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 import trio
+from pydantic import SecretStr
 
 from edge_worker.harness.service import eventually
 from svc.config import ConfigError
 from svc.errors import StoreUnavailable
 from svc.store import open_store
-from svc.store.tx import sql
-from tests.databases import execute, postgres_config, sqlite_config
+from svc.store.postgres import connect_alone
+from svc.store.tx import Changed, sql
+from tests.cut_network import open_network
+from tests.databases import connected, execute, postgres_config, sqlite_config
 from tests.journeys.conftest import free_port
 from tests.store.table import count, ids, make_table, put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from svc.config import StoreConfig
     from svc.store.tx import Store, Tx
+    from tests.cut_network import Network
     from tests.databases import OwnPostgres
 
 
@@ -165,6 +171,54 @@ def _sqlite_url(path):
     return type(sqlite_config(path.parent).url)(f"sqlite:///{path}")
 
 
+async def lost(store: Store) -> None:
+    """Wait until the store's watch has noticed that it is lost."""
+
+    async def look() -> bool | None:
+        return True if store.condition.trouble is not None else None
+
+    await eventually(look)
+
+
+@pytest.mark.parametrize("how", ["moved", "replaced"])
+async def test_a_store_whose_file_is_moved_away_refuses_writes_until_the_file_is_back(
+    tmp_path, caplog, expected_errors, how
+):
+    expected_errors.allow("the store is lost")
+    caplog.set_level(logging.INFO)
+    path, aside = tmp_path / "svc.db", tmp_path / "aside.db"
+    async with open_store(sqlite_config(tmp_path), serving=True) as store:
+        await store.run(make_table())
+        await store.run(put(1))
+        path.rename(aside)
+        if how == "replaced":
+            path.write_bytes(b"")
+        await lost(store)
+        with pytest.raises(StoreUnavailable, match="moved, deleted or replaced") as refused:
+            await store.run(put(2))
+        assert (refused.value.status, refused.value.code) == (503, "busy")
+        assert await store.read(ids()) == [1]
+        aside.replace(path)
+        await healed(store)
+        await store.run(put(3))
+        assert await store.read(ids()) == [1, 3]
+    assert texts(caplog) == ["the store is lost", "the store is back"]
+    [line] = [record for record in caplog.records if record.message == "the store is lost"]
+    assert line.error.startswith(f"{path} is no longer the file that the service opened")
+    assert "restore a backup and start the service again" in line.error
+
+
+async def test_a_store_whose_file_is_deleted_refuses_writes(tmp_path, expected_errors):
+    expected_errors.allow("the store is lost")
+    async with open_store(sqlite_config(tmp_path), serving=True) as store:
+        await store.run(make_table())
+        for name in ("svc.db", "svc.db-wal", "svc.db-shm"):
+            (tmp_path / name).unlink()
+        await lost(store)
+        with pytest.raises(StoreUnavailable):
+            await store.run(put(1))
+
+
 # ------------------------------------------------------------------------------------------------------ PostgreSQL
 
 
@@ -208,11 +262,7 @@ async def test_a_loss_while_nobody_writes_is_found_out(server, config, expected_
     expected_errors.allow("the store is lost")
     async with open_store(config, serving=True) as store:
         await trio.to_thread.run_sync(server.kill)
-
-        async def look() -> bool | None:
-            return True if store.condition.trouble else None
-
-        await eventually(look)
+        await lost(store)
         await trio.to_thread.run_sync(server.start)
         await healed(store)
 
@@ -300,6 +350,154 @@ async def test_a_machine_that_is_gone_loses_the_lock_within_seconds(server):
     with postgres_config(server.url) as config:
         async with open_store(config, serving=True) as store:
             assert set((await store.peek(the_locked_session())).values()) == {0}
+
+
+# Far below the limits on one statement (30 and 40 s), far above what the checks need on a busy machine.
+SOON_S = 25
+
+
+@asynccontextmanager
+async def networked(server: OwnPostgres) -> AsyncIterator[tuple[Network, StoreConfig]]:
+    """A network that can be cut, and an empty store behind it."""
+    host, _, port = free_port().partition(":")
+    with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
+        async with open_network(config.url.get_secret_value()) as (network, through):
+            yield network, config.model_copy(update={"url": SecretStr(through)})
+
+
+def many_at_once(store: Store, results: list[str]) -> Callable[[int], Awaitable[None]]:
+    """What writes a number, and notes how it ended."""
+
+    async def write(number: int) -> None:
+        try:
+            await store.run(put(number))
+            results.append("kept")
+        except StoreUnavailable as error:
+            results.append(error.message)
+
+    return write
+
+
+SILENT = "The service's store does not answer; try again."
+
+
+async def test_a_server_that_is_silently_out_of_reach_is_refused_immediately_and_works_again(
+    server, caplog, expected_errors
+):
+    expected_errors.allow("the store is lost")
+    caplog.set_level(logging.INFO)
+    async with networked(server) as (network, config), open_store(config, serving=True) as store:
+        await store.run(make_table())
+        before: list[str] = []
+        count_of = 3 * config.pool_size
+        network.cut()
+        with trio.fail_after(SOON_S):
+            async with trio.open_nursery() as nursery:  # more than there are connections: some wait for one
+                for number in range(count_of):
+                    nursery.start_soon(many_at_once(store, before), number)
+        assert before == [SILENT] * count_of
+        assert texts(caplog) == ["the store is lost"]
+        with trio.fail_after(SOON_S):
+            for number in range(100):
+                with pytest.raises(StoreUnavailable, match="does not answer"):
+                    await store.run(put(number))
+                with pytest.raises(StoreUnavailable, match="does not answer"):
+                    await store.peek(count())
+        network.restore(forget=True)
+        await healed(store)
+        after: list[str] = []
+        async with trio.open_nursery() as nursery:
+            for number in range(count_of):
+                nursery.start_soon(many_at_once(store, after), number)
+        assert after == ["kept"] * count_of
+        assert await store.read(ids()) == list(range(count_of))
+    assert texts(caplog) == ["the store is lost", "the store is back"]
+
+
+async def test_a_commit_whose_answer_is_cut_off_may_have_been_made(server, expected_errors):
+    expected_errors.allow("the store is lost")
+    told: list[str] = []
+
+    def then_cut() -> Tx[None]:
+        """Its statements are answered, and its commit is not."""
+        yield Changed("edge")
+        yield from put(1)
+        network.cut_answers()
+
+    async with networked(server) as (network, config), open_store(config, serving=True) as store:
+        await store.run(make_table())
+        with (
+            store.changes.told_to(told.append),
+            trio.fail_after(SOON_S),
+            pytest.raises(StoreUnavailable, match="may have been made"),
+        ):
+            await store.run(then_cut())
+        assert told == ["edge"]
+        network.restore(forget=True)
+        await healed(store)
+        assert await store.read(ids()) == [1]
+
+
+async def test_a_client_that_leaves_a_silent_server_is_let_go(server, expected_errors):
+    """To cancel a statement is to ask the server, which does not answer either."""
+    expected_errors.allow("the store is lost")
+    sent = trio.Event()
+    token = trio.lowlevel.current_trio_token()
+
+    def held() -> Tx[None]:
+        yield sql("select 1")
+        network.cut()
+        token.run_sync_soon(sent.set)
+        yield sql("select 2")
+
+    async def run() -> None:
+        with suppress(StoreUnavailable):  # the statement has ended with its connection
+            await store.run(held())
+
+    async with networked(server) as (network, config), open_store(config, serving=True) as store:
+        await store.run(make_table())
+        with trio.fail_after(SOON_S):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(run)
+                await sent.wait()
+                nursery.cancel_scope.cancel()
+        network.restore()
+        await healed(store)
+
+
+async def test_a_full_pool_does_not_look_like_a_lost_store(server, config, expected_errors):
+    """The checks have a connection of their own."""
+    expected_errors.allow("the store is lost")
+    asleep = "select count(*) from pg_stat_activity where application_name = 'svc' and wait_event = 'PgSleep'"
+
+    async def all_asleep() -> bool | None:
+        found = await trio.to_thread.run_sync(connected, server.url, lambda another: another.fetchval(asleep))
+        return True if found == config.pool_size else None
+
+    async with open_store(config, serving=True) as store, trio.open_nursery() as nursery:
+        for _ in range(config.pool_size):
+            nursery.start_soon(store.run, set_to("select pg_sleep(60)"))
+        await eventually(all_asleep)
+        store.condition.failed(StoreUnavailable())
+        await healed(store)
+        assert await all_asleep()
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.rule("X18")
+def test_the_services_own_end_of_a_connection_notices_a_machine_that_is_gone(server):
+    async def options() -> list[int]:
+        connection = await connect_alone(url)
+        try:
+            own = connection._transport.get_extra_info("socket")
+            names = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT, socket.TCP_USER_TIMEOUT)
+            return [own.getsockopt(socket.IPPROTO_TCP, name) for name in names]
+        finally:
+            await connection.close()
+
+    host, _, port = free_port().partition(":")
+    with server.reached_by_tcp(host, int(port)) as url:
+        assert asyncio.run(options()) == [4, 2, 3, 10_000]
 
 
 async def test_commands_work_beside_a_service(server, config):
