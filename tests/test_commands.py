@@ -383,6 +383,42 @@ def test_an_import_that_cannot_be_says_why(tmp_path, text, arguments, why):
     assert "Traceback" not in answer.stderr
 
 
+@pytest.mark.rule("X2")
+def test_an_import_leaves_out_links_that_were_not_public_unless_they_are_included(tmp_path):
+    async def begin() -> None:
+        async with open_store(store_of(tmp_path)) as store:
+            await store.run(an_account(edge_account_id="a" * 32))
+
+    trio.run(begin)
+    url = "https://a.example/"
+    rows = (
+        f"open,{url},f,,\nbanned,{url},t,,\nsecret,{url},f,$2b$,\nover,{url},f,,2020-01-01\nlater,{url},f,,2099-01-01\n"
+    )
+    (tmp_path / "links.csv").write_text(f"address,target,banned,password,expire_in\n{rows}")
+    command = ("import", "links", "links.csv", "--account", account_of(tmp_path))
+    answer = svc(tmp_path, *command)
+    assert (answer.returncode, answer.stdout.splitlines()) == (
+        0,
+        [
+            "codes from `address`, addresses from `target`",
+            "restrictions from `banned`, `password`, `expire_in`",
+            "1 row left out: banned or marked as unsafe in the other product",
+            "1 row left out: expired in the other product",
+            "1 row left out: protected by a password in the other product",
+            "To import such rows as well, add --include banned,expired,password: their links then work for everybody.",
+            "1 row with an expiry date in the future: their links do not expire here",
+            "5 rows: 2 links would be made, 0 are there already, 0 cannot be taken",
+            "This was a dry run: nothing was made. --apply makes them.",
+        ],
+    )
+    answer = svc(tmp_path, *command, "--apply", "--include", "expired, password")
+    assert "1 row included: expired in the other product\n" in answer.stdout
+    assert "Their links ask for no password" in answer.stdout
+    assert "5 rows: 4 links were made" in answer.stdout
+    answer = svc(tmp_path, *command, "--include", "all")
+    assert (answer.returncode, "`all` is none of banned, deleted" in answer.stderr) == (2, True)
+
+
 @pytest.mark.rule("X4")
 @pytest.mark.parametrize(
     ("text", "arguments", "why"),

@@ -25,8 +25,18 @@ if TYPE_CHECKING:
 
     from svc.config import Config
 
+_COPY = "backup.tar"
 # A copy that was made before an update of the schema is a store alone, without a manifest.
 _SQLITE = b"SQLite format 3\0"
+# What programs that pack or encrypt a backup write first, and how to undo it.
+_PACKED = {
+    b"\x1f\x8b": ("compressed with gzip", "gzip -dc"),
+    b"\x28\xb5\x2f\xfd": ("compressed with zstd", "zstd -dc"),
+    b"\xfd7zXZ\0": ("compressed with xz", "xz -dc"),
+    b"BZh": ("compressed with bzip2", "bzip2 -dc"),
+    b"PK\x03\x04": ("a ZIP file", "unzip -p"),
+    b"age-encryption.org/": ("encrypted with age", "age -d -i KEY"),
+}
 
 
 @dataclass(frozen=True)
@@ -82,21 +92,26 @@ def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manif
         raise ConfigError(f"The backup cannot be written: {error}") from error
 
 
-def verify(file: Path) -> Looked:
+def verify(source: Path | IO[bytes], folder: Path | None = None) -> Looked:
     """Look a backup through: every digest, every page, every row that another refers to, every token.
 
-    Raises BadBackup; ConfigError: it is of a newer program, or cannot be read.
+    `source`: a file, beside which it is unpacked; or a stream, which is copied to `folder`. Where neither folder can be
+    written, the system's one for temporary files is used. Raises BadBackup; ConfigError: it is of a newer program, or
+    cannot be read.
     """
     try:
-        folder = file.absolute().parent
-        with TemporaryDirectory(prefix="svc-verify-", dir=folder if os.access(folder, os.W_OK) else None) as name:
-            return _look(file, Path(name) / archive.STORE)
+        beside = source.absolute().parent if isinstance(source, Path) and source.is_file() else folder
+        beside = beside if beside is not None and os.access(beside, os.W_OK) else None
+        with TemporaryDirectory(prefix="svc-verify-", dir=beside) as name:
+            return _look(_regular(source, Path(name)), Path(name) / archive.STORE)
     except OSError as error:
-        raise ConfigError(f"The backup {file} cannot be read: {error}") from error
+        raise ConfigError(f"The backup {_named(source)} cannot be read: {error}") from error
 
 
-def restore(config: Config, file: Path, now: int, *, replace: bool) -> tuple[Looked, str | None]:
+def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool) -> tuple[Looked, str | None]:
     """Put a backup in the place of the store, and its key beside the keys that are there. No service may run.
+
+    `source`: a file, or a stream, which is first copied beside the store.
 
     Everything that is wrong with it is found before anything is changed. Every account's worker is then asked for what
     it has more, when the service starts. Killed at any moment, there is the old store or the new one.
@@ -108,12 +123,27 @@ def restore(config: Config, file: Path, now: int, *, replace: bool) -> tuple[Loo
             if not replace and copies.is_there(config.store):
                 raise ConfigError("There is a store already. With --replace it is moved aside, and kept.")
             new = work / archive.STORE
-            looked = _look(file, new)
+            looked = _look(_regular(source, work), new)
             _put_keys(config, looked)
             sqlite_file.change_file(new, syncs.mark_restored(now))
             return looked, copies.put(config.store, new, stamp, replace=replace)
     except OSError as error:
-        raise ConfigError(f"The backup {file} cannot be restored: {error}") from error
+        raise ConfigError(f"The backup {_named(source)} cannot be restored: {error}") from error
+
+
+def _regular(source: Path | IO[bytes], work: Path) -> Path:
+    """The backup as a regular file, in which a reader can go back: a stream or a pipe is copied into `work`."""
+    if isinstance(source, Path) and (source.is_file() or not source.exists()):
+        return source
+    copy = work / _COPY
+    with ExitStack() as opened:
+        out = opened.enter_context(os.fdopen(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"))
+        shutil.copyfileobj(opened.enter_context(source.open("rb")) if isinstance(source, Path) else source, out)
+    return copy
+
+
+def _named(source: Path | IO[bytes]) -> str:
+    return str(source) if isinstance(source, Path) else "from standard input"
 
 
 @contextmanager
@@ -172,9 +202,12 @@ def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bo
 
 def _look(file: Path, store: Path) -> Looked:
     """Unpack a backup's store into the new file `store`, and look it through."""
-    with file.open("rb") as start:
-        alone = start.read(len(_SQLITE)) == _SQLITE
-    if alone:
+    with file.open("rb") as begin:
+        start = begin.read(max(map(len, (_SQLITE, *_PACKED))))
+    for mark, (what, program) in _PACKED.items():
+        if start.startswith(mark):
+            raise BadBackup(f"it is {what}; unpack it first, for example with `{program} FILE | svc verify -`")
+    if start.startswith(_SQLITE):
         shutil.copyfile(file, store)
         store.chmod(0o600)
         manifest, key = None, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     backup.set_defaults(command=_backup)
 
     verify = commands.add_parser("verify", parents=[shared], help="look a backup through: could it be restored?")
-    verify.add_argument("file", metavar="FILE", type=Path)
+    verify.add_argument("file", metavar="FILE", help="the backup; -: standard input")
     verify.set_defaults(command=_verify)
 
     restore = commands.add_parser(
@@ -38,7 +38,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         help="put a backup in the place of the store, while no service runs",
         description="The workers are brought in line with it when the service starts.",
     )
-    restore.add_argument("file", metavar="FILE", type=Path)
+    restore.add_argument("file", metavar="FILE", help="the backup; -: standard input")
     restore.add_argument("--replace", action="store_true", help="move a store that is there aside")
     restore.set_defaults(command=_restore)
 
@@ -81,14 +81,24 @@ def _note(config: Config, manifest: Manifest, now: int) -> None:
             print(f"svc: the backup is good, but its time could not be noted: {error}", file=sys.stderr)
 
 
-def _verify(_config: Config, arguments: argparse.Namespace) -> int:
+def _source(file: str) -> Path | IO[bytes]:
+    """The backup that a command reads: a file, or standard input."""
+    if file != "-":
+        return Path(file)
+    if sys.stdin.isatty():
+        sys.exit("svc: standard input is a terminal; send a backup into it, or name a file")
+    return sys.stdin.buffer
+
+
+def _verify(config: Config, arguments: argparse.Namespace) -> int:
     from svc.backup import run
     from svc.backup.archive import BadBackup
 
+    folder = config.store.path.parent if config.store.engine == "sqlite" else None
     try:
-        looked = run.verify(arguments.file)
+        looked = run.verify(_source(arguments.file), folder)
     except BadBackup as error:
-        sys.exit(f"svc: {arguments.file} cannot be restored: {error}")
+        sys.exit(f"svc: {_named(arguments.file)} cannot be restored: {error}")
     print(_looked(looked))
     return 0
 
@@ -99,14 +109,18 @@ def _restore(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import system_clock
 
     try:
-        looked, aside = run.restore(config, arguments.file, system_clock(), replace=arguments.replace)
+        looked, aside = run.restore(config, _source(arguments.file), system_clock(), replace=arguments.replace)
     except BadBackup as error:
-        sys.exit(f"svc: {arguments.file} cannot be restored: {error}")
+        sys.exit(f"svc: {_named(arguments.file)} cannot be restored: {error}")
     print(_looked(looked))
     if aside is not None:
         print(f"The store that was there is now {os.path.relpath(aside) if Path(aside).is_absolute() else aside}")
     print("Restored. The service brings every worker in line with it when it starts.")
     return 0
+
+
+def _named(file: str) -> str:
+    return "the backup on standard input" if file == "-" else file
 
 
 def _looked(looked: Looked) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,14 @@ import trio
 from svc.commands.arguments import edge_account_id
 from svc.commands.told import printable
 from svc.faults import first_of
+from svc.link_import.restrictions import RESTRICTIONS
 
 if TYPE_CHECKING:
     import argparse
 
     from svc.commands.arguments import Commands
     from svc.config import Config
+    from svc.totals_import.run import Done
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
@@ -40,6 +43,14 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         metavar="EDGE_ACCOUNT_ID",
         type=edge_account_id,
         help="of an export of this service, take the links of this edge account; without it, the account's own",
+    )
+    of_links.add_argument(
+        "--include",
+        metavar="KINDS",
+        type=_restrictions,
+        default=(),
+        help="import links that another product restricted, a list such as `expired,archived`; of: "
+        + ", ".join(RESTRICTIONS),
     )
     of_links.add_argument("--https", action="store_true", help="take http:// addresses as https://")
     of_links.add_argument("--dry-run", action="store_true", help="only say what would be made; this is the default")
@@ -66,40 +77,60 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     of_totals.set_defaults(command=_import_totals)
 
 
+def _restrictions(text: str) -> tuple[str, ...]:
+    """The restrictions in a list. Raises argparse.ArgumentTypeError."""
+    kinds = tuple(kind.strip() for kind in text.split(","))
+    for kind in kinds:
+        if kind not in RESTRICTIONS:
+            raise ArgumentTypeError(f"`{printable(kind)}` is none of {', '.join(RESTRICTIONS)}")
+    return kinds
+
+
 def _import_links(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import system_clock
-    from svc.link_import.run import NoAccount, find_account, import_links
-    from svc.link_import.table import NotATable, read_table
+    from svc.link_import.run import NoAccount, find_account, import_links, restrictions_of
+    from svc.link_import.staging import staging
+    from svc.link_import.table import NotATable, opened, read_table
     from svc.store import open_store
 
     if arguments.apply and arguments.dry_run:
         sys.exit("svc: --apply and --dry-run exclude each other")
 
     async def run() -> int:
-        table = read_table(arguments.file.read_bytes())
-        columns = f"codes from `{table.code_column}`, addresses from `{table.url_column}`"
-        print(f"{len(table.rows)} rows; {printable(columns, 1_000)}")
-        async with open_store(config.store) as store:
-            account = await find_account(store, arguments.account, arguments.user)
-            limit = config.limits.links
-            report = await import_links(
-                store,
-                account,
-                table.rows,
-                limit=limit,
-                now=system_clock(),
-                apply=arguments.apply,
-                https=arguments.https,
-                of=arguments.of,
-            )
-        for line, code, reason in report.refused:
-            print(f"line {line}: {printable(code) or '(no code)'}: {reason}")
+        now = system_clock()
+        with opened(arguments.file) as file, staging() as staged:
+            table = read_table(file, now)
+            columns = f"codes from `{table.code_column}`, addresses from `{table.url_column}`"
+            print(printable(columns, 1_000))
+            by = ", ".join(f"`{name}`" for name in table.restrictions)
+            print(f"restrictions from {printable(by, 1_000)}" if by else "no column tells which links are restricted")
+            async with open_store(config.store) as store:
+                account = await find_account(store, arguments.account, arguments.user)
+                report = await import_links(
+                    store,
+                    account,
+                    table.rows,
+                    staged,
+                    limit=config.limits.links,
+                    now=now,
+                    apply=arguments.apply,
+                    https=arguments.https,
+                    of=arguments.of,
+                    include=arguments.include,
+                )
+            for line, code, reason in staged.refused():
+                print(f"line {line}: {printable(code) or '(no code)'}: {printable(reason, 300)}")
         if report.left_out:
             print(f"{report.left_out} rows were left out: deleted links, or of another edge account (--of takes those)")
+        for told in restrictions_of(report):
+            print(told)
         if report.stopped:
             print(f"stopped at {printable(report.stopped, 300)} {report.unreached} rows from there on were not tried.")
         made = "were made" if arguments.apply else "would be made"
-        print(f"{report.made} links {made}, {report.there} are there already, {len(report.refused)} cannot be taken")
+        print(
+            f"{report.rows} rows: {report.made} links {made}, {report.there} are there already,"
+            f" {report.refused} cannot be taken"
+        )
         if not arguments.apply:
             print("This was a dry run: nothing was made. --apply makes them.")
         elif report.made:
@@ -132,6 +163,13 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
             named = None if arguments.link is None else Name("link", arguments.link)
             if arguments.site is not None:
                 named = Name("site", _host(arguments.site))
+            for line, reason in read.refused.first:
+                print(f"line {line}: {printable(reason, 300)}" if line else printable(reason, 300))
+
+            def tell(done: Done) -> None:
+                for told in lines_of(done, apply=arguments.apply, replace=arguments.replace):
+                    print(printable(told, 1_000))
+
             async with open_store(config.store) as store:
                 report = await import_totals(
                     store,
@@ -141,13 +179,9 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
                     named=named,
                     apply=arguments.apply,
                     now=system_clock(),
+                    done=tell,
                     replace=arguments.replace,
                 )
-        for line, reason in read.refused.first:
-            print(f"line {line}: {printable(reason, 300)}" if line else printable(reason, 300))
-        for done in report.done:
-            for told in lines_of(done, apply=arguments.apply, replace=arguments.replace):
-                print(printable(told, 1_000))
         for name, days in report.missing:
             print(f"{printable(name.name, 300)} ({name.kind}): not in these accounts; its {days} days were left out")
         if report.stopped:
@@ -155,14 +189,12 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
                 f"stopped at {printable(report.stopped, 300)} What comes from there on was not tried;"
                 " the import may be repeated."
             )
-        added = sum(len(done.compared.added) for done in report.done)
-        changed = sum(len(done.compared.other) for done in report.done)
         would = "were" if arguments.apply else "would be"
-        print(f"{added} days {would} added; {read.refused.count} lines cannot be taken")
+        print(f"{report.added} days {would} added; {read.refused.count} lines cannot be taken")
         if not arguments.apply:
             print("This was a dry run: nothing was added. --apply adds them.")
         whole = not (read.refused.count or report.missing or report.stopped)
-        return 0 if whole and (not changed or arguments.replace) else 1
+        return 0 if whole and (not report.changed or arguments.replace) else 1
 
     try:
         return trio.run(run)

@@ -1,6 +1,7 @@
-"""Exports of short links as tables: their encoding, delimiter and columns are found out. Pure.
+"""Exports of short links as tables: their encoding, delimiter and columns are found out.
 
-Columns are known by their names, so one product's export needs no more than its names here (docs/import.md).
+A file is read row by row, however large it is. Columns are known by their names, so one product's export needs no more
+than its names here (docs/import.md).
 """
 
 from __future__ import annotations
@@ -9,20 +10,43 @@ import codecs
 import csv
 import io
 import re
+import shutil
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
+
+from svc.link_import.restrictions import UNRESTRICTED, Restricted, Restrictions
 
 if TYPE_CHECKING:
     import _csv
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
 # In lower case, letters and digits only; of several columns that fit the first name here counts.
 _ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url")
-_CODES = ("code", "keyword", "shortcode", "slug", "backhalf", "custombackhalf", "key", "address", "alias")
+_CODES = (
+    "code",
+    "keyword",
+    "shortcode",
+    "slug",
+    "backhalf",
+    "custombackhalf",
+    "key",
+    "address",
+    "alias",
+    "slashtag",
+    "path",
+)
 _SHORT_ADDRESSES = ("shorturl", "shortlink", "bitlink", "link", "short")
 DELIMITERS = (",", ";", "\t", "|")
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 SEP = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+_COMPRESSED = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
+# In characters; a title or an address of a page has a few hundred.
+MOST_IN_A_ROW = 1 << 20
+_CHUNK_BYTES = 1 << 16
 
 
 class NotATable(ValueError):
@@ -34,7 +58,7 @@ class Row:
     """A row of the file; `line` is where it begins, from 1. A code or an address that is not there is "".
 
     `rules`: a JSON list; None where the file has no such column. `edge_account_id`, `deleted`: of an export of this
-    service.
+    service. `restricted`: of an export of another product. `fault`: why nothing of the row can be used.
     """
 
     line: int
@@ -43,43 +67,134 @@ class Row:
     rules: str | None = None
     edge_account_id: str | None = None
     deleted: bool = False
+    restricted: Restricted = UNRESTRICTED
+    fault: str = ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """The rows, and the names of the columns that they are from."""
+    """The names of the columns that are read, and the rows, which can be iterated once. Iterating raises NotATable.
+
+    `restrictions`: the columns in which another product marks links that did not work for everybody.
+    """
 
     code_column: str
     url_column: str
-    rows: tuple[Row, ...]
+    restrictions: tuple[str, ...]
+    rows: Iterator[Row]
 
 
-def read_table(raw: bytes) -> Table:
-    """The links of an export. Raises NotATable: no text, no CSV, or without the columns that are needed."""
-    text = _decoded(raw)
-    skipped = 0
-    delimiters: Sequence[str] = DELIMITERS
-    sep = SEP.match(text)
-    if sep is not None:  # how spreadsheets are told the delimiter
-        text, delimiters, skipped = text[sep.end() :], (sep[1],), 1
-    header: list[str] = []
-    for delimiter in delimiters:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The file, seekable: the content of a pipe is copied to a temporary file. Raises OSError."""
+    with ExitStack() as stack:
+        file: IO[bytes] = stack.enter_context(path.open("rb"))
+        if not file.seekable():
+            spooled = stack.enter_context(TemporaryFile())
+            shutil.copyfileobj(file, spooled)
+            file = spooled
+        yield file
+
+
+def read_table(file: IO[bytes], now: int) -> Table:
+    """The links of an export, read row by row while `rows` is iterated.
+
+    `file` must be seekable; `now`, epoch ms, decides which links are expired. Raises NotATable: it is no text, no CSV,
+    or has no columns for codes and addresses.
+    """
+    encoding = _encoding(file)
+    with _text(file, encoding) as text:
+        start = text.read(MOST_IN_A_ROW)
+    if start.lstrip()[:1] in {"{", "["}:
+        raise NotATable("it is JSON, and this command reads CSV; docs/import.md shows how to convert it")
+    sep = SEP.match(start)
+    first_line = 1 if sep is None else 2
+    best: list[str] = []
+    wrong: csv.Error | None = None
+    for delimiter in DELIMITERS if sep is None else (sep[1],):
         try:
-            names = next(reader, [])
+            names = next(csv_reader(io.StringIO(start[sep.end() if sep else 0 :], newline=""), delimiter), [])
         except csv.Error as error:
-            raise _no_csv(1 + skipped, error) from None
-        columns = _columns(names)
-        if columns is not None:
-            rows = tuple(_rows(reader, columns, len(names), skipped))
-            by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
-            return Table(by[0], names[columns.url].strip(), rows)
-        header = max(header, names, key=len)
-    named = ", ".join(name.strip()[:40] for name in header[:20]) or "none"
-    raise NotATable(
-        f"no columns for codes and addresses are known among those of its first line: {named}. A file of one's own"
-        " begins with the line `code,url`."
+            # A quoted name that is followed by the real delimiter is an error for every other one.
+            wrong = wrong or error
+            continue
+        plain = [_plain(name) for name in names]
+        columns = _columns(plain)
+        if columns is None:
+            best = max(best, names, key=len)
+            continue
+        # An export of this service marks deleted links by their state, and has no other restrictions.
+        restrictions = Restrictions(names, [""] * len(plain) if columns.state is not None else plain, now)
+        restricting = restrictions.columns if columns.state is None else (names[columns.state].strip(),)
+        by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
+        rows = _rows(file, encoding, delimiter, first_line, columns, len(names), restrictions)
+        return Table(by[0], names[columns.url].strip(), restricting, rows)
+    if not best and wrong is not None:
+        raise _no_csv(first_line, wrong)
+    raise NotATable(_unknown_columns(best))
+
+
+def _unknown_columns(names: Sequence[str]) -> str:
+    """What is wrong with a first line that names no known columns, and what to do."""
+    named = ", ".join(name.strip()[:40] for name in names[:20]) or "none"
+    if any(_ADDRESS.match(name.strip()) for name in names):
+        return (
+            f"its first line must name the columns, and holds a link instead: {named}. Export the table with column"
+            ' names (phpMyAdmin: "Put columns names in the first row"), or add a first line such as `code,url` that'
+            " names each column."
+        )
+    return (
+        "no columns for codes and addresses are known among those of its first line:"
+        f" {named}. Rename them to `code` and `url`."
     )
+
+
+def csv_reader(lines: Iterable[str], delimiter: str) -> _csv.Reader:
+    """A strict reader of CSV whose fields may be as long as a row. The limit holds for the whole process."""
+    csv.field_size_limit(MOST_IN_A_ROW)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+class _Lines:
+    """The lines of a text, none longer than a row may be; `line` counts them from 1.
+
+    `too_long`: a line that is a row by itself was too long, and an empty line was given in its place.
+    """
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+        self._in_row = 0
+        self.line = 0
+        self.too_long = False
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(MOST_IN_A_ROW + 1)
+        if not line:
+            raise StopIteration
+        self.line += 1
+        began = self._in_row > 0
+        self._in_row += len(line)
+        if self._in_row <= MOST_IN_A_ROW:
+            return line
+        quotes = line.count('"')
+        while line and not line.endswith(("\n", "\r")):
+            line = self._text.readline(MOST_IN_A_ROW)
+            quotes += line.count('"')
+        if began or quotes % 2:
+            raise NotATable(
+                f"line {self.line} belongs to a row of more than {MOST_IN_A_ROW} characters: is a quotation mark"
+                " missing before it?"
+            )
+        self.too_long = True
+        return ""
+
+    def next_row(self) -> None:
+        """Start counting the characters of the next row."""
+        self._in_row = 0
+        self.too_long = False
 
 
 class _Columns(NamedTuple):
@@ -94,28 +209,50 @@ class _Columns(NamedTuple):
     state: int | None
 
 
-def _rows(reader: _csv.Reader, columns: _Columns, width: int, skipped: int) -> Iterator[Row]:
-    while True:
-        line = reader.line_num + skipped + 1
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise _no_csv(line, error) from None
-        if any(fields):
-            padded = [field.strip() for field in fields] + [""] * width
-            code = "" if columns.code is None else padded[columns.code]
-            if code == "" and columns.short is not None:
-                code = _code_of(padded[columns.short])
-            yield Row(
-                line,
-                code,
-                padded[columns.url],
-                rules=None if columns.rules is None else padded[columns.rules],
-                edge_account_id=None if columns.edge_account_id is None else padded[columns.edge_account_id],
-                deleted=columns.state is not None and padded[columns.state] == "deleted",
-            )
+def _rows(
+    file: IO[bytes],
+    encoding: str,
+    delimiter: str,
+    header_line: int,
+    columns: _Columns,
+    width: int,
+    restrictions: Restrictions,
+) -> Iterator[Row]:
+    with _text(file, encoding) as text:
+        lines = _Lines(text)
+        for _ in range(1, header_line):
+            next(lines)
+            lines.next_row()
+        reader = csv_reader(lines, delimiter)
+        next(reader)
+        while True:
+            lines.next_row()
+            line = lines.line + 1
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise _no_csv(line, error) from None
+            if lines.too_long:
+                yield Row(line, "", "", fault=f"the row has more than {MOST_IN_A_ROW} characters")
+            elif any(fields):
+                yield _row(line, [field.strip() for field in fields] + [""] * width, columns, restrictions)
+
+
+def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrictions) -> Row:
+    code = "" if columns.code is None else padded[columns.code]
+    if code == "" and columns.short is not None:
+        code = _code_of(padded[columns.short])
+    return Row(
+        line,
+        code,
+        padded[columns.url],
+        rules=None if columns.rules is None else padded[columns.rules],
+        edge_account_id=None if columns.edge_account_id is None else padded[columns.edge_account_id],
+        deleted=columns.state is not None and padded[columns.state] == "deleted",
+        restricted=restrictions.of(padded),
+    )
 
 
 def _no_csv(line: int, error: csv.Error) -> NotATable:
@@ -123,9 +260,7 @@ def _no_csv(line: int, error: csv.Error) -> NotATable:
     return NotATable(f"the row that begins in line {line} is no CSV: {error}")
 
 
-def _columns(names: Sequence[str]) -> _Columns | None:
-    plain = [_plain(name) for name in names]
-
+def _columns(plain: Sequence[str]) -> _Columns | None:
     def first(*known: str) -> int | None:
         return next((plain.index(name) for name in known if name in plain), None)
 
@@ -158,17 +293,48 @@ def encoding_of(start: bytes) -> str | None:
     return None
 
 
-def _decoded(raw: bytes) -> str:
-    """The text by its byte order mark, else as UTF-8, else as spreadsheets of the West write it."""
-    told = encoding_of(raw)
-    for encoding in ("utf-8", "cp1252") if told is None else (told,):
+def _encoding(file: IO[bytes]) -> str:
+    """The encoding of all of the file: by its byte order mark, else UTF-8, else that of Western spreadsheets.
+
+    Raises NotATable: it is no text.
+    """
+    file.seek(0)
+    start = file.read(4)
+    if start.startswith(_COMPRESSED):
+        raise NotATable("it is a spreadsheet or a compressed file: save it as CSV, or unpack it first")
+    found = encoding_of(start)
+    for encoding in ("utf-8", "cp1252") if found is None else (found,):
+        decoder = codecs.getincrementaldecoder(encoding)()
+        file.seek(0)
         try:
-            text = raw.decode(encoding)
+            while chunk := file.read(_CHUNK_BYTES):
+                if "\0" in decoder.decode(chunk):
+                    break
+            else:
+                decoder.decode(b"", final=True)
+                return encoding
         except UnicodeDecodeError:
             continue
-        if "\0" not in text:
-            return text
         if encoding == "utf-8":
-            line = len(text[: text.index("\0") + 1].splitlines())
-            raise NotATable(f"line {line} holds a NUL character: the file is damaged, or no text")
+            raise NotATable(f"line {_line_of_nul(file)} holds a NUL character: the file is damaged, or no text")
     raise NotATable("it is no text in UTF-8, UTF-16 or Windows-1252")
+
+
+def _line_of_nul(file: IO[bytes]) -> int:
+    """In which line the first NUL of the file is."""
+    line = 1
+    with _text(file, "latin-1") as text:
+        while "\0" not in (part := text.readline(_CHUNK_BYTES)):
+            line += part.endswith(("\n", "\r"))
+    return line
+
+
+@contextmanager
+def _text(file: IO[bytes], encoding: str) -> Iterator[io.TextIOWrapper]:
+    """The file from its start as text, with its line ends as they are; it stays open."""
+    file.seek(0)
+    text = io.TextIOWrapper(cast("io.BufferedReader", file), encoding, newline="")
+    try:
+        yield text
+    finally:
+        text.detach()

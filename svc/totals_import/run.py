@@ -14,7 +14,7 @@ from svc.store.events import by_operator
 from svc.store.imported_days import Compared, compare_days, import_days, known_targets, targets_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from svc.store.imported_days import Target
     from svc.store.tx import Store, Tx
@@ -38,10 +38,14 @@ class Done:
 
 @dataclass
 class Report:
-    """What became of a file. `missing`: names that no site or link has, and how many days they had. `stopped`: why the
-    import ended before the end, and at which target."""
+    """What became of a file: how many days were, or would be, added; how many were there with other numbers.
 
-    done: list[Done] = field(default_factory=list)
+    `missing`: names that no site or link has, and how many days they had. `stopped`: why the import ended before the
+    end, and at which target.
+    """
+
+    added: int = 0
+    changed: int = 0
     missing: list[tuple[Name, int]] = field(default_factory=list)
     stopped: str = ""
 
@@ -55,9 +59,12 @@ async def import_totals(
     named: Name | None,
     apply: bool,
     now: int,
+    done: Callable[[Done], None],
     replace: bool = False,
 ) -> Report:
     """Add each target's days in one transaction of its own; only look unless `apply`.
+
+    `done` is called after each target: the days of all targets of a service are too many to return at the end.
 
     `account_id`, `email`: the account or the user that the targets belong to. `named`: what the days belong to, where
     the file does not name it. `now`: the time, epoch ms. With `replace` numbers that were imported before are
@@ -88,12 +95,16 @@ async def import_totals(
             continue
         tx = _import(target, days_of, replace=replace, apply=apply, now=now)
         try:
-            report.done.append(await (store.run(tx) if apply else store.read(tx)))
+            one = await (store.run(tx) if apply else store.read(tx))
         except NotFound:  # its account was disconnected meanwhile
             report.missing.append((cast("Name", of_file or named), sum(len(days) for days in days_of.values())))
         except StoreUnavailable as error:
             report.stopped = f"{target.name} ({target.kind}): {error.message}"
             break
+        else:
+            report.added += len(one.compared.added)
+            report.changed += len(one.compared.other)
+            done(one)
     return report
 
 

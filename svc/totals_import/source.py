@@ -15,14 +15,12 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
-from svc.link_import.table import encoding_of
+from svc.link_import.table import MOST_IN_A_ROW, encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# In characters; a title or an address of a page has a few hundred.
-MOST_IN_A_ROW = 1 << 20
 # Of a file that is read whole, in characters: ten thousand days have 1 MB.
 MOST_AT_ONCE = 1 << 23
 

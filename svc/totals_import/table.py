@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from svc.clock import day_number
-from svc.link_import.table import DELIMITERS, SEP
+from svc.link_import.table import DELIMITERS, SEP, csv_reader
 from svc.totals_import.source import NotReadable
 from svc.totals_import.tally import LARGEST
 
@@ -39,7 +39,7 @@ class Table:
     def rows(self, *columns: str) -> Iterator[tuple[int, list[str]]]:
         """Of each row the line on which it begins and these columns; what is not there is "". Raises NotReadable."""
         places = [self.names.index(column) if column in self.names else -1 for column in columns]
-        reader = csv.reader(self.lines, delimiter=self.delimiter, strict=True)
+        reader = csv_reader(self.lines, self.delimiter)
         while True:
             line = self.lines.line + 1
             try:
@@ -63,7 +63,7 @@ def read_header(lines: Lines) -> Table:
     table: Table | None = None
     for delimiter in (sep[1],) if sep is not None else DELIMITERS:
         try:
-            names = next(csv.reader([first], delimiter=delimiter, strict=True), [])
+            names = next(csv_reader([first], delimiter), [])
         except csv.Error:  # quotes that end before another separator
             continue
         if table is None or len(names) > len(table.names):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
+import bz2
+import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -285,3 +289,72 @@ def test_the_commands_tell_what_they_did(tmp_path):
     answer = svc(tmp_path, "verify", "backup.tar")
     assert (answer.returncode, b"cannot be restored" in answer.stderr) == (1, True)
     assert b"Traceback" not in answer.stderr
+
+
+def piped(folder, raw, *arguments, **settings):
+    """Run a command whose standard input is a pipe with these bytes."""
+    command = [sys.executable, "-m", "svc", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment() | settings, input=raw, capture_output=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.rule("X17")
+def test_a_backup_is_verified_and_restored_from_a_pipe(tmp_path):
+    config = config_of(tmp_path / "var")
+    add_user(config, "one@example.com")
+    raw = svc(tmp_path, "backup", "-").stdout
+    answer = piped(tmp_path, raw, "verify", "-")
+    assert (answer.returncode, b"1 users" in answer.stdout) == (0, True), answer.stderr
+    answer = piped(tmp_path, raw, "verify", "/dev/stdin")
+    assert (answer.returncode, b"It is whole" in answer.stdout) == (0, True), answer.stderr
+    add_user(config, "two@example.com")
+    answer = piped(tmp_path, raw, "restore", "-", "--replace")
+    assert (answer.returncode, b"Restored." in answer.stdout) == (0, True), answer.stderr
+    assert emails_of(config) == {"one@example.com"}
+    for command in (["verify", "-"], ["restore", "-", "--replace"]):
+        answer = piped(tmp_path, raw[:5_000], *command)
+        assert answer.returncode == 1
+        assert answer.stderr.startswith(b"svc: the backup on standard input cannot be restored: ")
+    left = [path.name for path in (tmp_path / "var").iterdir() if "before-restore" not in path.name]
+    assert sorted(left) == ["svc.db", "svc.db.lock"]
+    assert emails_of(config) == {"one@example.com"}
+
+
+@pytest.mark.rule("X17")
+def test_a_pipe_that_does_not_fit_on_the_disk_says_so_and_leaves_nothing(tmp_path):
+    """A limit on the size of files is what a full disk is to a writer."""
+    config = config_of(tmp_path / "var")
+    add_user(config, "one@example.com")
+    raw = svc(tmp_path, "backup", "-").stdout
+    program = f"""
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({len(raw) // 2}, {len(raw) // 2}))
+"""
+    (tmp_path / "sitecustomize.py").write_text(program)
+    for command in (["verify", "-"], ["restore", "-", "--replace"]):
+        answer = piped(tmp_path, raw, *command, PYTHONPATH=f"{tmp_path}:{environment()['PYTHONPATH']}")
+        assert (answer.returncode, b"from standard input cannot be" in answer.stderr) == (1, True), answer.stderr
+        assert b"File too large" in answer.stderr
+        assert b"Traceback" not in answer.stderr
+    assert emails_of(config) == {"one@example.com"}
+    assert sorted(path.name for path in (tmp_path / "var").iterdir()) == ["svc.db", "svc.db.lock"]
+
+
+@pytest.mark.rule("X17")
+@pytest.mark.parametrize(
+    ("packed", "why"),
+    [
+        (gzip.compress, "it is compressed with gzip; unpack it first, for example with `gzip -dc FILE | svc verify -`"),
+        (bz2.compress, "it is compressed with bzip2; unpack it first"),
+        (lzma.compress, "it is compressed with xz; unpack it first"),
+        (lambda raw: b"\x28\xb5\x2f\xfd" + raw, "it is compressed with zstd; unpack it first"),
+        (lambda raw: b"age-encryption.org/v1\n" + raw, "it is encrypted with age; unpack it first"),
+    ],
+    ids=["gzip", "bzip2", "xz", "zstd", "age"],
+)
+def test_a_packed_backup_is_refused_with_the_way_to_unpack_it(tmp_path, packed, why):
+    (tmp_path / "backup").write_bytes(packed(b"manifest.json"))
+    with pytest.raises(BadBackup, match=re.escape(why)):
+        run.verify(tmp_path / "backup")

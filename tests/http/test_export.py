@@ -20,8 +20,6 @@ from svc.api import me as api_me
 from svc.api import sites as api_sites
 from svc.clock import DAY_MS, day_of, day_text, iso
 from svc.http.export import _GROUP, _LARGE_FROM, _ROWS
-from svc.link_import.run import import_links
-from svc.link_import.table import read_table
 from svc.model import Counts, Rule
 from svc.store import accounts, links, open_store, sites
 from svc.store.exports import PAGE
@@ -33,6 +31,7 @@ from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, open_world
 from tests.http.test_refusals import is_error
 from tests.http.test_sockets import answer_of, head, served
 from tests.http.test_totals import SMALL_BYTES, half_read, one, pushed, stored_days
+from tests.link_import.imported import imported, rows_in
 from tests.store.makers import a_link, a_site, an_account, new_link, new_site
 
 if TYPE_CHECKING:
@@ -294,7 +293,7 @@ async def test_its_links_can_be_imported_as_they_are(world, tmp_path):
     raw = (await export(world, await world.session(user)))["links.csv"]
     own = await world.store.read(list_links(LinkFilter(user.id)))
     assert [link.rules for link in own] == [RULES]
-    rows = read_table(raw).rows
+    rows = rows_in(raw)
     (tmp_path / "empty").mkdir()
     async with open_store(sqlite_config(tmp_path / "empty")) as store:
 
@@ -302,11 +301,11 @@ async def test_its_links_can_be_imported_as_they_are(world, tmp_path):
             account_id = await store.run(an_account(edge_account_id=edge_account_id))
             account = accounts.present(await store.read(accounts.account_by_id(account_id)))
             for apply in (False, True):
-                report = await import_links(store, account, rows, limit=100, now=1, apply=apply, of=of)
-            again = await import_links(store, account, rows, limit=100, now=2, apply=True, of=of)
+                report, refused = await imported(store, account, rows, limit=100, now=1, apply=apply, of=of)
+            again, _ = await imported(store, account, rows, limit=100, now=2, apply=True, of=of)
             assert (again.made, again.there) == (0, report.made + report.there)
             made = await store.read(list_links(LinkFilter(account.user_id)))
-            counts = (report.made, report.there, report.left_out, len(report.refused))
+            counts = (report.made, report.there, report.left_out, len(refused))
             return counts, [(link.code, link.url, link.rules) for link in made]
 
         assert await made_in(EDGE_ACCOUNT) == ((1, 0, 2, 0), [(link.code, link.url, link.rules) for link in own])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from svc.actors.bulk import WantedLink, add_wanted
-from svc.link_import.run import BATCH, NoAccount, Report, find_account, import_links
+from svc.link_import.run import BATCH, NoAccount, Report, find_account, restrictions_of
 from svc.link_import.table import Row
 from svc.model import Rule
 from svc.store import accounts
 from svc.store.link_lists import LinkFilter, list_links
 from svc.store.tx import sql
+from tests.link_import.imported import imported, rows_in
 from tests.store.makers import a_user, an_account
 
 URL = "https://a.example/"
@@ -49,33 +50,32 @@ async def test_a_dry_run_says_what_the_import_does_and_makes_nothing(store, acco
     )
     changes: list[str] = []
     with store.changes.told_to(changes.append):
-        tried = await import_links(store, account, rows, limit=100, now=2, apply=False)
+        tried, refused = await imported(store, account, rows, limit=100, now=2, apply=False)
     assert changes == []
     assert await codes_of(store, account) == ["other", "same"]
     assert await store.read(accounts.account_by_id(account.id)) == before
     assert (tried.made, tried.there) == (1, 2)
     lines = {4: "other", 6: "new", 7: "a/b", 8: "ab", 9: "x" * 33, 10: "", 11: "plain", 12: "loop", 13: "none"}
-    assert [(line, code) for line, code, _ in tried.refused] == list(lines.items())
-    reasons = {code: reason for _, code, reason in tried.refused}
+    assert [(line, code) for line, code, _ in refused] == list(lines.items())
+    reasons = {code: reason for _, code, reason in refused}
     assert reasons["other"] == "the account has another link with this code"
     assert reasons["new"] == "line 2 has the same code with another address"
     assert reasons["loop"] == "url must not be on the link host"
     assert reasons[""] == "code is missing"
     assert "https" in reasons["plain"]
 
-    done = await import_links(store, account, rows, limit=100, now=2, apply=True)
-    assert done == tried
+    assert await imported(store, account, rows, limit=100, now=2, apply=True) == (tried, refused)
     assert await codes_of(store, account) == ["new", "other", "same"]
-    again = await import_links(store, account, rows, limit=100, now=3, apply=True)
-    assert (again.made, again.there, again.refused) == (0, 3, tried.refused)
+    again, refused_again = await imported(store, account, rows, limit=100, now=3, apply=True)
+    assert (again.made, again.there, refused_again) == (0, 3, refused)
 
 
 @pytest.mark.rule("X2")
 async def test_addresses_of_http_may_be_taken_as_https(store, account):
-    report = await import_links(
+    report, _ = await imported(
         store, account, rows_of(("abc", "HTTP://a.example/")), limit=9, now=1, apply=True, https=True
     )
-    assert report == Report(made=1)
+    assert report == Report(rows=1, made=1)
     [link] = await store.read(list_links(LinkFilter(account.user_id)))
     assert link.url == "https://a.example/"
 
@@ -84,13 +84,13 @@ async def test_addresses_of_http_may_be_taken_as_https(store, account):
 async def test_an_import_has_a_version_a_batch_and_stops_before_the_limit(store, account):
     rows = rows_of(*((f"code-{n}", URL) for n in range(2 * BATCH + 10)))
     for apply in (False, True):
-        report = await import_links(store, account, rows, limit=2 * BATCH + 5, now=1, apply=apply)
+        report, _ = await imported(store, account, rows, limit=2 * BATCH + 5, now=1, apply=apply)
         assert (report.made, report.unreached) == (2 * BATCH, 10)
         assert report.stopped.startswith(f"line {2 * BATCH + 2}: ")
     after = accounts.present(await store.read(accounts.account_by_id(account.id)))
     assert after.config_version == account.config_version + 2
     # With more room the repeat makes the rest, and nothing twice.
-    report = await import_links(store, account, rows, limit=5 * BATCH, now=2, apply=True)
+    report, _ = await imported(store, account, rows, limit=5 * BATCH, now=2, apply=True)
     assert (report.made, report.there, report.stopped) == (10, 2 * BATCH, "")
     assert len(await codes_of(store, account)) == 2 * BATCH + 10
 
@@ -99,11 +99,11 @@ async def test_an_import_has_a_version_a_batch_and_stops_before_the_limit(store,
 async def test_an_import_whose_account_has_gone_meanwhile_tells_how_far_it_came(store, account):
     rows = rows_of(*((f"code-{n}", URL) for n in range(BATCH + 10)))
     await store.run(_one(sql("delete from link_hosts where account_id = $1", account.id)))
-    report = await import_links(store, account, rows, limit=9_999, now=1, apply=True)
+    report, _ = await imported(store, account, rows, limit=9_999, now=1, apply=True)
     assert (report.made, report.unreached) == (0, BATCH + 10)
     assert report.stopped.startswith("line 2: The account needs a link host first.")
     await store.run(_one(sql("delete from accounts where id = $1", account.id)))
-    report = await import_links(store, account, rows, limit=9_999, now=1, apply=True)
+    report, _ = await imported(store, account, rows, limit=9_999, now=1, apply=True)
     assert report.stopped.startswith("line 2: ")
 
 
@@ -150,9 +150,9 @@ async def test_rules_come_from_a_column_of_json(store, account):
         row(9, "loop", '[{"url": "https://go.example.com/"}]'),
         row(10, "eleven", str([{"url": URL}] * 11).replace("'", '"')),
     ]
-    report = await import_links(store, account, rows, limit=100, now=1, apply=True)
+    report, refused = await imported(store, account, rows, limit=100, now=1, apply=True)
     assert (report.made, report.there) == (3, 1)
-    reasons = {line: reason for line, _, reason in report.refused}
+    reasons = {line: reason for line, _, reason in refused}
     assert sorted(reasons) == [6, 7, 8, 9, 10]
     assert reasons[6] == "line 2 has the same code with other rules"
     assert reasons[7] == "rules must be a JSON list"
@@ -160,7 +160,58 @@ async def test_rules_come_from_a_column_of_json(store, account):
     found = {link.code: link.rules for link in await store.read(list_links(LinkFilter(account.user_id)))}
     assert found == {"phones": (Rule("https://m.example/", None, ("mobile",)),), "none": (), "empty": ()}
     # A file without the column leaves rules alone; one with it tells of others.
-    report = await import_links(store, account, rows_of(("phones", URL)), limit=100, now=2, apply=True)
-    assert (report.there, report.refused) == (1, [])
-    report = await import_links(store, account, [row(2, "phones", "[]")], limit=100, now=2, apply=True)
-    assert report.refused == [(2, "phones", "the account has this link with other rules")]
+    report, refused = await imported(store, account, rows_of(("phones", URL)), limit=100, now=2, apply=True)
+    assert (report.there, refused) == (1, [])
+    _, refused = await imported(store, account, [row(2, "phones", "[]")], limit=100, now=2, apply=True)
+    assert refused == [(2, "phones", "the account has this link with other rules")]
+
+
+RESTRICTED = b"""code,url,banned,deletedAt,disabled,archived,expiresAt,validSince,maxVisits,password,status
+live,https://a.example/,0,,false,f,,2020-01-01,,,active
+banned,https://a.example/,1,,,,,,,,
+deleted,https://a.example/,,2024-01-01T00:00:00Z,,,,,,,
+disabled,https://a.example/,,,true,,,,,,
+archived,https://a.example/,,,,t,,,,,
+expired,https://a.example/,,,,,2020-01-01 00:00:00+00,,,,
+expiring,https://a.example/,,,,,2099-01-01,,,,
+scheduled,https://a.example/,,,,,,2099-01-01T00:00:00Z,,,
+limited,https://a.example/,,,,,,,100,,
+secret,https://a.example/,,,,,,,,$2b$12$abc,
+secret-too,https://a.example/,,,,,,,,x,expired
+paused,https://a.example/,,,,,,,,,Paused
+unclear,https://a.example/,,,,,31.12.2099,,,,
+"""
+KINDS = ("banned", "deleted", "disabled", "archived", "expired", "scheduled", "visit-limit", "password")
+
+
+@pytest.mark.rule("X2")
+async def test_links_that_another_product_restricted_are_left_out_and_counted(store, account):
+    rows = rows_in(RESTRICTED)
+    for apply in (False, True):
+        report, refused = await imported(store, account, rows, limit=100, now=1, apply=apply)
+        counts = dict(zip(KINDS, (1, 1, 2, 1, 2, 1, 1, 1), strict=True))
+        assert (report.made, report.expiring, dict(report.restricted)) == (2, 1, counts)
+        assert [(line, code) for line, code, _ in refused] == [(14, "unclear")]
+        assert "expiresAt is `31.12.2099`, which is not a date" in refused[0][2]
+    assert await codes_of(store, account) == ["expiring", "live"]
+    sentences = restrictions_of(report)
+    assert "1 row left out: protected by a password in the other product" in sentences
+    assert "2 rows left out: expired in the other product" in sentences
+    assert f"add --include {','.join(KINDS)}: their links then work for everybody." in sentences[len(KINDS)]
+    assert sentences[-1] == "1 row with an expiry date in the future: their links do not expire here"
+
+
+@pytest.mark.rule("X2")
+async def test_restricted_links_are_imported_when_every_restriction_is_included(store, account):
+    rows = rows_in(RESTRICTED)
+    report, refused = await imported(
+        store, account, rows, limit=100, now=1, apply=True, include=("expired", "password")
+    )
+    assert await codes_of(store, account) == ["expired", "expiring", "live", "secret", "secret-too", "unclear"]
+    assert (dict(report.included), refused) == ({"expired": 2, "password": 1}, [])
+    assert (
+        "1 row included: protected by a password in the other product."
+        " Their links ask for no password: links here have none"
+    ) in restrictions_of(report)
+    report, _ = await imported(store, account, rows, limit=100, now=2, apply=True, include=KINDS)
+    assert (report.rows, report.made + report.there, sum(report.restricted.values())) == (13, 13, 0)

@@ -6,7 +6,8 @@ import codecs
 
 import pytest
 
-from svc.link_import.table import NotATable, Row, read_table
+from svc.link_import.table import MOST_IN_A_ROW, NotATable, Row
+from tests.link_import.imported import rows_in
 
 A, B = "https://example.com/a?x=1,2", "https://example.org/ü"
 EXPORTS = {
@@ -18,6 +19,8 @@ EXPORTS = {
     "shlink csv": f"Long URL;Tags;Domain;Short code;Title\n{A};a|b;;one;\n{B};;;two;\n",
     "dub": f'Short link,Destination URL,Clicks,Created at\nhttps://dub.sh/one,"{A}",1,x\nhttps://dub.sh/two?a=b,{B},2,y\n',
     "bitly with back-halves": f'Title,Long URL,Link,Custom back-half\nT,"{A}",bit.ly/3xYz,one\n,{B},https://bit.ly/two,\n',
+    "short.io": f'path,originalURL,archived\none,"{A}",false\ntwo,{B},false\n',
+    "rebrandly": f'slashtag,destination,shortUrl\none,"{A}",go.test/one\ntwo,{B},go.test/two\n',
     "bitly": f'"created_at","id","link","custom_bitlinks","long_url","title"\n'
     f'"","bit.ly/one","https://bit.ly/one","","{A}",""\n"","bit.ly/two","https://bit.ly/two","","{B}",""\n',
 }
@@ -42,7 +45,7 @@ EXPORTS = {
     ids=["utf-8", "utf-8 bom", "utf-16", "utf-16 be", "no bom", "no bom be", "1252", "crlf", "cr", "blank lines"],
 )
 def test_codes_and_addresses_are_found(text, written):
-    rows = read_table(written(text)).rows
+    rows = rows_in(written(text))
     assert [(row.code, row.url) for row in rows] == [("one", A), ("two", B)]
 
 
@@ -50,14 +53,14 @@ def test_codes_and_addresses_are_found(text, written):
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found_or_told(delimiter):
     text = f"code{delimiter}url\nabc{delimiter}https://a.test/\n"
-    assert read_table(text.encode()).rows == (Row(2, "abc", "https://a.test/"),)
-    assert read_table(f"sep={delimiter}\n{text}".encode()).rows == (Row(3, "abc", "https://a.test/"),)
+    assert rows_in(text.encode()) == [Row(2, "abc", "https://a.test/")]
+    assert rows_in(f"sep={delimiter}\n{text}".encode()) == [Row(3, "abc", "https://a.test/")]
 
 
 @pytest.mark.rule("X2")
 def test_a_row_is_told_by_the_line_on_which_it_begins():
     text = 'code,url,title\na,b,"two\nlines"\n\nc\nd,e,f,g\n'
-    assert read_table(text.encode()).rows == (Row(2, "a", "b"), Row(5, "c", ""), Row(6, "d", "e"))
+    assert rows_in(text.encode()) == [Row(2, "a", "b"), Row(5, "c", ""), Row(6, "d", "e")]
 
 
 @pytest.mark.rule("X2")
@@ -73,7 +76,7 @@ def test_a_row_is_told_by_the_line_on_which_it_begins():
     ],
 )
 def test_a_code_is_what_stands_behind_the_host(address, code):
-    assert read_table(f"short url,long url\n{address},x\n".encode()).rows[0].code == code
+    assert rows_in(f"short url,long url\n{address},x\n".encode())[0].code == code
 
 
 @pytest.mark.rule("X2")
@@ -82,7 +85,7 @@ def test_a_code_is_what_stands_behind_the_host(address, code):
     [
         (b"", "none"),
         (b"a,b\n1,2\n", "first line: a, b"),
-        (b"url,title\n", "code,url"),
+        (b"url,title\n", "Rename them to `code` and `url`"),
         (b'code,url\na,"b', "line 2"),
         (b'code,url\na,b\nc,"d\ne,f\ng,h\n', "begins in line 3 is no CSV"),
         (b'code,url\na,b\nc,"d\ne,f\ng,"h"\n', "begins in line 3 is no CSV"),
@@ -91,10 +94,64 @@ def test_a_code_is_what_stands_behind_the_host(address, code):
         (b"code,url\na,b\nc,d\x00\n", "line 3 holds a NUL"),
         (b"code,url\na,b\n\x00c,d\n", "line 3 holds a NUL"),
         (b"\x00\x01\x02", "no text"),
-        (b"PK\x03\x04\x00\x00\x81", "no text"),
-        (b"code,url\na," + b"x" * 200_000, "line 2"),
+        (b"\x81\x81\x00", "no text"),
+        (b"PK\x03\x04\x00\x00\x81", "a spreadsheet or a compressed file"),
+        (b"\x1f\x8b\x08", "a spreadsheet or a compressed file"),
+        (b' {"links": []}', "it is JSON, and this command reads CSV"),
+        (b'code,url\na,"' + b"x" * MOST_IN_A_ROW, "line 2 belongs to a row of more than 1048576 characters"),
+        (b'code,url\na,"b\n' + b"x" * MOST_IN_A_ROW + b'"\n', "line 3 belongs to a row"),
     ],
 )
 def test_what_is_no_export_is_refused_with_the_reason(raw, why):
     with pytest.raises(NotATable, match=why):
-        read_table(raw)
+        rows_in(raw)
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("sep", [False, True])
+def test_unknown_columns_are_named_whatever_the_delimiter_and_the_quotes(delimiter, quote, sep):
+    """A name in quotes that another delimiter follows is an error of CSV for each delimiter that is tried before."""
+
+    def text(*rows: tuple[str, ...]) -> bytes:
+        lines = [delimiter.join(f"{quote}{field}{quote}" for field in row) for row in rows]
+        return "".join(f"{line}\n" for line in ([f"sep={delimiter}"] if sep else []) + lines).encode()
+
+    with pytest.raises(NotATable, match=r"its first line: Slug id, Long link\. Rename them"):
+        rows_in(text(("Slug id", "Long link"), ("abcd", "https://example.com/")))
+    with pytest.raises(NotATable, match=r"holds a link instead: abcd, https://example\.com/, 3\. Export .*phpMyAdmin"):
+        rows_in(text(("abcd", "https://example.com/", "3"), ("efgh", "https://example.org/", "4")))
+
+
+@pytest.mark.rule("X2")
+def test_a_long_field_is_read_and_a_longer_row_refused_alone():
+    long, longer = "x" * 200_000, "x" * MOST_IN_A_ROW
+    rows = rows_in(f'code,url,title\na,b,{long}\nc,d,"{long}\n{long}"\ne,"f",{longer}\r\ng,h,\n'.encode())
+    assert [(row.line, row.code, row.url) for row in rows] == [(2, "a", "b"), (3, "c", "d"), (5, "", ""), (6, "g", "h")]
+    assert [row.fault for row in rows] == ["", "", "the row has more than 1048576 characters", ""]
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("id,address,banned,password,expire_in,target\n1,abc,t,,,https://a.example/\n", ("banned",)),
+        ("id,address,banned,password,expire_in,target\n1,abc,0,NULL,NULL,https://a.example/\n", ()),
+        (r"address,banned,password,expire_in,target" + "\n" + r"abc,f,\N,\N,https://a.example/", ()),
+        ("address,banned,password,expire_in,target\nabc,f,$2a$,2020-01-01 00:00:00.5+00,b\n", ("expired", "password")),
+        ("Short link,Destination URL,Archived\nhttps://dub.sh/abc,https://a.example/,true\n", ("archived",)),
+        (
+            "short_code,long_url,valid_until,max_visits,valid_since\nabc,b,,100,2098-01-01\n",
+            ("scheduled", "visit-limit"),
+        ),
+        ("slug,url,expiration,password,unsafe\nabc,b,1500000000,,true\n", ("banned", "expired")),
+        ("slug,url,expiresAt\nabc,b,1500000000000\n", ("expired",)),
+        ("slug,url,active,status\nabc,b,false,\n", ("disabled",)),
+        ("slug,url,active,status\nabc,b,,301\n", ()),
+    ],
+)
+def test_restrictions_are_read_as_the_products_write_them(text, kinds):
+    [row] = rows_in(text.encode())
+    assert row.restricted.kinds == kinds
+    assert row.restricted.unreadable is None

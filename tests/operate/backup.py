@@ -32,6 +32,11 @@ async def made(place: Place, block: Block) -> None:
     assert "its key opens 1 of 1 tokens. It is whole." in said
 
 
+async def verified(place: Place, block: Block) -> None:
+    """The stream holds what the file held."""
+    assert "its key opens 1 of 1 tokens. It is whole." in await place.run(block)
+
+
 async def restored(place: Place, block: Block) -> None:
     """What came after the backup is gone from the store, which is kept beside."""
     before = await trio.to_thread.run_sync(emails_of, config(place))
@@ -77,8 +82,10 @@ async def asked(place: Place, block: Block) -> None:
 STEPS: dict[str, Step | NotHere] = {
     "svc backup backup.tar": made,
     "svc backup - | gzip > backup.tar.gz": done,
+    "gzip -dc backup.tar.gz | svc verify -": verified,
     "sudo systemctl enable --now svc-backup.timer": by_hand("a running systemd"),
     "svc restore backup.tar --replace": restored,
+    "gzip -dc backup.tar.gz | svc restore - --replace": restored,
     "svc check": looked,
     "mkdir drill": practised,
     "svc vault rotate": rotated,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from svc.clock import day_number, day_of, day_text
@@ -10,7 +12,7 @@ from svc.store import accounts, sites, totals
 from svc.store.imported_days import Compared
 from svc.store.tx import sql
 from svc.totals_import.formats import read_totals
-from svc.totals_import.run import NoTarget, Report, import_totals, lines_of
+from svc.totals_import.run import Done, NoTarget, Report, import_totals, lines_of
 from svc.totals_import.source import opened
 from svc.totals_import.tally import Name, tally
 from tests.clock import START_MS
@@ -38,15 +40,25 @@ async def site(store, account):
     return await store.run(a_site(account.id))
 
 
+@dataclass
+class Brought(Report):
+    """A report, and what was told of each target."""
+
+    done: list[Done] = field(default_factory=list)
+
+
 @pytest.fixture
 def bring_in(store, account, tmp_path):
-    async def run(text: str, named: Name | None = None, **options: object) -> Report:
+    async def run(text: str, named: Name | None = None, **options: object) -> Brought:
         path = tmp_path / "export"
         path.write_text(text)
         with opened(path) as source, tally(TODAY) as read:
             read_totals(source, read)
             arguments = {"account_id": account.id, "email": None, "apply": True, "now": START_MS, **options}
-            return await import_totals(store, read, named=named, **arguments)
+            done: list[Done] = []
+            report = await import_totals(store, read, named=named, done=done.append, **arguments)
+        assert report.added == sum(len(one.compared.added) for one in done)
+        return Brought(**vars(report), done=done)
 
     return run
 
@@ -159,7 +171,7 @@ async def test_what_the_days_belong_to_must_be_clear_before_any_is_written(store
 
 
 async def test_an_empty_table_adds_nothing(site, bring_in):
-    assert await bring_in("day,views\n", SITE) == Report()
+    assert await bring_in("day,views\n", SITE) == Brought()
 
 
 async def test_days_of_fifty_years_come_in_at_once(store, site, bring_in):

@@ -109,6 +109,11 @@ def test_nor_do_sessions_without_an_end(tmp_path):
         tracemalloc.stop()
 
 
+def test_a_long_field_is_no_reason_to_refuse_a_file(tmp_path):
+    content = f"day,views,title\n2019-06-18,5,{'x' * 200_000}\n2019-06-19,6,\n"
+    assert days_of(tmp_path, content.encode()) == {"2019-06-18": (5, 0, 0), "2019-06-19": (6, 0, 0)}
+
+
 def test_a_row_without_an_end_fills_no_memory(tmp_path):
     """As one line, as one row of many lines, and as what would be read at once."""
     bombs = {

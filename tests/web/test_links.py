@@ -202,6 +202,27 @@ def changed_in_two_windows(visit: Visit, api: httpx.Client, link_id: str) -> Non
     other.close()
 
 
+def test_links_that_another_product_restricted_are_imported_only_when_included(visit, furnished, api):
+    page = visit.page
+    page.goto(f"{furnished.url}/links/import")
+    lines = [f"kutt-{i},https://shop.example/kutt,{banned},{password}" for i, banned, password in
+             ((1, "f", ""), (2, "t", ""), (3, "f", "$2b$12$x"))]  # fmt: skip
+    page.get_by_label("Links", exact=True).fill("\n".join(["address,target,banned,password", *lines]))
+    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Make 1 link").wait_for()
+    restricted = page.get_by_role("table", name=re.compile("2 links did not work for everybody"))
+    expect(restricted.get_by_role("row").nth(1)).to_contain_text("Banned or marked as unsafe")
+    expect(restricted.get_by_role("row").nth(2)).to_contain_text("Protected by a password")
+    visit._axe("with restricted links")
+    include = page.get_by_label("Import these links as well.")
+    include.check()
+    page.get_by_role("button", name="Make 3 links").wait_for()
+    include.uncheck()
+    page.get_by_role("button", name="Make 1 link").click()
+    page.get_by_role("heading", name="1 link was made.").wait_for()
+    assert [link["code"] for link in api.get("/v1/links", params={"q": "kutt-"}).json()["links"]] == ["kutt-1"]
+
+
 def test_many_links_come_once_each_and_are_found(visit, furnished, api):
     """Of a list with wrong lines the others are made, though the answer is lost at first; then they are looked for."""
     page = visit.page

@@ -3,16 +3,19 @@
  * JSON. Only what cannot be sent at all is a fault here; what a code or an address may be the service says.
  */
 
+import { restrictions } from "./import-restrictions.js";
+
 /**
  * @typedef {{url: string, code: string | null, rules?: unknown[]}} Row as POST /v1/links/bulk takes it
  * @typedef {"noAddress" | "noJson" | "noRules" | "tooLong"} Fault
- * @typedef {{line: number, text: string, row: Row} | {line: number, text: string, fault: Fault}} Line `line`: where it
- *   begins, from 1
+ * @typedef {import("./import-restrictions.js").Restricted} Restricted
+ * @typedef {({line: number, text: string, row: Row} & Restricted) | {line: number, text: string, fault: Fault}} Line
+ *   `line`: where it begins, from 1
  */
 
 // In small letters, without signs; of several that fit the first one here counts. As `svc import links` has it.
 const ADDRESSES = ["longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url"];
-const CODES = ["code", "keyword", "shortcode", "slug", "backhalf", "custombackhalf", "key", "address", "alias"];
+const CODES = "code keyword shortcode slug backhalf custombackhalf key address alias slashtag path".split(" ");
 const SHORT_ADDRESSES = ["shorturl", "shortlink", "bitlink", "link", "short"];
 const DELIMITERS = [",", ";", "\t", "|"];
 
@@ -24,12 +27,19 @@ const MOST_BYTES = 900_000;
 export function readLines(text) {
   const clean = text.replace(/^\ufeff/, "");
   if (/^\s*\[/.test(clean)) return jsonList(clean);
-  if (/^\s*\{/.test(clean)) return jsonLines(clean);
+  if (/^\s*\{/.test(clean)) return jsonDocument(clean) ?? jsonLines(clean);
   const [, told, rest = clean] = /^sep=(.)\r?\n([^]*)$/i.exec(clean) ?? [];
   for (const delimiter of told ? [told] : DELIMITERS) {
     const [head, ...records] = csv(rest, delimiter);
-    const at = head && columns(head.fields);
-    if (at) return records.map((record) => shifted(fromColumns(record, at), told ? 1 : 0));
+    const names = head ? plain(head.fields) : [];
+    const at = columns(names);
+    if (at) {
+      const restrict = restrictions(names);
+      return records.map((record) => {
+        const line = shifted(fromColumns(record, at), told ? 1 : 0);
+        return "row" in line ? { ...line, ...restrict(record.fields) } : line;
+      });
+    }
   }
   return csv(rest, told ?? simpleDelimiter(rest)).map(({ line, text: own, fields }) =>
     shifted(checked(line, own, fields[0] ?? "", fields[1] ?? ""), told ? 1 : 0),
@@ -68,12 +78,24 @@ const measured = (line) =>
 /** @param {number} line @param {string} text @param {unknown} value @returns {Line} */
 function fromJson(line, text, value) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return { line, text, fault: "noJson" };
-  const { url, code, rules } = /** @type {Record<string, unknown>} */ (value);
+  const { url, code, slug, rules } = /** @type {Record<string, unknown>} */ (value);
   if (typeof url !== "string" || url === "") return { line, text, fault: "noAddress" };
-  const known = typeof code === "string" && code !== "" ? code : null;
-  if (rules === undefined || rules === null) return measured({ line, text, row: { url, code: known } });
+  const known = [code, slug].find((one) => typeof one === "string" && one !== "");
+  const restricted = restrictions(plain(Object.keys(value)))(Object.values(value).map((one) => String(one ?? "")));
+  const row = { url, code: typeof known === "string" ? known : null };
+  if (rules === undefined || rules === null) return measured({ line, text, row, ...restricted });
   if (!Array.isArray(rules)) return { line, text, fault: "noRules" };
-  return measured({ line, text, row: { url, code: known, rules } });
+  return measured({ line, text, row: { ...row, rules }, ...restricted });
+}
+
+/** @param {string} text @returns {Line[] | undefined} the links of one object that holds all, as Sink exports it */
+function jsonDocument(text) {
+  try {
+    const { links } = /** @type {{links?: unknown}} */ (JSON.parse(text));
+    return Array.isArray(links) ? jsonList(JSON.stringify(links)) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** @param {string} text @returns {Line[]} */
@@ -141,13 +163,15 @@ function csv(text, delimiter) {
 
 /** @typedef {{url: number, code: number, short: number, rules: number}} Columns -1: there is none */
 
-/** @param {string[]} names @returns {Columns | undefined} undefined: they are no names that are known */
+/** @param {string[]} names @returns {string[]} in small letters, without signs */
+const plain = (names) => names.map((name) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, ""));
+
+/** @param {string[]} names plain ones @returns {Columns | undefined} undefined: they are no names that are known */
 function columns(names) {
-  const plain = names.map((name) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, ""));
   /** @param {string[]} known */
-  const first = (known) => known.map((name) => plain.indexOf(name)).find((place) => place >= 0) ?? -1;
+  const first = (known) => known.map((name) => names.indexOf(name)).find((place) => place >= 0) ?? -1;
   const [url, code, short] = [first(ADDRESSES), first(CODES), first(SHORT_ADDRESSES)];
-  if (url < 0 || (code < 0 && short < 0 && plain.length > 1)) return undefined;
+  if (url < 0 || (code < 0 && short < 0 && names.length > 1)) return undefined;
   return { url, code, short, rules: first(["rules"]) };
 }
 

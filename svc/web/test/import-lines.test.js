@@ -59,3 +59,39 @@ test("a file is text in UTF-8, UTF-16 or Windows-1252", () => {
   assert.equal(text([0xff, 0xfe, 0xfc, 0x00]), "ü");
   assert.equal(text([0xfe, 0xff, 0x00, 0xfc]), "ü");
 });
+
+/** @param {string} text @returns {unknown[]} what restricts each link */
+const restricted = (text) =>
+  readLines(text).map((line) => ("row" in line ? (line.restriction ?? (line.expires ? "expires" : "")) : line.fault));
+
+test("links that another product restricted are marked", () => {
+  const kutt = "address,target,banned,password,expire_in\n";
+  assert.deepEqual(restricted(`${kutt}a,https://a.example,t,,\nb,https://a.example,f,$2b$,2020-01-01 00:00:00.5+00`), [
+    "banned",
+    "expired",
+  ]);
+  assert.deepEqual(restricted(`${kutt}a,https://a.example,0,NULL,\\N\nb,https://a.example,0,x,`), ["", "password"]);
+  assert.deepEqual(restricted(`${kutt}a,https://a.example,0,,2999-01-01\nb,https://a.example,0,,1.1.2999`), [
+    "expires",
+    "unclear",
+  ]);
+  const dates = "code,url,validSince,maxVisits,deletedAt,active,status\n";
+  assert.deepEqual(
+    restricted(
+      `${dates}a,u,2999-01-01T00:00:00+01:00,,,,\nb,u,2020-01-01,,,true,active\nc,u,,5,,,\nd,u,,,2020-01-01,,\n` +
+        "e,u,,,,0,\nf,u,,,,,Archived\n",
+    ),
+    ["scheduled", "", "visits", "deleted", "disabled", "archived"],
+  );
+});
+
+test("an export of Sink keeps its codes, and what is over is marked", () => {
+  const links = [
+    { slug: "a", url: "https://a.example", expiration: 1_500_000_000 },
+    { slug: "b", url: "https://a.example", unsafe: true },
+    { slug: "c", url: "https://a.example", password: null },
+  ];
+  const text = JSON.stringify({ version: "1.0", links }, null, 2);
+  assert.deepEqual(restricted(text), ["expired", "banned", ""]);
+  assert.deepEqual(short(text)[2], [3, "https://a.example", "c"]);
+});

@@ -6,7 +6,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError, call, newKey } from "../api.js";
 import { decoded, inRequests, readLines } from "../import-lines.js";
 import { changed } from "../resource.js";
-import { Field, Form } from "../ui/form.jsx";
+import { Check, Field, Form } from "../ui/form.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
 import { Mark, Page, explain, sayIssue } from "../ui/parts.jsx";
 import { useUnsent } from "../unsent.js";
@@ -17,7 +17,8 @@ import { t } from "../words.js";
  * @typedef {Extract<Line, {row: unknown}>} Good
  * @typedef {{line: Good, error: {code?: string, message?: string, details?: Record<string, unknown>}}} Refused
  * @typedef {{key: string, lines: Good[]}} Request what is sent at once; `key`: the same when it is sent again
- * @typedef {{good: Good[], wrong: Line[], requests: Request[]}} Looked
+ * @typedef {{good: Good[], restricted: Good[], wrong: Line[], requests: Request[]}} Looked `restricted`: links that
+ *   another product restricted, which are left out, or among the good ones as well
  */
 
 // So many lines of each kind are shown; the others are as many more.
@@ -46,15 +47,18 @@ function Import({ account_id }) {
   const refused = useSignal(/** @type {Refused[] | null} */ (null));
 
   useUnsent(text.value !== "" && refused.value === null);
-  /** @param {string} given */
-  const look = (given) => {
+  /** @param {string} given @param {boolean} [include] restricted links, too */
+  const look = (given, include = false) => {
     const lines = readLines(given);
-    const good = lines.filter((line) => "row" in line);
+    const readable = lines.filter((line) => "row" in line);
+    const restricted = readable.filter((line) => line.restriction);
+    const good = include ? readable : readable.filter((line) => !line.restriction);
     text.value = given;
     refused.value = null;
     made.value = 0;
     looked.value = {
       good,
+      restricted,
       wrong: lines.filter((line) => !("row" in line)),
       requests: inRequests(good).map((some) => ({ key: newKey(), lines: some })),
     };
@@ -70,6 +74,7 @@ function Import({ account_id }) {
     <Look
       {...looked.value}
       account_id={account_id}
+      include={(yes) => look(text.value, yes)}
       back={() => write(text.value)}
       done={(count, left) => {
         made.value = count;
@@ -104,11 +109,12 @@ function Write({ text, look }) {
  * What would be sent; nothing has been.
  * @param {Looked & {
  *   account_id: string,
+ *   include: (yes: boolean) => void,
  *   back: () => void,
  *   done: (made: number, refused: Refused[]) => void,
  * }} props
  */
-function Look({ good, wrong, requests, account_id, back, done }) {
+function Look({ good, restricted, wrong, requests, account_id, include, back, done }) {
   const words = t().links.bulk;
   const sent = useSignal(0);
   const results = useRef({ made: 0, refused: /** @type {Refused[]} */ ([]) });
@@ -133,21 +139,28 @@ function Look({ good, wrong, requests, account_id, back, done }) {
       {words.lookAgain}
     </button>
   );
+  const held = restricted.length > 0 && sent.value === 0 && (
+    <Restricted lines={restricted} included={good.some((line) => line.restriction)} include={include} />
+  );
   if (good.length === 0) {
     return (
       <>
         <Heading>{words.nothing}</Heading>
         {wrong.length > 0 && <Faults wrong={wrong} />}
+        {held}
         <p class="actions">{leave}</p>
       </>
     );
   }
+  const expiring = good.filter((line) => line.expires).length;
   const done_lines = requests.slice(0, sent.value).reduce((sum, { lines }) => sum + lines.length, 0);
   return (
     <>
       <Heading>{words.wouldBe(good.length)}</Heading>
       <p class="hint">{words.nothingYet}</p>
       {wrong.length > 0 && <Faults wrong={wrong} />}
+      {held}
+      {expiring > 0 && <p class="hint">{words.expiring(expiring)}</p>}
       <Table
         lines={good.map((line) => ({ ...line, says: <Mark kind="none">{words.ready}</Mark> }))}
         label={words.wouldBe(good.length)}
@@ -155,6 +168,29 @@ function Look({ good, wrong, requests, account_id, back, done }) {
       <Form submit={sent.value ? words.goOn : words.send(good.length)} guard={false} more={leave} send={send}>
         <p role="status">{requests.length > 1 && sent.value > 0 && words.progress(done_lines, good.length)}</p>
       </Form>
+    </>
+  );
+}
+
+/**
+ * Links that did not work for everybody in another product.
+ * @param {{lines: Good[], included: boolean, include: (yes: boolean) => void}} props
+ */
+function Restricted({ lines, included, include }) {
+  const words = t().links.bulk;
+  const shown = lines.map((line) => ({
+    ...line,
+    says: <Mark kind="none">{line.restriction ? words.restrictions[line.restriction] : ""}</Mark>,
+  }));
+  return (
+    <>
+      <p>{words.restricted(lines.length)}</p>
+      <Table lines={shown} label={words.restricted(lines.length)} />
+      <Check
+        label={words.include}
+        checked={included}
+        onChange={(/** @type {any} */ event) => include(event.currentTarget.checked)}
+      />
     </>
   );
 }

@@ -123,6 +123,26 @@ const links = {
     toLinks: "Zu den Links",
     ready: "bereit",
     rest: (count) => `und ${count} weitere`,
+    restricted: (count) =>
+      count === 1
+        ? "1 Link war im anderen Produkt nicht für alle erreichbar und bleibt weg:"
+        : `${count} Links waren im anderen Produkt nicht für alle erreichbar und bleiben weg:`,
+    restrictions: {
+      banned: "Gesperrt oder als unsicher markiert",
+      deleted: "Gelöscht",
+      disabled: "Deaktiviert",
+      archived: "Archiviert",
+      expired: "Abgelaufen",
+      scheduled: "Erst ab einem künftigen Datum aktiv",
+      visits: "Auf eine Zahl von Aufrufen begrenzt",
+      password: "Durch ein Passwort geschützt",
+      unclear: "Hat ein unlesbares Datum",
+    },
+    include: "Diese Links auch importieren. Sie sind dann für alle erreichbar, ohne Passwort und Ablaufdatum.",
+    expiring: (count) =>
+      count === 1
+        ? "1 Link hat ein Ablaufdatum, das nicht importiert wird."
+        : `${count} Links haben ein Ablaufdatum, das nicht importiert wird.`,
     faults: {
       noAddress: "Es steht keine Adresse darin.",
       noJson: "Es ist kein JSON-Objekt.",

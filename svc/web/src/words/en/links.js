@@ -115,6 +115,26 @@ const links = {
     toLinks: "To the links",
     ready: "ready",
     rest: (/** @type {number} */ count) => `and ${count} more`,
+    restricted: (/** @type {number} */ count) =>
+      count === 1
+        ? "1 link did not work for everybody in the other product, and is left out:"
+        : `${count} links did not work for everybody in the other product, and are left out:`,
+    restrictions: {
+      banned: "Banned or marked as unsafe",
+      deleted: "Deleted",
+      disabled: "Disabled",
+      archived: "Archived",
+      expired: "Expired",
+      scheduled: "Not active before a date in the future",
+      visits: "Limited to a number of visits",
+      password: "Protected by a password",
+      unclear: "Has a date that cannot be read",
+    },
+    include: "Import these links as well. They will work for everybody, without a password or an expiry date.",
+    expiring: (/** @type {number} */ count) =>
+      count === 1
+        ? "1 link has an expiry date, which is not imported."
+        : `${count} links have an expiry date, which is not imported.`,
     faults: {
       noAddress: "There is no address.",
       noJson: "It is no JSON object.",

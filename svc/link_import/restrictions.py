@@ -1,0 +1,160 @@
+"""Columns in which another product marks links that did not work for everybody: banned, expired, with a password. Pure.
+
+Short links here have none of these restrictions, so a link that is imported works for everybody at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# The values of `--include`, and how a row is described. A row with several restrictions is counted by the first.
+RESTRICTIONS = {
+    "banned": "banned or marked as unsafe",
+    "deleted": "deleted",
+    "disabled": "disabled",
+    "archived": "archived",
+    "expired": "expired",
+    "scheduled": "not active before a date in the future",
+    "visit-limit": "limited to a number of visits",
+    "password": "protected by a password",
+}
+
+# Names of columns in lower case, letters and digits only. A flag counts as set unless its value is one of _UNSET: many
+# products write the time of the change instead of "true".
+_FLAGS = {
+    "banned": ("banned", "isbanned", "bannedat", "unsafe", "isunsafe"),
+    "deleted": ("deleted", "isdeleted", "deletedat", "trashed", "trashedat"),
+    "disabled": ("disabled", "isdisabled", "disabledat", "paused", "ispaused"),
+    "archived": ("archived", "isarchived", "archivedat"),
+    "expired": ("expired", "isexpired"),
+    "password": ("password", "passwordhash", "haspassword", "passwordprotected", "passwordenabledat"),
+}
+_ACTIVE = ("active", "isactive", "enabled", "isenabled")
+# Kutt's `expire_in` holds a moment, in spite of its name.
+_ENDS = (
+    "expirein",
+    "expiresat",
+    "expiredat",
+    "expires",
+    "expireson",
+    "expiration",
+    "expirationdate",
+    "expiry",
+    "expirydate",
+    "validuntil",
+)
+_STARTS = ("validsince", "validfrom", "startsat", "startdate")
+_VISITS = ("maxvisits", "maxclicks", "maxviews", "visitlimit", "clicklimit", "clickslimit")
+_STATES = ("status", "state")
+_STATE_WORDS = {
+    "banned": "banned",
+    "blocked": "banned",
+    "suspended": "banned",
+    "deleted": "deleted",
+    "trashed": "deleted",
+    "removed": "deleted",
+    "disabled": "disabled",
+    "inactive": "disabled",
+    "paused": "disabled",
+    "archived": "archived",
+    "expired": "expired",
+}
+_NOTHING = {"", "null", r"\n", "none", "undefined", "never", "0000-00-00", "0000-00-00 00:00:00"}
+_FALSE = {"0", "f", "false", "n", "no", "off", "falsch", "nein"}
+_UNSET = _NOTHING | _FALSE
+_EPOCH = re.compile(r"[0-9]{1,14}")
+_LAST_EPOCH_S = 100_000_000_000  # a larger number is in milliseconds
+
+
+class Restricted(NamedTuple):
+    """What restricts the link of a row.
+
+    `expires`: it has an expiry date in the future. `unreadable`: a date that cannot be read: which restriction it is
+    for, its column, and its value.
+    """
+
+    kinds: tuple[str, ...] = ()
+    expires: bool = False
+    unreadable: tuple[str, str, str] | None = None
+
+
+UNRESTRICTED = Restricted()
+
+
+class _Unreadable(ValueError):
+    pass
+
+
+class Restrictions:
+    """The columns of a table that restrict its links; `columns` are their names."""
+
+    def __init__(self, names: Sequence[str], plain: Sequence[str], now: int) -> None:
+        self._now = now
+        self._checks: list[tuple[int, str, Callable[[str], bool]]] = []
+        self._ends: list[int] = []
+        self._states: list[int] = []
+        for place, name in enumerate(plain):
+            for kind, known in _FLAGS.items():
+                if name in known:
+                    self._checks.append((place, kind, _is_set))
+            if name in _ACTIVE:
+                self._checks.append((place, "disabled", _is_false))
+            if name in _STARTS:
+                self._checks.append((place, "scheduled", self._is_to_come))
+            if name in _VISITS:
+                self._checks.append((place, "visit-limit", _is_set))
+            if name in _ENDS:
+                self._checks.append((place, "expired", self._is_over))
+                self._ends.append(place)
+            if name in _STATES:
+                self._states.append(place)
+        self._names = names
+        places = sorted({place for place, _, _ in self._checks} | {*self._states})
+        self.columns = tuple(names[place].strip() for place in places)
+
+    def of(self, fields: Sequence[str]) -> Restricted:
+        """What restricts the link of a row with these fields."""
+        found = {_STATE_WORDS.get(fields[place].lower(), "") for place in self._states}
+        unreadable = None
+        for place, kind, restricts in self._checks:
+            try:
+                if restricts(fields[place]):
+                    found.add(kind)
+            except _Unreadable:
+                unreadable = (kind, self._names[place].strip(), fields[place])
+        expires = "expired" not in found and any(fields[place].lower() not in _UNSET for place in self._ends)
+        return Restricted(tuple(kind for kind in RESTRICTIONS if kind in found), expires, unreadable)
+
+    def _is_over(self, text: str) -> bool:
+        moment = _moment(text)
+        return moment is not None and moment <= self._now
+
+    def _is_to_come(self, text: str) -> bool:
+        moment = _moment(text)
+        return moment is not None and moment > self._now
+
+
+def _is_set(text: str) -> bool:
+    return text.lower() not in _UNSET
+
+
+def _is_false(text: str) -> bool:
+    return text.lower() in _FALSE
+
+
+def _moment(text: str) -> int | None:
+    """A moment in epoch ms; without a zone it is in UTC. None: there is none. Raises _Unreadable."""
+    if text.lower() in _UNSET:
+        return None
+    if _EPOCH.fullmatch(text):
+        return int(text) * (1000 if int(text) < _LAST_EPOCH_S else 1)
+    try:
+        moment = datetime.fromisoformat(text)
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise _Unreadable from None

@@ -1,0 +1,108 @@
+/**
+ * What another product says of a link that did not work for everybody: banned, expired, with a password. Links here
+ * have no such restrictions. The columns and values are those of `svc import links`.
+ */
+
+/**
+ * @typedef {"banned" | "deleted" | "disabled" | "archived" | "expired" | "scheduled" | "visits" | "password"
+ *   | "unclear"} Restriction `unclear`: it has a date that cannot be read
+ * @typedef {{restriction?: Restriction, expires?: boolean}} Restricted the first that applies; `expires`: later
+ * @typedef {(text: string) => boolean | undefined} Applies undefined: it cannot be told
+ */
+
+const UNSET = new Set(["", "null", "\\n", "none", "undefined", "never", "0000-00-00", "0000-00-00 00:00:00"]);
+const FALSE = new Set(["0", "f", "false", "n", "no", "off", "falsch", "nein"]);
+const LAST_EPOCH_S = 100_000_000_000; // a larger number is in milliseconds
+
+/** @param {string} text @returns {boolean} */
+const isUnset = (text) => UNSET.has(text) || FALSE.has(text);
+
+/** @type {Applies} */
+const isSet = (text) => !isUnset(text);
+
+/** @type {Applies} */
+const isOver = (text) => {
+  const moment = momentOf(text);
+  return moment === undefined ? undefined : moment <= Date.now();
+};
+
+/** @type {Applies} */
+const isToCome = (text) => {
+  const moment = momentOf(text);
+  return moment === undefined ? undefined : moment > Date.now() && moment < Infinity;
+};
+
+/** @type {Map<string, [Restriction, Applies]>} by the name of the column, in small letters and without signs */
+const COLUMNS = new Map();
+
+/** @param {Restriction} restriction @param {Applies} applies @param {string[]} names */
+const columns = (restriction, applies, names) => names.forEach((name) => COLUMNS.set(name, [restriction, applies]));
+
+columns("banned", isSet, ["banned", "isbanned", "bannedat", "unsafe", "isunsafe"]);
+columns("deleted", isSet, ["deleted", "isdeleted", "deletedat", "trashed", "trashedat"]);
+columns("disabled", isSet, ["disabled", "isdisabled", "disabledat", "paused", "ispaused"]);
+columns("disabled", (text) => FALSE.has(text), ["active", "isactive", "enabled", "isenabled"]);
+columns("archived", isSet, ["archived", "isarchived", "archivedat"]);
+columns("expired", isSet, ["expired", "isexpired"]);
+const ENDS =
+  "expirein expiresat expiredat expires expireson expiration expirationdate expiry expirydate validuntil".split(" ");
+columns("expired", isOver, ENDS);
+columns("scheduled", isToCome, ["validsince", "validfrom", "startsat", "startdate"]);
+columns("visits", isSet, ["maxvisits", "maxclicks", "maxviews", "visitlimit", "clicklimit", "clickslimit"]);
+columns("password", isSet, ["password", "passwordhash", "haspassword", "passwordprotected", "passwordenabledat"]);
+
+/** @type {Map<string, Restriction>} what a column `status` or `state` says */
+const STATES = new Map([
+  ["banned", "banned"],
+  ["blocked", "banned"],
+  ["suspended", "banned"],
+  ["deleted", "deleted"],
+  ["trashed", "deleted"],
+  ["removed", "deleted"],
+  ["disabled", "disabled"],
+  ["inactive", "disabled"],
+  ["paused", "disabled"],
+  ["archived", "archived"],
+  ["expired", "expired"],
+]);
+
+/** @type {Restriction[]} a link with several has the first of them */
+const ORDER = ["banned", "deleted", "disabled", "archived", "expired", "scheduled", "visits", "password", "unclear"];
+
+const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[t ](\d\d:\d\d)(:\d\d)?(?:\.\d+)?(?:z|([+-]\d\d):?(\d\d)?)?)?$/;
+
+/** @param {string} text small letters @returns {number | undefined} epoch ms; Infinity: none; undefined: unreadable */
+function momentOf(text) {
+  if (isUnset(text)) return Infinity;
+  if (/^[0-9]{1,14}$/.test(text)) return Number(text) * (Number(text) < LAST_EPOCH_S ? 1000 : 1);
+  const found = MOMENT.exec(text);
+  if (!found) return undefined;
+  const [, day, time = "00:00", seconds = ":00", hours, minutes = "00"] = found;
+  const moment = Date.parse(`${day}T${time}${seconds}${hours ? `${hours}:${minutes}` : "Z"}`);
+  return Number.isNaN(moment) ? undefined : moment;
+}
+
+/**
+ * @param {string[]} names of the columns, in small letters and without signs
+ * @returns {(fields: string[]) => Restricted} what restricts the link of a row
+ */
+export function restrictions(names) {
+  const checks = names.flatMap((name, place) => {
+    const [restriction, applies] = COLUMNS.get(name) ?? [];
+    return restriction && applies ? [{ place, restriction, applies }] : [];
+  });
+  const states = names.flatMap((name, place) => (name === "status" || name === "state" ? [place] : []));
+  const ends = names.flatMap((name, place) => (ENDS.includes(name) ? [place] : []));
+  return (fields) => {
+    const text = (/** @type {number} */ place) => (fields[place] ?? "").toLowerCase();
+    /** @type {Set<Restriction | undefined>} */
+    const found = new Set(states.map((place) => STATES.get(text(place))));
+    for (const { place, restriction, applies } of checks) {
+      const answer = applies(text(place));
+      if (answer !== false) found.add(answer ? restriction : "unclear");
+    }
+    const restriction = ORDER.find((one) => found.has(one));
+    if (restriction) return { restriction };
+    return ends.some((place) => !isUnset(text(place))) ? { expires: true } : {};
+  };
+}
