@@ -20,7 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGING = ROOT / "packaging"
 BUILD, DIST = ROOT / "build", ROOT / "dist"
-VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+VERSION: str = PROJECT["project"]["version"]
 # The same in a package and in an image: PyInstaller's folder, the program in it.
 FOLDER = BUILD / "svc"
 # What builds the binary inside the image; their versions and hashes are in requirements-dev.lock.
@@ -81,7 +82,7 @@ def wheel() -> Path:
 
 
 def deb() -> None:
-    """dist/svc_….deb: the folder, the units, a configuration that names their places."""
+    """dist/svc_….deb: the folder, the units, a configuration that names their places, the documents for operators."""
     _need("dpkg-deb", package="dpkg")
     if not FOLDER.exists():
         binary()
@@ -92,6 +93,7 @@ def deb() -> None:
     for name, place in _UNITS.items():
         _copy(PACKAGING / "systemd" / name, root / place if place.endswith(".conf") else root / place / name)
     _copy(PACKAGING / "debian/config.toml", root / "etc/svc/config.toml")
+    copy_documents(root / "usr/share/doc/svc")
     _copy(FOLDER / "_internal/svc/licences.txt", root / "usr/share/doc/svc/copyright")
     files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     sums = "".join(f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(root)}\n" for path in files)
@@ -121,6 +123,7 @@ def image() -> None:
         _copy(PACKAGING / name, context / "packaging" / name)
     for name in ("requirements.lock", "config.toml", "LICENSE"):
         _copy(ROOT / name, context / name)
+    copy_documents(context / "documents")
     _as_everywhere(context)
     arguments = {
         # The wheels are for this Python.
@@ -137,6 +140,16 @@ def image() -> None:
     archive = DIST / "svc-image.tar"
     archive.unlink(missing_ok=True)
     _run("buildah", "push", "--quiet", f"svc:{VERSION}", f"docker-archive:{archive}:svc:{VERSION}")
+
+
+def copy_documents(folder: Path) -> None:
+    """Copy into the folder what the wheel has as documents for operators."""
+    for source, place in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"].items():
+        path, to = ROOT / source, folder / Path(place).relative_to("share/doc/svc")
+        if path.is_dir():
+            shutil.copytree(path, to)
+        else:
+            _copy(path, to)
 
 
 def _wheelhouse(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -22,8 +23,6 @@ def begin() -> None:
     if Path(sys.executable).resolve().parent in unpacked.resolve().parents:
         main()  # a folder: one process, and nothing to clean up
         return
-    import ctypes  # not in the folder: it makes memory executable, which systemd is asked to refuse
-
     loader = os.getppid()
     # Who kills the loader means the service: without this it would serve on, and hold its store.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import trio
 
 from svc.clock import DAY_MS, iso, system_clock
 from svc.config import ConfigError
 from svc.config_file import shows_passwords
-from svc.container import data_trouble
+from svc.container import data_trouble, in_container
 from svc.errors import ServiceError, StoreUnavailable
 from svc.http.web import load_web
 from svc.mail import check_mail
@@ -36,24 +37,27 @@ if TYPE_CHECKING:
 _BY_HAND = "POST /v1/accounts/{id}/install installs this one"
 
 
+Verdict = Literal["ok", "warn", "FAIL"]
+
+
 @dataclass(frozen=True)
 class Finding:
-    """One part that was looked at."""
+    """One part that was checked. `warn`: the service works, and there is a risk that the operator should know."""
 
     part: str
-    ok: bool
+    verdict: Verdict
     text: str
 
 
-_NOT_KNOWN = Finding("workers", True, "whether they are of this version is not known")
-_NO_BACKUP_KNOWN = Finding("backup", True, "when the last one was made is not known")
+_NOT_KNOWN = Finding("workers", "ok", "whether they are of this version is not known")
+_NO_BACKUP_KNOWN = Finding("backup", "ok", "when the last one was made is not known")
 # Who makes backups makes them every day.
 _OLD_BACKUP_MS = 2 * DAY_MS
-_NO_EMAILS_KNOWN = Finding("e-mails", True, "how many wait is not known")
+_NO_EMAILS_KNOWN = Finding("e-mails", "ok", "how many wait is not known")
 
 
 async def check(config: Config, file: Path | None = None) -> list[Finding]:
-    """Look at every part, also after one that fails. Makes the folders of a first start, but no key and no store.
+    """Check every part, also after one that fails. Makes no file and no folder.
 
     `file`: where the configuration is from; None: it is from no file.
     """
@@ -68,24 +72,24 @@ async def check(config: Config, file: Path | None = None) -> list[Finding]:
         workers,
         await look_at_mail(config),
         emails,
-        _data(config),
+        _data(data_trouble(config)),
         _address(config),
-        _metrics(config),
+        _metrics(config, contained=in_container()),
     ]
 
 
 def _configuration(file: Path | None) -> Finding:
     if file is not None and shows_passwords(file):
         text = f"{file} holds a password, and can be read or changed by others; run: chmod o= {file}"
-        return Finding("configuration", False, text)
-    return Finding("configuration", True, "every setting is known and in range")
+        return Finding("configuration", "FAIL", text)
+    return Finding("configuration", "ok", "every setting is known and in range")
 
 
 def _tried(part: str, look: Callable[[], str]) -> Finding:
     try:
-        return Finding(part, True, look())
+        return Finding(part, "ok", look())
     except (ConfigError, OSError) as error:
-        return Finding(part, False, str(error))
+        return Finding(part, "FAIL", str(error))
 
 
 def _key_file(config: Config, sealed: dict[str, bytes]) -> str:
@@ -113,7 +117,7 @@ async def _store(config: Config, *, as_is: bool) -> tuple[Finding, dict[str, byt
                 emails = _waiting(await store.read(outbox.backlog()))
                 backups = _backup(await store.read(backed_up_at()), system_clock())
                 return (
-                    Finding("store", True, f"{kind} answers, its schema is current"),
+                    Finding("store", "ok", f"{kind} answers, its schema is current"),
                     sealed,
                     workers,
                     emails,
@@ -126,7 +130,7 @@ async def _store(config: Config, *, as_is: bool) -> tuple[Finding, dict[str, byt
         elif isinstance(error, StoreUnavailable):
             text = error.message
         return (
-            Finding("store", isinstance(error, NotReady), f"{kind}: {text}"),
+            Finding("store", "ok" if isinstance(error, NotReady) else "FAIL", f"{kind}: {text}"),
             {},
             _NOT_KNOWN,
             _NO_EMAILS_KNOWN,
@@ -137,11 +141,11 @@ async def _store(config: Config, *, as_is: bool) -> tuple[Finding, dict[str, byt
 def _backup(at: int | None, now: int) -> Finding:
     """How old the last good backup is. Without any it is no failure: others may copy the store in their own way."""
     if at is None:
-        return Finding("backup", True, "svc backup has made none yet (docs/operate/backup.md)")
+        return Finding("backup", "ok", "svc backup has made none yet (docs/operate/backup.md)")
     if now - at > _OLD_BACKUP_MS:
         text = f"the last good one was made on {iso(at)}, more than two days ago; svc backup FILE makes one"
-        return Finding("backup", False, text)
-    return Finding("backup", True, f"the last good one was made on {iso(at)}")
+        return Finding("backup", "FAIL", text)
+    return Finding("backup", "ok", f"the last good one was made on {iso(at)}")
 
 
 async def _workers(config: Config, store: Store) -> Finding:
@@ -159,25 +163,29 @@ async def _workers(config: Config, store: Store) -> Finding:
             " are of another version and go on to count; `svc rollout status` says more; `svc rollout resume`, or a"
             " newer version of the service, goes on"
         )
-        return Finding("workers", rollout.reason == "operator", text)
+        return Finding("workers", "ok" if rollout.reason == "operator" else "FAIL", text)
     if not older:
-        return Finding("workers", True, "all that are installed are of this version")
+        return Finding("workers", "ok", "all that are installed are of this version")
     if not config.worker.auto_update:
-        return Finding("workers", True, f"{older} are of another version; {_BY_HAND} ([worker] auto_update is off)")
+        return Finding("workers", "ok", f"{older} are of another version; {_BY_HAND} ([worker] auto_update is off)")
     if rollout is None:
-        return Finding("workers", True, f"{older} are of another version; the service updates them when it runs")
-    return Finding("workers", True, f"{rollout.updated} updated, {rollout.failed} failed, {older} of another version")
+        return Finding("workers", "ok", f"{older} are of another version; the service updates them when it runs")
+    return Finding("workers", "ok", f"{rollout.updated} updated, {rollout.failed} failed, {older} of another version")
 
 
 def _waiting(found: Backlog) -> Finding:
-    """What waits to be sent. No failure of its own: after an hour without the service, e-mails wait as well."""
+    """How many e-mails wait to be sent. Waiting is no problem: after an hour without the service they wait as well."""
+    verdict: Verdict = "ok"
     text = "none waits"
     if found.queue.since is not None:
-        failed = f"; tries failed at: {', '.join(found.troubles)}" if found.troubles else ""
-        text = f"{found.queue.waiting} wait to be sent, the oldest since {iso(found.queue.since)}{failed}"
+        text = f"{found.queue.waiting} wait to be sent, the oldest since {iso(found.queue.since)}"
+        if found.troubles:
+            verdict = "warn"
+            text += f"; tries failed at: {', '.join(found.troubles)}"
     if found.refused_addresses:
+        verdict = "warn"
         text += f"; the addresses of {found.refused_addresses} users are refused by mail servers"
-    return Finding("e-mails", True, text)
+    return Finding("e-mails", verdict, text)
 
 
 async def look_at_mail(config: Config) -> Finding:
@@ -185,16 +193,15 @@ async def look_at_mail(config: Config) -> Finding:
     try:
         await check_mail(config.mail)
     except OSError as error:
-        return Finding("mail", False, f"{config.mail.transport}: {error}; check [mail]")
-    return Finding("mail", True, f"transport {config.mail.transport} is ready")
+        return Finding("mail", "FAIL", f"{config.mail.transport}: {error}; check [mail]")
+    return Finding("mail", "ok", f"transport {config.mail.transport} is ready")
 
 
-def _data(config: Config) -> Finding:
-    """Whether what is stored outlives the container. No failure: somebody may only be trying the service out."""
-    trouble = data_trouble(config)
-    return Finding(
-        "data", True, "outlives this program" if trouble is None else f"will be lost with this container: {trouble}"
-    )
+def _data(trouble: str | None) -> Finding:
+    """Whether what is stored outlives the container, or why not. A warning: somebody may only try the service out."""
+    if trouble is not None:
+        return Finding("data", "warn", f"will be lost with this container: {trouble}")
+    return Finding("data", "ok", "outlives this program")
 
 
 def _address(config: Config) -> Finding:
@@ -202,35 +209,47 @@ def _address(config: Config) -> Finding:
     push_url = config.push_url(config.http.base_url)
     trouble = config.push_trouble(push_url)
     if trouble is not None:
-        return Finding("address", False, trouble)
+        return Finding("address", "FAIL", trouble)
     if config.worker.allow_local_push:
-        return Finding("address", True, "[worker] allow_local_push is set: workers of an emulated platform only")
+        text = "[worker] allow_local_push is set: only workers of an emulated platform on this machine can push"
+        return Finding("address", "warn", text)
     text = f"workers push to {push_url}; bot protection in front of it must let them pass (docs/cloudflare.md)"
-    return Finding("address", True, text)
+    return Finding("address", "ok", text)
 
 
-def _metrics(config: Config) -> Finding:
-    """Whether only those who should can read the metrics, as far as the address tells."""
+def _metrics(config: Config, *, contained: bool) -> Finding:
+    """Whether the metrics' address keeps out clients of other networks. `contained`: this is in a container."""
     bind = config.metrics.bind
     if not bind:
-        return Finding("metrics", True, "[metrics] bind is empty: they are not served")
+        return Finding("metrics", "ok", "[metrics] bind is empty: they are not served")
     host = bind.rpartition(":")[0].strip("[]")
+    url = f"http://{bind}/metrics"
+    address = _ip_address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return Finding("metrics", "ok", f"{url}, for this machine alone")
+    if address is not None and address.is_unspecified:
+        if not contained:
+            text = f"[metrics] bind: {host} is every address of this machine, and they ask for no password; {_PRIVATE}"
+            return Finding("metrics", "FAIL", text)
+        text = f"{url} is on every address of this container; they ask for no password: publish the port to the scraper"
+        return Finding("metrics", "warn", f"{text} alone")
+    if address is not None and address.is_global:
+        text = f"[metrics] bind: {host} is a public address, and they ask for no password; {_PRIVATE}"
+        return Finding("metrics", "FAIL", text)
+    return Finding("metrics", "ok", f"{url}; they ask for no password: let nobody but the scraper reach it")
+
+
+_PRIVATE = "bind a private one"
+
+
+def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The IP address that `host` is, also in the system's short forms ("0" is 0.0.0.0); None: it is a name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        if host == "localhost":
-            return Finding("metrics", True, f"http://{bind}/metrics, for this machine alone")
-        return Finding("metrics", True, f"http://{bind}/metrics; {_FOR_THE_SCRAPER}")
-    if address.is_loopback:
-        return Finding("metrics", True, f"http://{bind}/metrics, for this machine alone")
-    if address.is_unspecified:
-        return Finding(
-            "metrics", True, f"http://{bind}/metrics is on every address of this machine; {_FOR_THE_SCRAPER}"
-        )
-    if address.is_global:
-        text = f"[metrics] bind: {host} is a public address, and they ask for no password; bind a private one"
-        return Finding("metrics", False, text)
-    return Finding("metrics", True, f"http://{bind}/metrics; {_FOR_THE_SCRAPER}")
-
-
-_FOR_THE_SCRAPER = "they ask for no password: let nobody but the scraper reach it"
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host))
+        except OSError:
+            return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return address if mapped is None else mapped

@@ -21,8 +21,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show must not end a command in the middle
         sys.stdout.reconfigure(errors="replace")
     words = sys.argv[1:] if argv is None else argv
-    # Asked all day long, it takes a sixth of the CPU without the rest of the program.
-    parser = _parser(health) if words[:1] == ["health"] else parser_of_all()
+    # Asked all day long, it takes a sixth of the CPU without the rest of the program; and it reads no key.
+    if words[:1] == ["health"]:
+        parser = _parser(health)
+    else:
+        from svc.core_dumps import forbid_core_dumps
+
+        forbid_core_dumps()
+        parser = parser_of_all()
     arguments = parser.parse_args(words, argparse.Namespace(environ=os.environ))
     arguments.config = _config_path(arguments.config)
     if arguments.needs_config:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import tomllib
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -31,6 +32,8 @@ from svc.emails import parse_sender
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pydantic_core import ErrorDetails
 
     from svc.model import Plan
 
@@ -83,7 +86,10 @@ def _store_url(value: SecretStr) -> SecretStr:
 
 
 def _network(value: str) -> str:
-    ipaddress.ip_network(value, strict=False)
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        raise ValueError(f"{value!r} is not an IP address or network, e.g. 10.0.0.0/8") from None
     return value
 
 
@@ -92,11 +98,17 @@ def _bind(value: str) -> str:
     return value
 
 
+def _edge_account_id(value: str) -> str:
+    if re.fullmatch(r"[0-9a-f]{32}", value) is None:
+        raise ValueError(f"{value!r} is not the id of an edge account: 32 hexadecimal digits, in lower case")
+    return value
+
+
 Bind = Annotated[str, AfterValidator(_bind)]
 BindOrOff = Annotated[str, AfterValidator(lambda value: value and _bind(value))]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 Network = Annotated[str, AfterValidator(_network)]
-EdgeAccountId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+EdgeAccountId = Annotated[str, AfterValidator(_edge_account_id)]
 
 
 class _Section(BaseModel):
@@ -268,15 +280,14 @@ class Config(_Section):
     timing: TimingConfig = TimingConfig()
 
     @model_validator(mode="after")
-    def _a_connect_can_finish(self) -> Config:
-        if self.http.graceful_s <= self.edge.connect_s:
-            raise ValueError("[http] graceful_s must be above [edge] connect_s, or a shutdown cuts a connect short")
-        return self
-
-    @model_validator(mode="after")
-    def _metrics_are_elsewhere(self) -> Config:
+    def _sections_agree(self) -> Config:
+        problems = []
+        if self.http.graceful_s <= self.edge.connect_s:  # a connect can finish
+            problems.append("[http] graceful_s must be above [edge] connect_s, or a shutdown cuts a connect short")
         if self.metrics.bind == self.http.bind and not self.metrics.bind.endswith(":0"):
-            raise ValueError("[metrics] bind must be another address than [http] bind: users reach that one")
+            problems.append("[metrics] bind must be another address than [http] bind: users reach that one")
+        if problems:
+            raise ValueError("\n  ".join(problems))
         return self
 
     def push_url(self, base_url: str) -> str:
@@ -316,31 +327,107 @@ def _not_public(url: str) -> str | None:
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:
     """The configuration of the file at `path` (None: only defaults), overridden by SVC_<SECTION>_<KEY>.
 
-    Raises ConfigError: file missing or not TOML, unknown key, value out of range.
+    Raises ConfigError: file missing or not TOML; or unknown keys and values that cannot be used, all of them.
     """
     settings = _read(path) if path is not None else {}
+    unknown: list[str] = []
+    variables: dict[tuple[str, str], str] = {}
     for name, value in environ.items():
         section, key = _setting(name)
-        if key:
-            settings.setdefault(section, {})[key] = value.split(",") if _is_list(section, key) and value else value
-    return made(settings)
+        if section and section not in Config.model_fields:
+            unknown.append(f"{name}: {_no_section(section)}")
+        elif section and not key:
+            unknown.append(f"{name}: names a section and no setting of it")
+        elif key:
+            variables[section, key] = name
+            if isinstance(of_section := settings.setdefault(section, {}), dict):
+                of_section[key] = value.split(",") if _is_list(section, key) and value else value
+    return _made(settings, unknown, variables)
 
 
-def made(settings: Mapping[str, Mapping[str, object]]) -> Config:
-    """The configuration of these settings, by section. Raises ConfigError."""
+def made(settings: Mapping[str, object]) -> Config:
+    """The configuration of these settings, by section. Raises ConfigError, which names all that is wrong."""
+    return _made(settings, [], {})
+
+
+def _made(settings: Mapping[str, object], problems: list[str], variables: Mapping[tuple[str, str], str]) -> Config:
+    """The same, with `problems` that are known already; `variables`: of the environment, by the settings they are."""
     try:
-        return Config.model_validate(settings)
+        config = Config.model_validate(settings)
     except ValidationError as error:
-        lines = [f"  {_place(issue['loc'])}{issue['msg'].removeprefix('Value error, ')}" for issue in error.errors()]
-        raise ConfigError("The configuration cannot be used:\n" + "\n".join(lines)) from None
+        problems = [*problems, *(_problem(issue, variables) for issue in error.errors())]
+    if problems:
+        raise ConfigError("The configuration cannot be used:\n" + "\n".join(f"  {problem}" for problem in problems))
+    return config
 
 
-def _place(location: tuple[int | str, ...]) -> str:
+# What pydantic calls it, by the first word or words: what we say. {…} is of the issue's context.
+_IN_WORDS = {
+    "int_": "must be a whole number",
+    "float_": "must be a number",
+    "finite_number": "must be a number",
+    "bool_": "must be true or false",
+    "string_": "must be text, in quotation marks",
+    "path_": "must be text, in quotation marks",
+    "tuple_": "must be a list: values in [ ], with commas",
+    "literal_error": "must be {expected}",
+    "greater_than_equal": "must be at least {ge:_.0f}",
+    "greater_than": "must be above {gt:_.0f}",
+    "less_than_equal": "must be at most {le:_.0f}",
+    "model_": "is a section, not a setting; its settings follow in lines below it",
+}
+
+
+def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> str:
+    """What is wrong, and where: in words of the configuration, not of the library that checks it."""
+    location = [str(part) for part in issue["loc"]]
+    kind = issue["type"]
+    if kind == "extra_forbidden":
+        text = _unknown(*location)
+    elif kind == "value_error":
+        text = issue["msg"].removeprefix("Value error, ")
+    else:
+        words = next((words for begins, words in _IN_WORDS.items() if kind.startswith(begins)), issue["msg"])
+        text = words.format(**issue.get("ctx", {}))
+    variable = variables.get((location[0], location[1])) if len(location) > 1 else None
+    return f"{_place(location)}{text}" + (f" (set by {variable})" if variable else "")
+
+
+def _place(location: list[str]) -> str:
     """`[http] bind: `, `[http] trusted_proxies.1: `, `[mail]: `; nothing for what concerns several sections."""
     if not location:
         return ""
-    section, *rest = map(str, location)
+    section, *rest = location
     return " ".join([f"[{section}]", ".".join(rest)]).rstrip() + ": "
+
+
+def _unknown(section: str, key: str | None = None) -> str:
+    """Why there is no such section, or no such setting in it, and what may be meant."""
+    if key is None:
+        homes = [f"[{name}]" for name in Config.model_fields if section in _names(name)]
+        if homes:
+            return f"is no section; the setting {section} belongs below the line {' or '.join(homes)}"
+        return _no_section(section)
+    homes = [f"[{name}]" for name in Config.model_fields if key in _names(name)]
+    if homes:
+        return f"there is no such setting here; it belongs to {' or '.join(homes)}"
+    near = get_close_matches(key, _names(section), n=1)
+    if near:
+        return f"there is no such setting; the nearest is {near[0]}"
+    return f"there is no such setting; this section has {', '.join(_names(section))}"
+
+
+def _no_section(section: str) -> str:
+    near = get_close_matches(section, Config.model_fields, n=1)
+    return f"there is no section [{section}]; " + (
+        f"the nearest is [{near[0]}]" if near else f"there are {', '.join(Config.model_fields)}"
+    )
+
+
+def _names(section: str) -> list[str]:
+    """The names of a section's settings, as they are in the file."""
+    fields = type(getattr(Config(), section)).model_fields
+    return [field.alias or name for name, field in fields.items()]
 
 
 def _read(path: Path) -> dict[str, dict[str, object]]:
@@ -357,14 +444,12 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
 def _setting(name: str) -> tuple[str, str]:
     """SVC_HTTP_BASE_URL → ("http", "base_url"); names of other programs' variables → ("", "").
 
-    SVC_TEST_… belongs to the tests. Any other SVC_ name that is no setting is refused: a typo must not pass.
+    SVC_TEST_… belongs to the tests. Any other SVC_ name is taken for a setting: a typo must not pass.
     """
     prefix, _, rest = name.partition("_")
     section, _, key = rest.lower().partition("_")
     if prefix != "SVC" or section == "test":
         return "", ""
-    if section not in Config.model_fields:
-        raise ConfigError(f"The environment variable {name} names no section of the configuration.")
     return section, key
 
 

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from svc import whole_file
+from svc.config import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # A setting's section and name, as they stand in the file.
-Answers = dict[tuple[str, str], str | list[str]]
+Value = str | int | float | list[str]
+Answers = dict[tuple[str, str], Value]
 
 # Beside this file in what is installed; at the top of the sources.
 _PLACES = [Path(__file__).parent / "config.toml", Path(__file__).parents[1] / "config.toml"]
@@ -52,8 +54,21 @@ def filled(answers: Answers) -> str:
     return "\n".join([_HEAD, *lines, ""])
 
 
-def _toml(value: str | list[str]) -> str:
-    # JSON's strings and lists of them are TOML's, but for a character that nobody types.
+def read(path: Path) -> Answers:
+    """The settings that a configuration has. Raises ConfigError: it cannot be used."""
+    load(path, {})
+    file = tomllib.loads(path.read_text("utf-8-sig"))
+    # The name of a setting in the program is accepted, too, where it differs.
+    names = {("mail", "sender"): "from"}
+    return {
+        (section, names.get((section, key), key)): value
+        for section, keys in file.items()
+        for key, value in keys.items()
+    }
+
+
+def _toml(value: Value) -> str:
+    # JSON's numbers, strings and lists of them are TOML's, but for a character that nobody types.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

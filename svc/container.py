@@ -9,12 +9,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from svc.config import Config
 
-# Of docker, podman, and others who do as systemd wants it; Kubernetes leaves no file, and tells the first process.
+# Of docker, podman, and others who do as systemd wants it. Kubernetes leaves no file, but mounts some of the pod's own;
+# it also tells the first process, which may not read its own environment where it allows no core dumps.
 _MARKS = (".dockerenv", "run/.containerenv", "run/systemd/container")
+_OF_A_POD = re.compile(r"/pods/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/")
 _TOLD = re.compile(rb"(?:^|\0)(?:container|KUBERNETES_SERVICE_HOST)=")
 _IN_MEMORY = ("tmpfs", "ramfs")
 # Where docker and podman keep a volume that has no name, and Kubernetes a folder that lives as long as its pod.
 _NAMELESS = re.compile(r"/volumes/[0-9a-f]{64}/_data\b|/volumes/kubernetes\.io~empty-dir/")
+
+
+def in_container(root: Path = Path("/")) -> bool:
+    """Whether this process runs in a container, as far as the file system and the first process show.
+
+    `root`: of the file system.
+    """
+    if any((root / mark).exists() for mark in _MARKS) or _TOLD.search(_environ_of_first(root)):
+        return True
+    return _OF_A_POD.search(_mounts(root)) is not None
 
 
 def data_trouble(config: Config, root: Path = Path("/")) -> str | None:
@@ -22,17 +34,24 @@ def data_trouble(config: Config, root: Path = Path("/")) -> str | None:
 
     None also where this is no container, as far as anybody can know. `root`: of the file system.
     """
-    if not any((root / mark).exists() for mark in _MARKS) and not _TOLD.search(_environ_of_first(root)):
+    if not in_container(root):
         return None
-    try:
-        mounts = (root / "proc/self/mountinfo").read_text()
-    except OSError:
+    mounts = _mounts(root)
+    if not mounts:
         return None
     for what, path in _kept(config):
         why = _lost_with(path.absolute(), mounts)
         if why is not None:
             return f"{what} ({path}) {why}; mount a named volume or a folder of the host on {path.absolute().parent}"
     return None
+
+
+def _mounts(root: Path) -> str:
+    """What is mounted, as proc_pid_mountinfo(5) has it; "" where the system does not tell."""
+    try:
+        return (root / "proc/self/mountinfo").read_text()
+    except OSError:
+        return ""
 
 
 def _environ_of_first(root: Path) -> bytes:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
+from svc import whole_file
 from svc.clock import system_clock
 from svc.email_body import as_html, as_plain
 from svc.ids import new_id
@@ -161,7 +162,7 @@ async def _in_thread(connection: Connection, work: Callable[[], None], limit_s: 
 
 async def check_mail(config: MailConfig) -> None:
     """Whether e-mails can leave: the folder can be written, and by nobody else; or the server lets us in, and takes our
-    sender.
+    sender. Nothing is made.
 
     Raises OSError.
     """
@@ -181,10 +182,10 @@ async def check_mail(config: MailConfig) -> None:
 
 
 def _check_folder(config: MailConfig) -> None:
-    config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-    probe = config.folder / f".{new_id('probe')}"
-    probe.touch(_FILE_MODE)
-    probe.unlink()
+    if not config.folder.exists():
+        whole_file.check_can_be_made(config.folder)
+        return
+    whole_file.check_writable(config.folder)
     if stat.S_IMODE(config.folder.stat().st_mode) & 0o077:
         raise OSError(f"others can look into {config.folder}; run: chmod 700 {config.folder}")
 

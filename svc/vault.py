@@ -98,8 +98,8 @@ class Vault:
 def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool = True) -> Vault:
     """The vault of the key file, which opens everything of `sealed` (by owner's id).
 
-    Where there is no key file and nothing sealed, one is made with a new key (mode 0600); without `make` only its
-    folder is, and nothing can be sealed.
+    Where there is no key file and nothing sealed, one is made with a new key (mode 0600); without `make` nothing is,
+    and nothing can be sealed.
     Raises ConfigError: not readable, readable by others, not keys, or a key is missing.
     """
     path = config.key_file
@@ -109,9 +109,12 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
             keys = read_keys(path)
         elif sealed and not accept:
             raise ConfigError(f"The key file {path} is gone, and with it the tokens of {len(sealed)} accounts. {_MEND}")
-        else:
+        elif make:
             path.parent.mkdir(parents=True, exist_ok=True)
-            keys = [_make(path)] if make else []
+            keys = [_make(path)]
+        else:
+            whole_file.check_can_be_made(path)
+            keys = []
     except OSError as error:
         raise ConfigError(f"The key file {path} cannot be used: {error.strerror or error}") from None
     vault = Vault(keys, path)

@@ -31,6 +31,19 @@ def put(path: Path, content: bytes, *, owner: os.stat_result, mode: int = 0o600)
     sync(path.parent)
 
 
+def check_can_be_made(path: Path) -> None:
+    """Check that a file or folder that is not there could be made, and make nothing. Raises OSError."""
+    check_writable(next(each for each in path.parents if each.exists()))
+
+
+def check_writable(folder: Path) -> None:
+    """Check that files can be made in the folder, and make none. Raises OSError."""
+    # By the effective user: `svc init` tries its answers as the user whose the data is.
+    effective = os.access in os.supports_effective_ids
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK, effective_ids=effective):
+        raise OSError(f"{folder} is no folder in which it can be made")
+
+
 def sync(path: Path) -> None:
     """Let the file, or a folder's list of names, reach the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -122,12 +122,12 @@ def test_a_service_is_well_that_answers_its_health(tmp_path, status, ends):
     assert (answer.stdout, bool(answer.stderr)) == ((f"{url} answers\n", False) if not ends else ("", True))
 
 
-def test_a_check_finds_all_well_and_makes_no_key(tmp_path):
+def test_a_check_finds_all_well_and_makes_nothing(tmp_path):
     answer = svc_process(tmp_path, "check")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "will be made at the first start" in answer.stdout
     assert "ok   store: sqlite: There is no store" in answer.stdout
-    assert [path.name for path in (tmp_path / "var").iterdir()] == ["mail"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_command_for_a_store_that_is_there_makes_none(tmp_path):
@@ -329,14 +329,30 @@ def test_whatever_is_wrong_is_a_finding_and_the_other_parts_are_looked_at(tmp_pa
         ("localhost:9090", "for this machine alone"),
         ("10.1.2.3:9090", "let nobody but the scraper reach it"),
         ("metrics.internal:9090", "let nobody but the scraper reach it"),
-        ("0.0.0.0:9090", "on every address of this machine; they ask for no password"),
-        ("[::]:9090", "on every address of this machine; they ask for no password"),
     ],
 )
 def test_a_check_tells_who_can_read_the_metrics(bind, text):
-    found = check._metrics(Config(metrics=MetricsConfig(bind=bind)))
-    assert found.ok
+    found = check._metrics(Config(metrics=MetricsConfig(bind=bind)), contained=False)
+    assert found.verdict == "ok"
     assert text in found.text
+
+
+@pytest.mark.rule("X14")
+@pytest.mark.parametrize("host", ["0.0.0.0", "0", "[::]", "[0::0]", "[::ffff:0:0]"])
+def test_metrics_on_every_address_are_refused_but_in_a_container(host):
+    """There it is the usual way: which port is published, and where, the container's own address does not tell."""
+    config = Config(metrics=MetricsConfig(bind=f"{host}:9090"))
+    outside, inside = (check._metrics(config, contained=contained) for contained in (False, True))
+    assert (outside.verdict, inside.verdict) == ("FAIL", "warn")
+    assert "is every address of this machine, and they ask for no password; bind a private one" in outside.text
+    assert "they ask for no password: publish the port to the scraper alone" in inside.text
+
+
+def test_a_warning_is_no_failure(tmp_path):
+    answer = svc(tmp_path, "check", SVC_WORKER_ALLOW_LOCAL_PUSH="true")
+    assert answer.returncode == 0, answer.stdout
+    assert "\nwarn address: [worker] allow_local_push is set" in answer.stdout
+    assert "FAIL" not in answer.stdout
 
 
 def test_an_address_of_the_metrics_that_is_taken_ends_the_start(tmp_path):

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from svc import check
 from svc.config import Config, MailConfig, StoreConfig, VaultConfig
-from svc.container import data_trouble
+from svc.container import data_trouble, in_container
 
 OVERLAY = "600 500 0:50 / / rw,relatime - overlay overlay rw,lowerdir=/a"
 PROC = "601 600 0:51 / /proc rw - proc proc rw"
@@ -59,6 +60,12 @@ def test_the_key_file_is_lost_too_where_the_store_is_elsewhere(tmp_path):
     assert "the key file (/var/lib/svc/vault.key) is in the" in (trouble(tmp_path, store="postgresql://db/svc") or "")
 
 
+def test_a_check_warns_of_what_is_lost(tmp_path):
+    found = check._data(trouble(tmp_path))
+    assert (found.verdict, "will be lost with this container: the store" in found.text) == ("warn", True)
+    assert check._data(None).verdict == "ok"
+
+
 @pytest.mark.parametrize(
     ("mark", "environ", "told"),
     [
@@ -75,3 +82,17 @@ def test_only_a_container_is_told(tmp_path, mark, environ, told):
             (tmp_path / name).parent.mkdir(parents=True)
             (tmp_path / name).write_bytes(content)
     assert (data_trouble(Config(), tmp_path) is not None) == told
+
+
+@pytest.mark.parametrize(
+    ("mount", "told"),
+    [
+        ("/kubelet/pods/4f2b8d0e-1c3a-4b5d-9e7f-0a1b2c3d4e5f/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw", True),
+        ("/srv/pods/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw", False),
+    ],
+)
+def test_a_pod_is_known_by_its_mounts(tmp_path, mount, told):
+    """The first process of a pod is the service, which allows no core dumps and so may not read its environment."""
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mountinfo").write_text(f"{OVERLAY}\n610 600 8:1 {mount}\n")
+    assert in_container(tmp_path) is told

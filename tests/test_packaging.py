@@ -6,12 +6,15 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
-from importlib.metadata import distributions
+from importlib.metadata import distributions, version
 from importlib.util import module_from_spec, spec_from_file_location
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 import httpx
@@ -32,8 +35,10 @@ def copy_of(folder: Path, *, without: str = "", compiled: bool = False) -> Path:
 
     `compiled`: with the compiled files beside the sources, so that a service that runs there compiles nothing again.
     """
-    for name in ("pyproject.toml", "config.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
+    names = ("pyproject.toml", "config.toml", "hatch_build.py", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
+    for name in names:
         shutil.copy(ROOT / name, folder)
+    shutil.copytree(ROOT / "docs", folder / "docs")
     left_out = {ROOT / path for name, path in BUILT.items() if without in (name, "all")}
 
     def unwanted(place: str, names: list[str]) -> set[str]:
@@ -83,8 +88,55 @@ def test_a_package_holds_everything_that_the_service_reads(tmp_path, kind):
     assert {"svc/bundle/manifest.json", "svc/bundle/svc-edge.js", "svc/web/dist/index.html"} <= ours
     read = {path for path in ours if not path.startswith("svc/web/") or path.startswith("svc/web/dist/")}
     assert (read | {"svc/web/pages.json"}) - files_of(package) == set()
-    if kind == "wheel":  # what the web application is built from serves nobody
+    if kind == "wheel":
+        documents = f"svc-{version('svc')}.data/data/share/doc/svc"
+        assert {f"{documents}/{place}" for place in documents_of_operators().values()} <= files_of(package)
+        # what the web application is built from serves nobody
         assert not [path for path in files_of(package) if path.startswith("svc/web/src/")]
+
+
+def documents_of_operators() -> dict[str, str]:
+    """The files that a package brings beside the program, and where each lies in the folder of its documents."""
+    shared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    found = {}
+    for source, place in shared["shared-data"].items():
+        files = [path for path in (ROOT / source).rglob("*") if path.is_file()] or [ROOT / source]
+        for path in files:
+            inside = path.relative_to(ROOT / source).as_posix()
+            found[path.relative_to(ROOT).as_posix()] = f"{place.removeprefix('share/doc/svc/')}/{inside}".removesuffix(
+                "/."
+            )
+    return found
+
+
+def test_the_documents_that_packages_bring_lead_to_one_another():
+    found = documents_of_operators()
+    assert {f"docs/operate/{path.name}" for path in (ROOT / "docs/operate").iterdir()} <= set(found)
+    assert {"CHANGELOG.md", "docs/prometheus/svc.rules.yml", "docs/grafana/svc.json", "docs/metrics.md"} <= set(found)
+    places = set(found.values())
+    for source, place in found.items():
+        if source.endswith(".md") and source.startswith("docs/operate"):
+            for link in re.findall(r"\]\(([^)#\s]+)", (ROOT / source).read_text()):
+                if "://" not in link:
+                    assert os.path.normpath(Path(place).parent / link) in places, f"{source}: {link}"
+
+
+def test_the_package_and_the_image_bring_the_documents_of_the_wheel(tmp_path):
+    spec = spec_from_file_location("build", ROOT / "packaging/build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    build = module_from_spec(spec)
+    spec.loader.exec_module(build)
+    build.copy_documents(tmp_path)
+    copied = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert copied == set(documents_of_operators().values())
+    assert "COPY documents /usr/share/doc/svc" in (ROOT / "packaging/Dockerfile").read_text()
+
+
+def test_every_version_of_the_image_that_is_named_is_this_one():
+    for path in (ROOT / "packaging/compose.yaml", *(ROOT / "docs/operate").glob("*.md"), ROOT / "README.md"):
+        for named in re.findall(r"\bsvc:(\d[\w.]*\w)", path.read_text()):
+            assert named == version("svc"), path
 
 
 def test_an_editable_install_may_come_before_what_make_builds(tmp_path):
@@ -143,8 +195,71 @@ def test_what_compose_tells_the_service_is_settings_that_there_are():
     config = load(None, {name: filled(text) for name, text in compose["services"]["svc"]["environment"].items()})
     assert config.store.url.get_secret_value() == "postgresql://svc:secret@db/svc"
     assert config.push_trouble(config.push_url(config.http.base_url)) is None
+    # The web server alone is believed, and no other container can get its address.
     [network] = compose["networks"]["default"]["ipam"]["config"]
-    assert config.http.trusted_proxies == (network["subnet"],)
+    caddy = compose["services"]["caddy"]["networks"]["default"]["ipv4_address"]
+    assert config.http.trusted_proxies == (caddy,)
+    assert IPv4Address(caddy) in IPv4Network(network["subnet"])
+    assert IPv4Address(caddy) not in IPv4Network(network["ip_range"])
+    assert IPv4Network(network["ip_range"]).subnet_of(IPv4Network(network["subnet"]))
+    assert network["gateway"] != caddy
+
+
+def machine(root: Path) -> None:
+    """Make the root of a machine that has our `/usr`, mounted by `installed`, and what the package unpacks."""
+    for folder in ("usr", "dev", "proc", "tools", "var/lib", "etc/svc", "etc/sysusers.d", "etc/tmpfiles.d"):
+        (root / folder).mkdir(parents=True)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        if Path("/", name).is_symlink():
+            (root / name).symlink_to(f"usr/{name}")
+    (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+    (root / "etc/group").write_text("root:x:0:\n")
+    shutil.copy(ROOT / "packaging/debian/config.toml", root / "etc/svc/config.toml")
+    shutil.copy(ROOT / "packaging/debian/postinst", root / "tools/postinst")
+    for kind in ("sysusers", "tmpfiles"):
+        shutil.copy(ROOT / f"packaging/systemd/{kind}.conf", root / f"etc/{kind}.d/svc.conf")
+    # What the script needs where there is no systemd.
+    for name in ("sh", "getent", "useradd", "install", "chown", "chmod"):
+        (root / "tools" / name).symlink_to(shutil.which(name, path="/usr/bin:/usr/sbin") or name)
+
+
+_INSTALLED = """
+mount --bind /usr "$0/usr"
+mount --bind /dev "$0/dev"
+[ "$1" = bare ] || mount -t proc proc "$0/proc"
+exec env -i PATH="$2" /usr/sbin/chroot "$0" /bin/sh /tools/postinst configure
+"""
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0
+    or not Path("/bin").is_symlink()
+    or bool(subprocess.run(["unshare", "-m", "true"], check=False).returncode),
+    reason="it makes mounts, of a machine whose /bin is in /usr",
+)
+@pytest.mark.parametrize(
+    ("proc", "tools"),
+    [("bare", "/usr/bin:/usr/sbin"), ("proc", "/usr/bin:/usr/sbin"), ("bare", "/tools")],
+    ids=["systemd without /proc", "systemd", "no systemd"],
+)
+def test_the_package_sets_up_its_user_and_folders_on_every_machine(tmp_path, proc, tools):
+    root = tmp_path / "root"
+    machine(root)
+    (root / "etc/svc/config.toml").chmod(0o644)
+    command = ["unshare", "-m", "/bin/sh", "-euc", _INSTALLED, str(root), proc, tools]
+    for _ in ("the first install", "an upgrade"):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        [user] = [line.split(":") for line in (root / "etc/passwd").read_text().splitlines() if line.startswith("svc:")]
+        uid, gid, home, shell = int(user[2]), int(user[3]), user[5], user[6]
+        assert (home, shell) == ("/var/lib/svc", "/usr/sbin/nologin")
+        for path, owner, mode in (
+            ("etc/svc", 0, 0o750),
+            ("etc/svc/config.toml", 0, 0o640),
+            ("var/lib/svc", uid, 0o700),
+        ):
+            found = (root / path).stat()
+            assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (owner, gid, mode), path
 
 
 def test_the_package_brings_a_good_configuration():

@@ -80,6 +80,66 @@ def test_a_setting_that_cannot_be_used_is_named(environ, named):
 
 
 @pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("[http]\nbnid = 1", "[http] bnid: there is no such setting; the nearest is bind"),
+        ("[http]\nfoo = 1", "[http] foo: there is no such setting; this section has bind, base_url, trusted_proxies"),
+        ("[http]\nsmtp_url = 'x'", "[http] smtp_url: there is no such setting here; it belongs to [mail]"),
+        ("[mail]\nform = 'x'", "[mail] form: there is no such setting; the nearest is from"),
+        ("[mial]\n", "[mial]: there is no section [mial]; the nearest is [mail]"),
+        ("[database]\n", "[database]: there is no section [database]; there are http, store, edge"),
+        ("bind = 'x'", "[bind]: is no section; the setting bind belongs below the line [http]"),
+        ("http = 1", "[http]: is a section, not a setting"),
+        ("[http]\nconnections = 'many'", "[http] connections: must be a whole number"),
+        ("[http]\nconnections = 1.5", "[http] connections: must be a whole number"),
+        ("[http]\nconnections = 0", "[http] connections: must be above 0"),
+        ("[http]\nconnections = []", "[http] connections: must be a whole number"),
+        ("[edge]\nretries = -1", "[edge] retries: must be at least 0"),
+        ("[timing]\ntoken_days = 9999", "[timing] token_days: must be at most 3_650"),
+        ("[timing]\nhours_kept_days = 1", "[timing] hours_kept_days: must be at least 2"),
+        ("[http]\naccess_log = 'perhaps'", "[http] access_log: must be true or false"),
+        ("[http]\naccess_log = 2.5", "[http] access_log: must be true or false"),
+        ("[edge]\ntimeout_s = 'long'", "[edge] timeout_s: must be a number"),
+        ("[edge]\ntimeout_s = nan", "[edge] timeout_s: must be at most 315_360_000"),
+        ("[http]\nbind = 8080", "[http] bind: must be text, in quotation marks"),
+        ("[vault]\nkey_file = 1", "[vault] key_file: must be text, in quotation marks"),
+        ("[store]\nurl = 1", "[store] url: must be text, in quotation marks"),
+        ("[http]\ntrusted_proxies = '::1'", "[http] trusted_proxies: must be a list: values in [ ], with commas"),
+        ("[http]\ntrusted_proxies = ['x']", "[http] trusted_proxies.0: 'x' is not an IP address or network"),
+        ("[worker]\ncanary = ['x']", "[worker] canary.0: 'x' is not the id of an edge account"),
+        ("[mail]\ntransport = 'post'", "[mail] transport: must be 'smtp' or 'file'"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_in_its_own_words(tmp_path, line, told):
+    path = tmp_path / "config.toml"
+    path.write_text(line)
+    with pytest.raises(ConfigError) as refused:
+        load(path, {})
+    first, *lines = str(refused.value).splitlines()
+    assert first == "The configuration cannot be used:"
+    assert [each[: len(told) + 2] for each in lines] == [f"  {told}"]
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text("[http]\nbnid = 1\nconnections = 0\n[mial]\n")
+    with pytest.raises(ConfigError) as refused:
+        load(path, {"SVC_HTPP_BIND": "x", "SVC_HTTP": "x", "SVC_EDGE_RETRIES": "many", "SVC_EDGE_RETIRES": "1"})
+    assert sorted(str(refused.value).splitlines()[1:]) == [
+        "  SVC_HTPP_BIND: there is no section [htpp]; the nearest is [http]",
+        "  SVC_HTTP: names a section and no setting of it",
+        "  [edge] retires: there is no such setting; the nearest is retries (set by SVC_EDGE_RETIRES)",
+        "  [edge] retries: must be a whole number (set by SVC_EDGE_RETRIES)",
+        "  [http] bnid: there is no such setting; the nearest is bind",
+        "  [http] connections: must be above 0",
+        "  [mial]: there is no section [mial]; the nearest is [mail]",
+    ]
+    path.write_text("[http]\nbind = '[::1]:1'\ngraceful_s = 1\n[metrics]\nbind = '[::1]:1'\n")
+    with pytest.raises(ConfigError, match=r"graceful_s must be above .*\n  \[metrics\] bind must be another"):
+        load(path, {})
+
+
+@pytest.mark.parametrize(
     ("environ", "base_url", "push_url"),
     [
         ({}, "", ""),

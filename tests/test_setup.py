@@ -9,7 +9,8 @@ import ssl
 import stat
 import tempfile
 import tomllib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -20,11 +21,8 @@ from edge_worker.programs import open_program
 from svc.config import Config, HttpConfig, MailConfig, StoreConfig, load
 from svc.config_file import Answers, filled, write
 from svc.welcome import welcome
-from tests.commands import svc, svc_async
+from tests.commands import ROOT, svc, svc_async
 from tests.smtp_server import SmtpServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PASSWORD = 'p@s:/% "?#\\'
 
@@ -44,6 +42,7 @@ def test_without_questions_the_options_and_defaults_are_written_and_nothing_is_o
     assert (config.http.base_url, config.http.trusted_proxies) == ("https://svc.example.com", ("127.0.0.1", "::1"))
     assert config.store.url.get_secret_value() == f"sqlite:///{data}/svc.db"
     assert (config.vault.key_file, config.mail.folder) == (data / "vault.key", data / "mail")
+    assert config.store.copies == str(data)
     assert (config.edge, config.limits, config.timing) == (Config().edge, Config().limits, Config().timing)
     assert (data / "svc.db").exists()  # it was tried
     assert not (data / "vault.key").exists()
@@ -53,11 +52,14 @@ def test_without_questions_the_options_and_defaults_are_written_and_nothing_is_o
 
     before = path.read_bytes()
     answer = svc(tmp_path, *base)
-    assert (answer.returncode, answer.stderr) == (1, f"svc: {path} is there already; --replace takes its place\n")
+    assert (answer.returncode, answer.stderr) == (
+        1,
+        f"svc: {path} is there already; --replace writes it anew, with its settings\n",
+    )
     assert path.read_bytes() == before
     answer = svc(tmp_path, *base, "--replace", "--bind", "127.0.0.1:1", "--unchecked")
     assert answer.returncode == 0, answer.stderr
-    assert load(path, {}).http.bind == "127.0.0.1:1"
+    assert load(path, {}) == config.model_copy(update={"http": config.http.model_copy(update={"bind": "127.0.0.1:1"})})
 
 
 @pytest.mark.parametrize(
@@ -119,6 +121,85 @@ def test_who_answers_badly_is_asked_again_and_what_is_written_carries_an_email(t
     assert config.mail.sender == "mail@example.com"
     assert config.mail.smtp_url.get_secret_value().endswith(f"@127.0.0.1:{server.port}")
     assert mode(path) == 0o640  # its group could read the one before
+
+
+def another(value):
+    """Another value of a setting, of the same kind."""
+    if isinstance(value, bool):
+        return not value
+    return [*value, "::1"] if isinstance(value, list) else value + 1
+
+
+def every_setting_changed(data: Path) -> dict[str, dict[str, Any]]:
+    """A configuration in which no setting has its default, and some lie in a folder of their own."""
+    changed = {
+        section: {name: value if isinstance(value, str) else another(value) for name, value in settings.items()}
+        for section, settings in tomllib.loads((ROOT / "config.toml").read_text()).items()
+    }
+    account = "0123456789abcdef" * 2
+    changed["http"] |= {"bind": "127.0.0.1:18080", "base_url": "https://old.example.com"}
+    changed["store"] |= {"url": f"sqlite:///{data}/kept.db", "copies": f"{data}/copies"}
+    changed["edge"] |= {"api_base_url": "https://api.example.com/v4"}
+    changed["worker"] |= {"push_url": "https://push.example.com/x", "canary": [account]}
+    changed["vault"] |= {"key_file": f"{data.parent}/elsewhere/svc.key", "lost_tokens": "accept"}
+    changed["mail"] |= {"transport": "smtp", "from": "me@example.com", "smtp_url": "smtp://a:b@127.0.0.1:1"}
+    changed["mail"] |= {"folder": f"{data}/letters"}
+    changed["metrics"] |= {"bind": "127.0.0.1:19090"}
+    return changed
+
+
+def written(settings: dict[str, dict[str, Any]]) -> str:
+    return filled({(section, name): value for section, of in settings.items() for name, value in of.items()})
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_every_setting_of_a_configuration_that_is_there_survives(tmp_path, asked):
+    before = every_setting_changed(tmp_path / "data")
+    path = tmp_path / "config.toml"
+    path.write_text(written(before))
+    assert {name for section in before for name in before[section]} >= {"copies", "hours_kept_days", "canary"}
+    options = () if asked else ("--yes", "--replace")
+    answer = svc(tmp_path, "init", "--unchecked", *options, text="yes\n" + "\n" * 6)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert tomllib.loads(path.read_text()) == before
+    assert "a:b@" not in answer.stdout
+
+
+def test_an_answer_changes_its_setting_and_no_other(tmp_path):
+    before = every_setting_changed(tmp_path / "data")
+    path = tmp_path / "config.toml"
+    path.write_text(written(before))
+    new = tmp_path / "new"
+    options = ("--base-url", "https://new.example.com", "--data", str(new), "--smtp-url", "", "--trusted-proxies", "")
+    answer = svc(tmp_path, "init", "--yes", "--replace", "--unchecked", *options)
+    assert answer.returncode == 0, answer.stderr
+    before["http"] |= {"base_url": "https://new.example.com", "trusted_proxies": []}
+    # What was in the folder of the data moves with it; the key file was not.
+    before["store"] |= {"url": f"sqlite:///{new}/kept.db", "copies": f"{new}/copies"}
+    before["mail"] |= {"transport": "file", "smtp_url": "", "folder": f"{new}/letters"}
+    assert tomllib.loads(path.read_text()) == before
+
+
+def test_the_configuration_of_the_package_keeps_its_places(tmp_path):
+    """As the package's first start has it: what is not asked about, such as the copies of a store, stays."""
+    text = (ROOT / "packaging/debian/config.toml").read_text().replace("/var/lib/svc", f"{tmp_path}/data")
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    options = ("--base-url", "https://svc.example.com", "--data", f"{tmp_path}/data")
+    assert svc(tmp_path, "init", "--yes", "--replace", *options).returncode == 0
+    after, before = tomllib.loads(path.read_text()), tomllib.loads(text)
+    assert after["http"].pop("trusted_proxies") == ["127.0.0.1", "::1"]
+    before["http"]["base_url"] = "https://svc.example.com"
+    assert {section: of for section, of in after.items() if of} == before
+
+
+def test_a_configuration_that_cannot_be_kept_is_left_alone(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text("[http]\nbnid = 1\n")
+    answer = svc(tmp_path, "init", "--yes", "--replace")
+    assert (answer.returncode, path.read_text()) == (1, "[http]\nbnid = 1\n")
+    assert "fix it, or move it aside" in answer.stderr
+    assert "the nearest is bind" in answer.stderr
 
 
 def test_nobody_who_answers_is_no_answer(tmp_path):

@@ -34,6 +34,7 @@ SANDBOX = {
     "SystemCallFilter": ["@system-service", "~@privileged @resources"],
     "SystemCallErrorNumber": ["EPERM"],
     "UMask": ["0077"],
+    "LimitCORE": ["0"],
     "User": ["svc"],
     "StateDirectoryMode": ["0700"],
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from svc import bind
 from svc.commands.arguments import suggested
 
 if TYPE_CHECKING:
@@ -19,9 +18,12 @@ if TYPE_CHECKING:
     from svc.check import Finding
     from svc.commands.arguments import Commands
     from svc.config import Config
-    from svc.config_file import Answers
+    from svc.config_file import Answers, Value
 
 _PROXIES = "127.0.0.1,::1"
+_SQLITE = "sqlite:///"
+_OF_THE_PACKAGE = Path("/etc/svc/config.toml")
+_UNIT = Path("/usr/lib/systemd/system/svc.service")
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
@@ -30,18 +32,21 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "init",
         parents=[shared],
         help="ask for address, store and mail server, and write a configuration",
-        description="Writes --config, or config.toml. Options are the answers that are offered, or taken with --yes.",
+        description="Writes --config, or config.toml. Options are the answers that are offered, or taken with --yes;"
+        " without one, what the configuration has already. Its other settings are kept.",
     )
     init.add_argument("--yes", action="store_true", help="ask nothing: take the options, and defaults for the rest")
-    init.add_argument("--replace", action="store_true", help="take the place of a configuration that is there")
+    init.add_argument(
+        "--replace", action="store_true", help="write a configuration that is there anew, with its settings"
+    )
     init.add_argument("--unchecked", action="store_true", help="do not try the store and the mail server")
-    init.add_argument("--base-url", default="", metavar="URL", help="how users reach it, e.g. https://svc.example")
-    init.add_argument("--bind", default=bind.DEFAULT, help="the address that it listens on")
+    init.add_argument("--base-url", metavar="URL", help="how users reach it, e.g. https://svc.example")
+    init.add_argument("--bind", metavar="ADDRESS", help="the address that it listens on")
     init.add_argument("--trusted-proxies", metavar="LIST", help="the web server in front of it, with commas")
     init.add_argument("--data", metavar="FOLDER", help="where database, key file and e-mails lie")
     init.add_argument("--store", metavar="URL", help="sqlite:///PATH or postgresql://USER@HOST/NAME")
-    init.add_argument("--smtp-url", default="", metavar="URL", help="smtp://USER:PASSWORD@HOST:587 or smtps://…")
-    init.add_argument("--mail-from", default="", metavar="ADDRESS", help="the sender of its e-mails")
+    init.add_argument("--smtp-url", metavar="URL", help="smtp://USER:PASSWORD@HOST:587 or smtps://…")
+    init.add_argument("--mail-from", metavar="ADDRESS", help="the sender of its e-mails")
     init.set_defaults(command=_init, needs_config=False)
 
 
@@ -66,7 +71,9 @@ class _Dialogue:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._given = arguments
         self._path = (arguments.config or Path("config.toml")).absolute()
+        # Begins with the settings of the configuration that is there: what is not asked about stays as it is.
         self._answers: Answers = {}
+        self._has_smtp = False
 
     def run(self) -> int:
         """Ask, try, write; 0. Raises _NotGood; OSError: the file cannot be written; EOFError: nobody answers."""
@@ -86,12 +93,30 @@ class _Dialogue:
         return 0
 
     def _may_be_written(self) -> None:
-        if not self._path.exists() or self._given.replace:
+        from svc import config_file
+        from svc.config import ConfigError
+
+        if not self._path.exists():
             return
-        if self._given.yes:
-            raise _NotGood(f"{self._path} is there already; --replace takes its place")
-        if not self._agrees(f"{self._path} is there already. Write a new one in its place?"):
+        if self._given.yes and not self._given.replace:
+            raise _NotGood(f"{self._path} is there already; --replace writes it anew, with its settings")
+        if not self._given.replace and not self._agrees(
+            f"{self._path} is there already. Write it anew? Its settings are kept, unless you answer otherwise; its"
+            " comments are not."
+        ):
             raise _NotGood("nothing was written; --config names another file")
+        try:
+            self._answers = config_file.read(self._path)
+        except ConfigError as error:
+            raise _NotGood(f"{self._path} cannot be kept: fix it, or move it aside. {error}") from None
+        self._has_smtp = self._answers.get(("mail", "transport")) == "smtp"
+
+    def _offered(self, given: str | None, setting: tuple[str, str], otherwise: str) -> str:
+        """What a question offers: the option, else what the configuration has, else this."""
+        if given is not None:
+            return given
+        had: Value = self._answers.get(setting, otherwise)
+        return ",".join(had) if isinstance(had, list) else str(had)
 
     def _address(self) -> None:
         def good(url: str) -> None:
@@ -103,14 +128,15 @@ class _Dialogue:
         url = self._ask(
             "How do users and workers reach it? An https address with a public name, e.g. https://svc.example.\n"
             "Empty: only to try it on this machine, and no worker can be installed.",
-            self._given.base_url,
+            self._offered(self._given.base_url, ("http", "base_url"), ""),
             good,
         )
-        if self._given.bind != bind.DEFAULT:
+        if self._given.bind is not None:
             self._keep({("http", "bind"): self._given.bind})
+        if url or ("http", "base_url") in self._answers:
+            self._keep({("http", "base_url"): url})
         if not url:
             return
-        self._keep({("http", "base_url"): url})
 
         def good_list(text: str) -> None:
             self._with({("http", "trusted_proxies"): _listed(text)})
@@ -118,10 +144,10 @@ class _Dialogue:
         proxies = self._ask(
             "Which web server is in front of it, for TLS? Its addresses or networks, with commas: what it says of\n"
             "visitors' addresses is believed. Empty: none.",
-            _PROXIES if self._given.trusted_proxies is None else self._given.trusted_proxies,
+            self._offered(self._given.trusted_proxies, ("http", "trusted_proxies"), _PROXIES),
             good_list,
         )
-        if proxies:
+        if proxies or ("http", "trusted_proxies") in self._answers:
             self._keep({("http", "trusted_proxies"): _listed(proxies)})
 
     def _data(self) -> Path:
@@ -137,10 +163,34 @@ class _Dialogue:
             made.append(folder)
 
         beside = "/var/lib/svc" if self._path.parent == Path("/etc/svc") else "var"
-        self._ask("Where is its data kept: key file, e-mails, database?", self._given.data or beside, good)
+        before = self._folders_before()
+        offered = self._given.data or str(before[0] if before else beside)
+        self._ask("Where is its data kept: key file, e-mails, database?", offered, good)
         folder = made[-1]
-        self._keep({("vault", "key_file"): str(folder / "vault.key"), ("mail", "folder"): str(folder / "mail")})
+        moved_from = before[0] if before and folder not in before else None
+        if folder.stat().st_uid == 0 and os.geteuid() == 0:
+            print(f"  Note: {folder} belongs to root, so a service that another user runs cannot use it.")
+        places = {
+            ("store", "copies"): folder,
+            ("vault", "key_file"): folder / "vault.key",
+            ("mail", "folder"): folder / "mail",
+        }
+        url = str(self._answers.get(("store", "url"), ""))
+        if url.startswith(_SQLITE):
+            self._keep({("store", "url"): _SQLITE + _moved(url.removeprefix(_SQLITE), moved_from, folder)})
+        for name, place in places.items():
+            had = self._answers.get(name)
+            self._keep({name: str(place) if had is None else _moved(str(had), moved_from, folder)})
         return folder
+
+    def _folders_before(self) -> list[Path]:
+        """Where the configuration that is there keeps its data: mostly one folder, first the one of the store."""
+        url = str(self._answers.get(("store", "url"), ""))
+        files = [url.removeprefix(_SQLITE)] if url.startswith(_SQLITE) else []
+        files += [
+            str(self._answers[name]) for name in (("mail", "folder"), ("vault", "key_file")) if name in self._answers
+        ]
+        return [Path(file).absolute().parent for file in files]
 
     def _store(self, folder: Path) -> None:
         from svc.check import look_at_store
@@ -148,10 +198,12 @@ class _Dialogue:
         def good(url: str) -> None:
             self._tried({("store", "url"): url}, look_at_store)
 
+        offered = self._given.store or self._offered(None, ("store", "url"), f"{_SQLITE}{folder / 'svc.db'}")
         url = self._ask(
             "Which store? One file (sqlite:///PATH) carries a large service; or postgresql://USER:PASSWORD@HOST/NAME.",
-            self._given.store or f"sqlite:///{folder / 'svc.db'}",
+            offered,
             good,
+            secret=bool(urlsplit(offered).password),
         )
         self._keep({("store", "url"): url})
 
@@ -166,22 +218,28 @@ class _Dialogue:
 
         def good(url: str) -> None:
             if not url:
-                self._tried({}, look_at_mail)
+                none: Answers = {("mail", "transport"): "file", ("mail", "smtp_url"): ""} if self._has_smtp else {}
+                self._tried(none, look_at_mail)
+                kept.append(none)
                 return
             url = self._with_password(url)
             sender = self._ask(
-                "The sender of its e-mails?", self._given.mail_from or f"svc@{address or 'localhost'}", good_sender
+                "The sender of its e-mails?",
+                self._offered(self._given.mail_from, ("mail", "from"), f"svc@{address or 'localhost'}"),
+                good_sender,
             )
             answers: Answers = {("mail", "transport"): "smtp", ("mail", "smtp_url"): url, ("mail", "from"): sender}
             self._tried(answers, look_at_mail)
             kept.append(answers)
 
+        had = self._offered(None, ("mail", "smtp_url"), "") if self._has_smtp else ""
+        offered = had if self._given.smtp_url is None else self._given.smtp_url
         self._ask(
             "Which mail server? smtp://USER@HOST:587 (STARTTLS) or smtps://USER@HOST:465; the password is asked for.\n"
             "Empty: none yet, e-mails become files in the data folder, and users cannot confirm their address.",
-            self._given.smtp_url,
+            offered,
             good,
-            secret=bool(urlsplit(self._given.smtp_url).password),
+            secret=bool(urlsplit(offered).password),
         )
         for answers in kept[-1:]:
             self._keep(answers)
@@ -202,11 +260,16 @@ class _Dialogue:
         as_user = ""
         if os.geteuid() == 0 and uid != 0:
             as_user = f"sudo -u {folder.owner()} "
+        serve, backup = f"{as_user}svc serve{of}", f"{as_user}svc backup FILE{of}, once a day"
+        if self._path == _OF_THE_PACKAGE and _UNIT.exists():
+            serve = "systemctl enable --now svc.socket svc.service"
+            backup = "systemctl enable --now svc-backup.timer"
         return [
             f"{as_user}svc check{of}",
             f"{as_user}svc user add YOU@EXAMPLE.COM --confirmed{of}",
-            f"{as_user}svc serve{of}, or where systemd runs it: systemctl enable --now svc.socket svc.service",
-            f"Keep copies of {folder}, above all of vault.key; and of {self._path}.",
+            serve,
+            f"{backup}. Keep copies of {folder}, above all of vault.key, and of {self._path} on another machine.",
+            f"Metrics and limits are not asked about: [metrics] and [limits] in {self._path}.",
         ]
 
     def _ask(
@@ -218,7 +281,7 @@ class _Dialogue:
             return offered
         print(f"\n{question}")
         while True:
-            shown = "as given" if secret else offered or "empty"
+            shown = "as given or as it was" if secret else offered or "empty"
             typed = _line(f"[{shown}]: ").strip()
             if any(not sign.isprintable() for sign in typed):
                 print("  That has characters in it that nobody can see.")
@@ -256,9 +319,17 @@ class _Dialogue:
         if self._given.unchecked:
             return
         found: Finding = trio.run(look, config)  # type: ignore[arg-type]
-        print(f"  {'ok' if found.ok else 'FAIL'}: {found.text}")
-        if not found.ok and not self._agrees("  Keep it all the same?"):
+        print(f"  {found.verdict}: {found.text}")
+        if found.verdict == "FAIL" and not self._agrees("  Keep it all the same?"):
             raise _NotGood(f"{found.part}: {found.text}" if self._given.yes else "Then another one.")
+
+
+def _moved(path: str, before: Path | None, folder: Path) -> str:
+    """The path in `folder` where it was in the folder `before`, else as it is; None: nothing moves."""
+    absolute = Path(path).absolute()
+    if not path or before is None or not absolute.is_relative_to(before):
+        return path
+    return str(folder / absolute.relative_to(before))
 
 
 def _listed(text: str) -> list[str]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import outcome
 import trio
 
+from svc import whole_file
 from svc.config import ConfigError
 from svc.errors import StoreUnavailable
 from svc.metrics import (
@@ -551,9 +552,10 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool
 
 def _could_be_made(path: Path) -> None:
     """Raises ConfigError: there is no folder for it, and none can be made."""
-    nearest = next(each for each in path.parents if each.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise ConfigError(f"There is no store {path}, and {nearest} is no folder in which it can be made")
+    try:
+        whole_file.check_can_be_made(path)
+    except OSError as error:
+        raise ConfigError(f"There is no store {path}, and {error}") from None
 
 
 def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:

@@ -597,6 +597,8 @@ async def test_a_check_tells_what_waits_and_since_when(store, clock):
         " the addresses of 1 users are refused by mail servers"
     )
     assert "failed" not in _waiting(replace(found, troubles=())).text
+    assert _waiting(found).verdict == _waiting(replace(found, troubles=())).verdict == "warn"
+    assert _waiting(replace(found, troubles=(), refused_addresses=0)).verdict == "ok"
 
 
 async def test_an_account_that_goes_takes_its_emails_along(store, clock):

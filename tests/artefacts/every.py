@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Emulator
 
 DIST = ROOT / "dist"
-BLOCKS = {block.name: block.text for block in blocks("install.md")}
+BLOCKS = {block.name: block.text for name in ("install.md", "first-start.md") for block in blocks(name)}
 # Two minutes at the most where there is nothing else to do.
 pytestmark = pytest.mark.timeout(1_800)
 # What the binary may ask of the system that it runs on.
@@ -130,9 +130,10 @@ async def test_the_package_on_a_fresh_debian(tree: Path, emulator: Emulator) -> 
     licences = shell(tree, "svc licences")
     assert licences == (tree / "usr/share/doc/svc/copyright").read_text()
     assert "of the system that this was built on" not in licences
-    checks = [text for text in BLOCKS.values() if "svc check --config" in text]
-    assert "FAIL" not in shell(tree, checks[0])
-    [add] = [text for text in BLOCKS.values() if "svc user add" in text]
+    assert (tree / "usr/share/doc/svc/operate/README.md").exists()
+    shell(tree, BLOCKS["sudo svc init --yes --replace --config /etc/svc/config.toml \\"])
+    assert "FAIL" not in shell(tree, BLOCKS["sudo -u svc svc check --config /etc/svc/config.toml"])
+    add = BLOCKS["sudo -u svc svc user add you@example.com --confirmed --config /etc/svc/config.toml"]
     shell(
         tree,
         add.replace(" --config", " --password-stdin --config").replace("sudo -u", "echo 'a long password' | sudo -u"),

@@ -12,16 +12,16 @@ _PACKAGE = "tests/artefacts/every.py::test_the_package_on_a_fresh_debian"
 
 STEPS = {
     "sudo apt-get install ./svc_*.deb": elsewhere(_PACKAGE),
-    """sudo sed -i 's|^base_url = ""|base_url = "https://svc.example"|' /etc/svc/config.toml""": elsewhere(_PACKAGE),
-    "sudo systemctl enable --now svc.socket svc.service": by_hand("it takes a running systemd"),
-    "sudo -u svc svc user add you@example.com --confirmed --config /etc/svc/config.toml": elsewhere(_PACKAGE),
     "sudo install -m 755 svc /usr/local/bin/svc": elsewhere(_BINARY),
     "mkdir -p ~/svc && cd ~/svc": elsewhere(_BINARY),
     "mkdir -p ~/svc/run && cd ~/svc": elsewhere(_NO_TEMPORARY),
     "docker load --input dist/svc-image.tar": by_hand(
         "it takes a daemon; the image is run by runc, in tests/artefacts"
     ),
+    "docker exec --interactive --tty svc svc user add you@example.com --confirmed": by_hand("it takes a daemon"),
     "cd packaging": by_hand("it takes a daemon, and images of others"),
+    "docker compose exec svc svc user add you@example.com --confirmed": by_hand("it takes a daemon"),
+    "docker compose stop svc": by_hand("it takes a daemon"),
     "pipx install ./svc-*.whl": by_hand("it fetches libraries; the next block is run, from a wheelhouse"),
     "python3 -m venv svc-environment": elsewhere("tests/artefacts/every.py::test_the_wheel_in_an_empty_environment"),
 }

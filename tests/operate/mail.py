@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 
+import httpx
 import trustme
 
+from edge_worker.harness.service import eventually
 from tests.operate.documents import Block, Place, blocks
 from tests.smtp_server import SmtpServer
 
@@ -33,4 +36,33 @@ async def _check(place: Place, block: Block) -> None:
         assert "FAIL mail: smtp: the mail server takes nothing (AUTH 535" in await place.run(block, fails=True)
 
 
-STEPS = {"sudo -u svc svc check --config /etc/svc/config.toml": _check}
+async def _reset(place: Place, block: Block) -> None:
+    (place.folder / "etc/svc/config.toml").unlink()
+    place.settings |= {
+        "SVC_MAIL_FOLDER": f"{place.folder}/var/lib/svc/mail",
+        "SVC_VAULT_KEY_FILE": f"{place.folder}/var/lib/svc/vault.key",
+        "SVC_HTTP_BIND": "127.0.0.1:0",
+    }
+    add = "svc user add you@example.com --confirmed --password-stdin\n"
+    await place.run(Block("mail.md", 0, "sh", add), "a long password\n")
+    await place.start(Block("mail.md", 0, "sh", "svc serve\n"))
+
+    async def written() -> bool | None:
+        return bool(list((place.folder / "var/lib/svc/mail").glob("*.eml"))) or None
+
+    async with httpx.AsyncClient(trust_env=False) as client:
+        asked = await client.post(f"{place.url}/auth/password-reset", json={"email": "you@example.com"})
+        assert asked.status_code == 202
+        await eventually(written)
+        said = await place.run(block)
+        assert "To: you@example.com" in said
+        [token] = set(re.findall(r"https://svc\.example\.com/reset\?token=([\w-]+)", said))
+        reset = {"token": token, "password": "another long password"}
+        assert (await client.post(f"{place.url}/auth/password-reset/confirm", json=reset)).status_code == 200
+    await place.stop()
+
+
+STEPS = {
+    "sudo -u svc svc check --config /etc/svc/config.toml": _check,
+    """sudo sh -c 'cat "$(ls -t /var/lib/svc/mail/*.eml | head -n 1)"'""": _reset,
+}

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from svc.config import StoreConfig
 from svc.store import open_store
+from tests.operate.documents import by_hand
 
 if TYPE_CHECKING:
     from tests.operate.documents import Block, NotHere, Place, Step
@@ -28,4 +29,10 @@ async def none_yet(place: Place, block: Block) -> None:
     assert "no update of workers has begun" in await place.run(block)
 
 
-STEPS: dict[str, Step | NotHere] = {"svc --version": looked, "svc rollout status": none_yet}
+STEPS: dict[str, Step | NotHere] = {
+    "svc --version": looked,
+    "svc rollout status": none_yet,
+    "sudo systemctl stop svc.socket svc.service": by_hand(
+        "a running systemd, and packages of two versions; tests/store/test_migrations.py refuses a newer store"
+    ),
+}
