@@ -116,14 +116,14 @@ def advise(
         if last:
             trend = _since_first_use(known, connected_day + 1, today)
             metrics[metric] = _measured(limit, last, trend, today)
-    level = _LEVELS[max((_LEVELS.index(one.level) for one in metrics.values()), default=0)]
+    level = max((one.level for one in metrics.values()), key=_LEVELS.index, default=None)
     return Advice(
         at=now,
         level=level,
-        metric=None if level == "ok" else _deciding(metrics, level),
+        metric=None if level in (None, "ok") else _deciding(metrics, level),
         metrics=metrics,
         unavailable=tuple(sorted(unavailable)),
-        suggest="shorter_hourly_retention" if _size_alone(metrics, level) and not unavailable else None,
+        suggest="shorter_hourly_retention" if _size_alone(metrics) and not unavailable else None,
     )
 
 
@@ -164,14 +164,14 @@ def _level(part: float, forecast: int | None, today: int, *, reached: bool) -> A
     return "watch" if part >= 0.6 or forecast is not None else "ok"
 
 
-def _deciding(metrics: Mapping[Metric, Measured], level: AdviceLevel) -> Metric:
+def _deciding(metrics: Mapping[Metric, Measured], level: AdviceLevel | None) -> Metric:
     """Of those at the worst level the one nearest to its limit; the first of two that are as near."""
     worst = [name for name, one in metrics.items() if one.level == level]
     return max(worst, key=lambda name: metrics[name].busiest / metrics[name].limit)
 
 
-def _size_alone(metrics: Mapping[Metric, Measured], level: AdviceLevel) -> bool:
-    return level != "ok" and [name for name, one in metrics.items() if one.level != "ok"] == ["size"]
+def _size_alone(metrics: Mapping[Metric, Measured]) -> bool:
+    return [name for name, one in metrics.items() if one.level != "ok"] == ["size"]
 
 
 def forecast_day(values: Mapping[int, int], limit: int, today: int) -> int | None:

@@ -151,6 +151,7 @@ def _not_ready(message: str, remedy: str) -> Meaning:
 
 
 _TRY_AGAIN = "Try again in a minute; a write that carries its Idempotency-Key is never done twice."
+_TRY_ANEW = "Try again with a new Idempotency-Key. If the error persists, contact the operator."
 _RENEW = "Renew the working token with a new bootstrap token."
 
 # One place for status, message and remedy; docs/api.md is held equal to it by a test.
@@ -204,8 +205,7 @@ CATALOGUE: dict[Code, Meaning] = {
     "account_not_ready": Meaning(
         409,
         "The account is not in a state that allows this.",
-        "Wait until its state is `ready`; its `error` says what is wrong. One that stays `pending` waits for the same"
-        " connect once more.",
+        "Read the account: its `state` and `error` show what is wrong. If it stays `pending`, repeat the connect.",
     ),
     "site_exists": Meaning(409, "The account has a site with this host."),
     "site_on_link_host": Meaning(
@@ -269,11 +269,9 @@ CATALOGUE: dict[Code, Meaning] = {
     "token_rights_mismatch": Meaning(
         502,
         "The edge platform made the working token with other rights than asked.",
-        "Try again; if it stays so, tell the operator.",
+        _TRY_ANEW,
     ),
-    "token_check_failed": Meaning(
-        502, "The working token does not work.", "Try again; if it stays so, tell the operator."
-    ),
+    "token_check_failed": Meaning(502, "The working token does not work.", _TRY_ANEW),
     "orphan_not_deleted": Meaning(
         502,
         "A token of an earlier lost connect or renewal could not be deleted.",
@@ -369,7 +367,8 @@ class ErrorNote:
 class ServiceError(Exception):
     """A refusal. `code` is stable and for programs, `message` is for people, `details` is JSON.
 
-    `status` is that of the answer to a request which it ends.
+    `status` is that of the answer to a request which it ends. `had_effect`: the refusal is final, and the request
+    changed something before, so its repeat must not run again (see `svc.http.idempotency`).
     """
 
     def __init__(
@@ -379,6 +378,7 @@ class ServiceError(Exception):
         details: Mapping[str, object] | None = None,
         *,
         retry_after_s: int | None = None,
+        had_effect: bool = False,
     ) -> None:
         meaning = CATALOGUE[code]
         self.code: Code = code
@@ -386,6 +386,7 @@ class ServiceError(Exception):
         self.message = message or meaning.message
         self.details = dict(details) if details else None
         self.retry_after_s = retry_after_s
+        self.had_effect = had_effect
         super().__init__(f"{code}: {self.message}")
 
     def body(self) -> dict[str, object]:
@@ -405,10 +406,13 @@ class ServiceError(Exception):
 
 
 def with_remedy(note: ErrorNote) -> dict[str, Any]:
-    """How a note is shown: `{code, message, details?}`, with `details.remedy` where a person can do something."""
+    """How a note is shown: `{code, message, details?}`, with `details.remedy` where a person can do something.
+
+    A remedy among the note's own details takes precedence over that of the catalogue.
+    """
     shown: dict[str, Any] = {"code": note.code, "message": note.message}
     remedy = CATALOGUE[note.code].remedy
-    details = {**(note.details or {}), **({"remedy": remedy} if remedy else {})}
+    details = {**({"remedy": remedy} if remedy else {}), **(note.details or {})}
     if details:
         shown["details"] = details
     return shown

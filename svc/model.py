@@ -271,8 +271,8 @@ class Advice:
     default."""
 
     at: int
-    level: AdviceLevel
-    metric: Metric | None = None  # the one that decides the level; None: all is ok
+    level: AdviceLevel | None  # None: no metric could be read
+    metric: Metric | None = None  # the one that decides the level; None: all is ok, or none could be read
     metrics: Mapping[Metric, Measured] = field(default_factory=dict)  # only those that could be read
     unavailable: tuple[Unread, ...] = ()
     suggest: Literal["shorter_hourly_retention"] | None = None

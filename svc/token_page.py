@@ -33,6 +33,8 @@ def _page(rights: Sequence[tuple[str, str]]) -> str:
     )
 
 
+# The list of an account's tokens.
+TOKENS_PAGE = "https://dash.cloudflare.com/?to=/:account/api-tokens"
 # With the two rights that a bootstrap token needs.
 TOKEN_PAGE = _page(_BOOTSTRAP_RIGHTS)
 # With those of the working token as well: where a token may only give rights that it holds itself.

@@ -69,7 +69,8 @@ export function sourceKey(referrer, named, ownHost) {
 }
 
 export const NAMED = /[?&](?:utm_source|ref)=([^&#]*)/;
-export const MARKER = /[?&]q(?:[=&]|$)/;
+// The marker has no value: `?q=shoes` is a search term of some other site. Programs rewrite `?q` as `?q=`.
+export const MARKER = /[?&]q=?(?:&|$)/;
 
 /**
  * utm_source or ref in a query.
@@ -78,6 +79,21 @@ export const MARKER = /[?&]q(?:[=&]|$)/;
  */
 export function namedSource(search) {
   return search === "" ? "" : (NAMED.exec(search)?.[1] ?? "");
+}
+
+/**
+ * The source of a click on a short link. Only the marker makes it a scan: a campaign or a host of that name does not.
+ * @param {string} referrer the address of the page before, "" for none
+ * @param {string} search with its "?"
+ * @param {string} ownHost host of the link
+ * @returns {string}
+ */
+export function clickSource(referrer, search, ownHost) {
+  if (hasMarker(search)) return QR;
+  const source = sourceKey(referrer, namedSource(search), ownHost);
+  if (source !== QR) return source;
+  const host = referrerHost(referrer);
+  return host === QR ? "" : sourceKey(referrer, "", ownHost);
 }
 
 /** @param {string} search @returns {boolean} whether the query carries the marker `q` */

@@ -13,7 +13,7 @@ import { keep } from "./isolate.js";
 import { CODE, targetOf } from "./links.js";
 import { findSite } from "./sites.js";
 import { snippetCode } from "./snippet.js";
-import { QR, hasMarker, namedSource, sourceKey } from "./sources.js";
+import { clickSource, sourceKey } from "./sources.js";
 import { cut } from "./text.js";
 import { hourOf } from "./time.js";
 
@@ -112,8 +112,7 @@ function redirect(request, env, ctx, url, code, link) {
   const ua = uaOf(headers);
   const country = countryOf(request);
   const location = targetOf(link, country, ua);
-  const source = () =>
-    hasMarker(url.search) ? QR : sourceKey(headers.get("referer") ?? "", namedSource(url.search), url.hostname);
+  const source = () => clickSource(headers.get("referer") ?? "", url.search, url.hostname);
   count(env, ctx, request, { target: link.target, page: "", driven: false, ua, country, source });
   copyWhenDue(config, ctx, url.hostname, code, Date.now());
   return new Response(null, { status: 302, headers: { location, ...NO_STORE } });

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { readAddress } from "../src/address.js";
 import { isExcluded, parseBeacon, readBody } from "../src/beacon.js";
 import { closeLine, encodeEvent } from "../src/event_log.js";
-import { campaign, hasMarker, namedSource, referrerHost, sourceKey } from "../src/sources.js";
+import { campaign, clickSource, hasMarker, namedSource, referrerHost, sourceKey } from "../src/sources.js";
 
 // rule R3
 test("a referrer is kept as its host only, normalised", () => {
@@ -37,9 +37,24 @@ test("utm_source and ref name the source, but never a person", () => {
 });
 
 // rule L5
-test("the marker of a QR code is the key q alone", () => {
-  for (const search of ["?q", "?q=", "?a=1&q", "?q&a=1"]) assert.equal(hasMarker(search), true, search);
-  for (const search of ["", "?", "?qq", "?a=q", "?sq=1"]) assert.equal(hasMarker(search), false, search);
+test("the marker of a QR code is the key q without a value", () => {
+  for (const search of ["?q", "?q=", "?a=1&q", "?q&a=1", "?q=&a=1"]) assert.equal(hasMarker(search), true, search);
+  for (const search of ["", "?", "?qq", "?a=q", "?sq=1", "?q=shoes", "?q==", "?q=q&a"]) {
+    assert.equal(hasMarker(search), false, search);
+  }
+});
+
+// rule L5
+test("only the marker makes a click a scan", () => {
+  const host = "go.example.com";
+  assert.equal(clickSource("https://news.example/", "?q&utm_source=x", host), "qr");
+  for (const search of ["?utm_source=qr", "?ref=QR", "?utm_source=+qr+", "?utm_source=www.qr", "?ref=https://qr/"]) {
+    assert.equal(clickSource("", search, host), "", search);
+    assert.equal(clickSource("https://news.example/", search, host), "news.example", search);
+  }
+  assert.equal(clickSource("https://qr/", "", host), "");
+  assert.equal(clickSource("https://qr/", "?utm_source=qr", host), "");
+  assert.equal(clickSource("https://qr/", "?utm_source=spring", host), "spring");
 });
 
 test("a beacon's page is its path, cleaned and cut", () => {

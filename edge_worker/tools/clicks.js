@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { UA_CHARS, agentOf } from "../src/agents.js";
 import { botReason } from "../src/bots.js";
 import { targetOf } from "../src/links.js";
-import { QR, hasMarker, namedSource, sourceKey } from "../src/sources.js";
+import { clickSource } from "../src/sources.js";
 import { cut } from "../src/text.js";
 
 /**
@@ -19,7 +19,7 @@ function read({ link, country, ua: sent, search, method }) {
   const ua = cut(sent, UA_CHARS);
   const { reason: byAgent, device, browser, os } = agentOf(ua);
   const reason = botReason({ method, purpose: "", driven: false, byAgent });
-  const source = hasMarker(search) ? QR : sourceKey("", namedSource(search), "go.example.com");
+  const source = clickSource("", search, "go.example.com");
   return { url: targetOf(link, country, ua), reason, source: reason === "" ? source : "", device, browser, os };
 }
 

@@ -154,26 +154,28 @@ class AccountActor:
         """Connect this edge account for a user; see `operations.connect`. `claim`: by which its repeat is known."""
         if await connect.check(self._context, self.edge_account_id, user_id):
             await self._check_turn("connect", claim)
-        checked = await bootstrap.check(self._context, self.edge_account_id, user_id, bootstrap_token)
+        with bootstrap.told_valid():
+            checked = await bootstrap.check(self._context, self.edge_account_id, user_id, bootstrap_token)
 
-        async def work() -> R:
-            return await connect.connect(self._context, self.edge_account_id, user_id, checked, location, commit)
+            async def work() -> R:
+                return await connect.connect(self._context, self.edge_account_id, user_id, checked, location, commit)
 
-        return await self.ask_for("connect", work, claim)
+            return await self.ask_for("connect", work, claim)
 
     async def renew(
         self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R], claim: Claim | None = None
     ) -> R:
         """Replace the account's working token, see `operations.renew`; its health is looked at right after."""
         await self._check_turn("renew", claim)
-        checked = await renew.check(self._context, account_id, bootstrap_token)
+        with bootstrap.told_valid():
+            checked = await renew.check(self._context, account_id, bootstrap_token)
 
-        async def work() -> R:
-            answer = await renew.renew(self._context, account_id, checked, commit)
-            self.timers.health_at = 0
-            return answer
+            async def work() -> R:
+                answer = await renew.renew(self._context, account_id, checked, commit)
+                self.timers.health_at = 0
+                return answer
 
-        return await self.ask_for("renew", work, claim)
+            return await self.ask_for("renew", work, claim)
 
     async def install(self, account_id: str, commit: Commit[Account, R], claim: Claim | None = None) -> R:
         """Install or reinstall the worker; the work itself follows the answer."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.errors import CannotUnseal, Conflict, EdgeRefused, EdgeUnavailable, ServiceError
+from svc.errors import CannotUnseal, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.model import SERVING
 from svc.store import accounts, states
 
@@ -61,11 +61,10 @@ async def note(context: Context, account: Account, error: EdgeRefused | CannotUn
 def check_state(account: Account, allowed: Collection[str], purpose: str) -> None:
     """Whether the account is in a state that allows it; `purpose`: "a site needs it to be ready".
 
-    Raises Conflict account_not_ready, whose `details.reason` is the code of the account's own trouble.
+    Raises Conflict account_not_ready, see `accounts.not_ready`.
     """
     if account.state not in allowed:
-        details = {} if account.error is None else {"reason": account.error.code}
-        raise Conflict("account_not_ready", f"The account is {account.state}; {purpose}.", details)
+        raise accounts.not_ready(account, f"The account is {account.state}; {purpose}.")
 
 
 @asynccontextmanager

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from svc.actors import health
 from svc.edge import zones
-from svc.errors import Conflict, EdgeError, EdgeUnavailable, ErrorNote, ServiceError
+from svc.errors import EdgeError, EdgeUnavailable, ErrorNote, ServiceError
+from svc.store import accounts
 
 if TYPE_CHECKING:
     from svc.actors.context import Context
@@ -80,4 +81,4 @@ def is_note_of_host(note: ErrorNote | None) -> bool:
 def check_connected(account: Account) -> None:
     """Whether the account has a working token. Raises Conflict account_not_ready."""
     if account.sealed_token is None:
-        raise Conflict("account_not_ready", "The account is not connected.")
+        raise accounts.not_ready(account, "The account is not connected.")

@@ -81,12 +81,12 @@ class PutLinkHost(Body):
     replace_website: bool = Field(
         False,
         description="Take the host though its DNS record leads to a server: whatever it shows is gone while it is the"
-        " link host.",
+        " link host. Default: `false`.",
     )
     has_certificate: bool = Field(
         False,
         description="Take the host though it lies more than one label below its zone: the zone has a certificate for it"
-        " that is not the free one.",
+        " that is not the free one. Default: `false`.",
     )
 
     def wish(self) -> model.LinkHostWish:
@@ -109,7 +109,7 @@ class WorkingToken(Answer):
     """The working token: its value is never shown."""
 
     name: str
-    expires_at: Moment | None
+    expires_at: Moment
 
 
 class Edge(Answer):
@@ -117,8 +117,8 @@ class Edge(Answer):
 
     bundle: str = Field(description="SHA-256 of the worker's code.")
     up_to_date: bool
-    schema_: int | None = Field(serialization_alias="schema")
-    installed_at: Moment | None
+    schema_: int = Field(serialization_alias="schema")
+    installed_at: Moment
 
 
 class LastPush(Answer):
@@ -151,8 +151,13 @@ class MetricAdvice(Answer):
 class Advice(Answer):
     """How near the account is to the limits of its plan, over the last seven complete days (UTC)."""
 
-    level: AdviceLevel = Field(description="The worst among the metrics; a metric that could not be read is in none.")
-    metric: Metric | None = Field(description="Decides the level: of the worst, the nearest to its limit.")
+    level: AdviceLevel | None = Field(
+        description="The worst level among the metrics that could be read. Null: none could be read."
+    )
+    metric: Metric | None = Field(
+        description="The metric that decides the level: of the worst, the nearest to its limit. Null: the level is `ok`"
+        " or null."
+    )
     metrics: dict[Metric, MetricAdvice] = Field(
         description="What could be read. `requests`, `writes` and `reads` a day of the whole edge account, `size` in"
         " bytes of the worker's database. A paid plan has no daily limits, so `size` alone."
@@ -373,11 +378,11 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
         "plan": account.plan,
         "state": account.state,
         "token": None
-        if account.token_name is None
+        if account.token_name is None or account.token_expires_at is None
         else WorkingToken(name=account.token_name, expires_at=account.token_expires_at),
         "error": _trouble(account),
         "edge": None
-        if account.edge_bundle is None
+        if account.edge_bundle is None or account.edge_schema is None or account.installed_at is None
         else Edge(
             bundle=account.edge_bundle,
             up_to_date=account.edge_bundle == bundle,

@@ -21,6 +21,7 @@ _URL = re.compile(
     r"(?P<rest>(:[0-9]*)?([/?#].*)?)"
 )
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_NOT_IN_PATHS = re.compile(r'[ "<>^`{}]+|[^\x00-\x7f]+')
 
 
 def ascii_host(text: str) -> str:
@@ -45,6 +46,14 @@ def ascii_url(text: str) -> str:
         raise ValueError("no https address")
     user, rest = (_BEYOND_ASCII.sub(_percent_encoded, part or "") for part in (parts["user"], parts["rest"]))
     return f"{parts['scheme']}{user}{ascii_host(parts['host'])}{rest}"
+
+
+def ascii_path(text: str) -> str:
+    """A path as a browser sends it: percent-encoded where the URL standard does so, without blanks at its end.
+
+    What is percent-encoded already stays as it is. https://url.spec.whatwg.org/#path-percent-encode-set
+    """
+    return _NOT_IN_PATHS.sub(_percent_encoded, text.rstrip(" "))
 
 
 def search_forms(text: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pydantic_core import core_schema, to_json
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import HttpsUrl, Id, LinkCode
-from svc.api.links import Link, NewRule
+from svc.api.links import CODE, Link, Rules
 from svc.api.shape import Answer, Body, may_be_absent, parse_body
 from svc.errors import Invalid
 
@@ -28,8 +28,8 @@ class LinkRow(Body):
     """A link to be made; its fields are those of POST /v1/links."""
 
     url: HttpsUrl
-    code: LinkCode | None = Field(None, description="Six random characters where it is absent or null.")
-    rules: Annotated[tuple[NewRule, ...], Field(max_length=10, fail_fast=True)] = ()
+    code: LinkCode | None = Field(None, description=CODE)
+    rules: Rules = Field((), description="As of POST /v1/links. Default: `[]`.")
 
 
 class _AnyRow:

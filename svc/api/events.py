@@ -69,7 +69,7 @@ class Event(Answer):
 class EventList(Answer):
     """Events in the order that was asked for. There may be fewer than `limit`, though more follow."""
 
-    events: tuple[Event, ...]
+    events: tuple[Event, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = may_be_absent("There are more: `after` of the next page.")
 
 

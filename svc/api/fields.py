@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from svc import emails, password_rules
-from svc.api.ascii_forms import ascii_host, ascii_url
+from svc.api.ascii_forms import ascii_host, ascii_path, ascii_url
 from svc.clock import day_number, day_text, iso
 from svc.model import RESERVED_CODES
 
@@ -65,8 +65,8 @@ _BEYOND_ASCII = r"[^\x00-\x7F]"
 _HOST_TAKEN = rf"{_HOST}|^[A-Za-z0-9.-]*{_BEYOND_ASCII}([A-Za-z0-9.-]|{_BEYOND_ASCII})*$"
 _URL_CHARS = rf"[{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]"
 _URL_TAKEN = rf"{_URL}|^[Hh][Tt][Tt][Pp][Ss]://{_URL_CHARS}*{_BEYOND_ASCII}({_URL_CHARS}|{_BEYOND_ASCII})*$"
-# The worker compares prefixes of what browsers send, and that is percent-encoded.
-_PREFIX = rf"^/[{_UNRESERVED}{_SUB_DELIMS}:@%/]*$"
+# The worker compares prefixes of the paths that browsers send. Browsers take a backslash for a slash.
+_PREFIX = r"^/[^\x00-\x1f\x7f?#\\]*$"
 _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|12[0-8]))?)$"
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
 _EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
@@ -139,9 +139,21 @@ def _link_code(value: str) -> str:
 
 
 def _prefix(value: str) -> str:
+    if not value.startswith("/"):
+        raise Wrong("must begin with /", "not_path")
+    if "?" in value or "#" in value:
+        raise Wrong(
+            "must not contain ? or #: a view counts under the path of its page, without the query and the fragment",
+            "not_path",
+        )
     if not _fits(_PREFIX, value):
-        raise Wrong("must begin with / and hold only the characters of a path, others percent-encoded", "not_path")
-    return value
+        raise Wrong("must not contain control characters or backslashes", "not_path")
+    path = ascii_path(value)
+    if len(path) > _LONGEST_PREFIX:
+        raise Wrong(
+            f"must have at most {_LONGEST_PREFIX} characters after percent-encoding", "too_long", _LONGEST_PREFIX
+        )
+    return path
 
 
 def _network(value: str) -> str:
@@ -235,7 +247,7 @@ PathPrefix = Annotated[
     str,
     Field(max_length=_LONGEST_PREFIX),
     AfterValidator(_prefix),
-    _string(pattern=_PREFIX, maxLength=_LONGEST_PREFIX, examples=["/admin/"]),
+    _string(pattern=_PREFIX, maxLength=_LONGEST_PREFIX, examples=["/admin/", "/über uns"]),
 ]
 # Of what users name: an account, a key.
 Name = Annotated[

@@ -20,19 +20,26 @@ if TYPE_CHECKING:
 
 
 _URL = "Where a click goes that no rule matches. Not on the link host."
+CODE = (
+    "Six random characters where it is absent or null. Codes that programs request unasked (`not`) are reserved:"
+    " `invalid_request` with the issue `reserved_code`."
+)
 _RULES = "Tried in order; the first one that matches wins."
 
 
 class NewRule(Body):
-    """Where a click goes when its country and device match; a condition that is absent or null matches all."""
+    """Where a click goes when its country and device match.
+
+    A condition that is absent or null matches all. An empty list would match nothing and is refused.
+    """
 
     url: HttpsUrl
-    countries: Annotated[tuple[Country, ...], Field(max_length=300, fail_fast=True)] | None = Field(
-        None, description="ISO 3166-1 alpha-2."
+    countries: Annotated[tuple[Country, ...], Field(min_length=1, max_length=300, fail_fast=True)] | None = Field(
+        None, description="ISO 3166-1 alpha-2, at most 300."
     )
-    devices: Annotated[tuple[Literal["mobile", "desktop"], ...], Field(max_length=2, fail_fast=True)] | None = Field(
-        None, description="Phones and tablets are `mobile`, everything else is `desktop`."
-    )
+    devices: (
+        Annotated[tuple[Literal["mobile", "desktop"], ...], Field(min_length=1, max_length=2, fail_fast=True)] | None
+    ) = Field(None, description="Phones and tablets are `mobile`, everything else is `desktop`.")
 
     def to_model(self) -> model.Rule:
         """The rule as the service keeps it."""
@@ -49,8 +56,8 @@ class NewLink(Body):
 
     account_id: Id
     url: HttpsUrl = Field(description=_URL)
-    code: LinkCode | None = Field(None, description="Six random characters where it is absent or null.")
-    rules: Rules = Field((), description=_RULES)
+    code: LinkCode | None = Field(None, description=CODE)
+    rules: Rules = Field((), description=f"{_RULES} Default: `[]`.")
 
 
 class LinkChange(Body):
@@ -143,7 +150,7 @@ class Link(Answer):
 class LinkList(Answer):
     """A page of links. Whoever turns the pages meets each link that is there all the time, and none twice."""
 
-    links: tuple[Link, ...]
+    links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = may_be_absent("Where there are more; it may be that the next page is empty.")
 
 

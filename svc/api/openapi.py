@@ -49,7 +49,13 @@ _OTHER_SCHEMAS: dict[str, Json] = {JSON_TYPE: {"type": "object"}, YAML_TYPE: {"t
 
 
 class _Generator(GenerateJsonSchema):
-    """Without what tells a reader nothing: titles that repeat a field's name, null as the default of what is absent."""
+    """Without what tells a reader nothing: titles that repeat a field's name, null as the default of what is absent.
+
+    A field of a request body has no `default` at all: generators of clients, such as openapi-typescript, make a field
+    with a default mandatory. Its description names the default.
+    """
+
+    default_in_requests = False
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         del schema
@@ -57,7 +63,16 @@ class _Generator(GenerateJsonSchema):
 
     def default_schema(self, schema: Any) -> Json:
         shown = super().default_schema(schema)
-        return {name: value for name, value in shown.items() if (name, value) != ("default", None)}
+        dropped = self.mode == "validation" and not self.default_in_requests
+        if dropped or shown.get("default") is None:
+            shown.pop("default", None)
+        return shown
+
+
+class _QueryGenerator(_Generator):
+    """A parameter of a query keeps its default: `required: false` makes it optional for every generator."""
+
+    default_in_requests = True
 
 
 def document(base_url: str) -> Json:
@@ -172,7 +187,7 @@ def _path_parameters(endpoint: Endpoint[Any, Any]) -> Iterable[Json]:
 def _query_parameters(endpoint: Endpoint[Any, Any]) -> Iterable[Json]:
     if endpoint.query is None:
         return
-    schema = endpoint.query.model_json_schema(schema_generator=_Generator)
+    schema = endpoint.query.model_json_schema(schema_generator=_QueryGenerator)
     for name, field in schema["properties"].items():
         description = field.pop("description", None)
         shown: Json = {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": field}
@@ -247,8 +262,10 @@ _IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Required with an API key. The same request with the same key within 24 hours gets the first answer"
-    " again and does nothing twice; with another body it is `idempotency_conflict`. Printable characters, in UTF-8.",
+    "description": "Required with an API key. If a request had an effect, the same request with the same key gets the"
+    " same answer for 24 hours, and nothing is done twice. A refusal without an effect is not kept: follow its remedy"
+    " and send the request again with the same key. Another body is `idempotency_conflict` while an answer is kept or a"
+    " request with the key is under way. Printable characters, in UTF-8.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _PRINTABLE},
     "example": "0d5f8a1e-8c0b-4f57-9a52-0f6d1a7c1a55",
 }

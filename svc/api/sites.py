@@ -26,8 +26,14 @@ class NewSite(Body):
 
     account_id: Id
     host: Host = Field(description="The apex of a zone of the account, or a host in it.")
-    excluded_paths: ExcludedPaths = Field((), description="Pages whose path begins with one of these are not counted.")
-    respect_gpc: bool = Field(False, description="Do not count visitors whose browser sends `Sec-GPC: 1` or `DNT: 1`.")
+    excluded_paths: ExcludedPaths = Field(
+        (),
+        description="Pages whose path begins with one of these are not counted. Letters and blanks are percent-encoded"
+        " as browsers do; the answer has the encoded form. Default: `[]`.",
+    )
+    respect_gpc: bool = Field(
+        False, description="Do not count visitors whose browser sends `Sec-GPC: 1` or `DNT: 1`. Default: `false`."
+    )
 
 
 class SiteChange(Body):
@@ -35,7 +41,7 @@ class SiteChange(Body):
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
-    excluded_paths: ExcludedPaths | None = Field(None, description="In the place of those before; `[]`: none.")
+    excluded_paths: ExcludedPaths | None = Field(None, description="Replaces the earlier paths; `[]` removes them.")
     respect_gpc: bool | None = None
 
 
@@ -89,7 +95,9 @@ class Site(Answer):
     excluded_paths: tuple[str, ...]
     respect_gpc: bool
     config: ConfigState
-    retiring: tuple[Retiring, ...]
+    retiring: tuple[Retiring, ...] = Field(
+        description="Old paths that are still counted, at most ten.", json_schema_extra={"maxItems": 10}
+    )
     error: ErrorObject | None
     created_at: Moment
     first_view_at: Moment | None = Field(
@@ -134,7 +142,7 @@ class Site(Answer):
 class SiteList(Answer):
     """Sites, in the order that was asked for."""
 
-    sites: tuple[Site, ...]
+    sites: tuple[Site, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = may_be_absent("Where there are more.")
 
 
@@ -215,7 +223,7 @@ ROTATE = Endpoint(
     action="site.rotate",
     summary="Give a site another path and snippet",
     description="Pages with the old snippet are counted for 30 more days: `retiring` lists the old paths, at most ten."
-    " The new snippet counts when `state` is `active` and `config` is `synced`.",
+    " Another rotation is `limit_reached`. The new snippet counts when `state` is `active` and `config` is `synced`.",
     scopes=("sites",),
     body=NoBody,
     answer=OneSite,

@@ -97,7 +97,7 @@ class NewToken:
     name: str
     value: SecretStr
     policies: tuple[Policy, ...]
-    expires_at: int | None
+    expires_at: int
 
 
 class _Status(Shape):
@@ -198,7 +198,7 @@ async def create(access: Access, name: str, policies: Sequence[Policy], expires_
         Policy(policy.effect, frozenset(group.id for group in policy.permission_groups), _flat(policy.resources))
         for policy in made.policies or ()
     )
-    return NewToken(made.id, made.name, made.value, got, made.expires_on)
+    return NewToken(made.id, made.name, made.value, got, made.expires_on or expires_at)
 
 
 def cannot_give(refused: EdgeRefused, groups: Sequence[PermissionGroup]) -> bool:

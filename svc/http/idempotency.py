@@ -1,20 +1,25 @@
 """Idempotency-Key: the same request again gets the first answer again, and nothing is done twice (rules G1 to G5).
 
 The answer is stored in the transaction of the effect: there is no moment at which one is there without the other.
-A request whose twin is still being worked on waits for it. A client that hangs up does not stop what an actor has
-begun; its repeat finds that answer, because whoever is about to do it again looks first, in its own transaction.
+A refusal is kept only if the request had an effect before it was refused: otherwise the same request with the same key
+runs again, so that a client can follow the remedy and repeat it. Transient failures are never kept.
+
+A request whose twin is still being worked on waits for it; with another body it is refused meanwhile. A client that
+hangs up does not stop what an actor has begun; its repeat finds that answer, because whoever is about to do it again
+looks first, in its own transaction.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
 from pydantic_core import to_json
 
 from svc.api.endpoint import JSON_TYPE
-from svc.errors import ServiceError
+from svc.errors import Conflict, ServiceError
 from svc.store.idempotency import AnsweredMeanwhile, Claim, StoredAnswer, check_room, keep_answer, recall
 
 if TYPE_CHECKING:
@@ -28,15 +33,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REPLAYED = {"Idempotent-Replayed": "true"}
-# Refusals that pass by themselves: nothing was done, and the same request is meant to be sent again.
-_NEVER_KEPT = (
-    "operation_in_progress",
-    "unauthorized",
-    "scope_required",
-    "session_required",
-    "email_unconfirmed",
-    "invalid_password",
-)
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A request with a key that is being worked on."""
+
+    body_digest: str
+    done: trio.Event
 
 
 class Idempotency:
@@ -48,7 +52,7 @@ class Idempotency:
         self._clock = clock
         self._ttl_ms = int(ttl_s * 1000)
         self._most_bytes = most_bytes
-        self._running: dict[tuple[int, str, str, str], trio.Event] = {}
+        self._running: dict[tuple[int, str, str, str], _Running] = {}
 
     async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
         """Do `work` once for this claim: its answer, or the one that an earlier request got.
@@ -60,8 +64,10 @@ class Idempotency:
             return await work()
         name = (claim.user_id, claim.method, claim.path, claim.key)
         while (twin := self._running.get(name)) is not None:
-            await twin.wait()
-        done = self._running[name] = trio.Event()
+            if twin.body_digest != claim.body_digest:
+                raise Conflict("idempotency_conflict")
+            await twin.done.wait()
+        running = self._running[name] = _Running(claim.body_digest, trio.Event())
         try:
             earlier = await self._store.peek(recall(claim, self._clock()))
             if earlier is not None:  # before anything is looked up: what a repeat names may be gone by now
@@ -69,7 +75,7 @@ class Idempotency:
             return await self._first(claim, work)
         finally:
             del self._running[name]
-            done.set()
+            running.done.set()
 
     async def _first(self, claim: Claim, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
         try:
@@ -77,14 +83,14 @@ class Idempotency:
         except AnsweredMeanwhile:  # an identical request, whose client had disconnected, committed first
             return await self._settled(claim, None)
         except ServiceError as error:
-            if error.code == "operation_in_progress":
-                # What is in progress may have been begun by this very request, whose client had disconnected.
+            if error.had_effect:
+                return await self._settled(claim, error)
+            if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                # The state that refuses this request may be the effect of its first try, whose client had disconnected.
                 earlier = await self._store.peek(recall(claim, self._clock()))
                 if earlier is not None:
                     return _replayed(earlier)
-            if not _kept(error):
-                raise
-            return await self._settled(claim, error)
+            raise
 
     def committed(
         self,
@@ -121,7 +127,7 @@ class Idempotency:
         return transaction
 
     async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredAnswer:
-        """The answer that is kept for the claim; where there is none, the refusal is, and is raised.
+        """The answer that is kept for the claim; where there is none, the refusal is kept, and is raised.
 
         Raises `error`; AnsweredMeanwhile when the answer that was there has gone.
         """
@@ -152,10 +158,6 @@ def stored(answer: Answer, status: int) -> StoredAnswer:
 def refusal(error: ServiceError) -> StoredAnswer:
     """The answer that an error is."""
     return StoredAnswer(error.status, to_json(error.body()), JSON_TYPE, {})
-
-
-def _kept(error: ServiceError) -> bool:
-    return error.status < 500 and error.status != 429 and error.code not in _NEVER_KEPT
 
 
 def _replayed(answer: StoredAnswer) -> StoredAnswer:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors.live import Unavailable
 from svc.api import reports as api
-from svc.clock import DAY_MS
+from svc.clock import DAY_MS, day_of
 from svc.http.visible import readable_link, readable_site
 from svc.model import FormerAccount
 from svc.report import Stored, closed_link_report, link_report, site_report, span_of
@@ -41,7 +41,7 @@ class Reports:
         stored = await self._store.read(_stored(site.id, account, span))
         live, unavailable = None, None
         if read.query.breakdowns is not None:
-            live, unavailable = await self._live(read.caller.user.id, account, site.id, span)
+            live, unavailable = await self._live(read.caller.user.id, account, site.id, span.first_day, span.today)
         return api.OneReport(report=site_report(span, stored, live, unavailable))
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
@@ -63,7 +63,11 @@ class Reports:
         return api.OneFirstView(first_view=api.FirstView(seen=seen, bots=bots, as_of=now, unavailable=unavailable))
 
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
-        """A link's report; today is read from the account's own database, while the account is connected."""
+        """A link's report; today is read from the account's own database, while the account is connected.
+
+        Without breakdowns only the days that are not stored yet are read: the same question for all periods, so that
+        its kept answer serves all of them.
+        """
         link, account = await readable_link(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
         stored = await self._store.read(_stored(link.id, account, span))
@@ -71,17 +75,21 @@ class Reports:
         if isinstance(account, FormerAccount) and account.has_all_counts:
             absent: UnavailableReason | None = "not_installed" if breakdowns else None
             return api.OneReport(report=closed_link_report(span, stored, absent))
-        live, unavailable = await self._live(read.caller.user.id, account, link.id, span)
+        first_day = span.first_day
+        if not breakdowns:
+            own_days = range(max(span.first_day, day_of(link.created_at)), span.today)
+            first_day = next((day for day in own_days if day not in stored.sent_days), span.today)
+        live, unavailable = await self._live(read.caller.user.id, account, link.id, first_day, span.today)
         return api.OneReport(report=link_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable))
 
     async def _live(
-        self, user_id: int, account: Account | FormerAccount, target_id: str, span: Span
+        self, user_id: int, account: Account | FormerAccount, target_id: str, first_day: int, last_day: int
     ) -> tuple[Live, None] | tuple[None, UnavailableReason]:
         """What the account's database holds, or why it cannot be read."""
         if isinstance(account, FormerAccount):
             return None, "not_installed"
         actor = self._supervisor.account(account.edge_account_id)
-        found = await actor.live(user_id, account, TargetDays(target_id, span.first_day, span.today))
+        found = await actor.live(user_id, account, TargetDays(target_id, first_day, last_day))
         return (None, found.reason) if isinstance(found, Unavailable) else (found, None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from svc.errors import NotFound
+from svc.errors import CATALOGUE, Conflict, NotFound
 from svc.model import Account, AccountWarning, WorkerPush
 from svc.store import operations, states
 from svc.store.advice import advice_from_json
@@ -28,9 +28,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from svc.config import TimingConfig
-    from svc.errors import ErrorNote
+    from svc.errors import Code, ErrorNote
     from svc.model import AccountState, EdgePlan
 
+
+# The error that a state stands for, and the remedy of a state without one.
+_ERRORS: Mapping[AccountState, Code] = {
+    "bootstrap_lost": "bootstrap_lost",
+    "permission_error": "permission_error",
+    "revoked": "revoked",
+    "resource_drift": "resource_drift",
+    "no_connection": "worker_silent",
+}
+_REMEDIES: Mapping[AccountState, str] = {
+    "pending": "Wait for the connect to finish. If the account stays `pending`, repeat the connect: POST /v1/accounts.",
+    "connected": "Install the worker: POST /v1/accounts/{id}/install.",
+    "installing": "Wait until the account's state is `ready`.",
+}
 
 # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -349,6 +363,18 @@ def present(account: Account | None) -> Account:
     if account is None:
         raise NotFound
     return account
+
+
+def not_ready(account: Account, message: str) -> Conflict:
+    """The refusal of a request that the account's state does not allow, with the remedy for this account.
+
+    `details.reason` is the code of the account's error, whose details are included because its remedy names them.
+    """
+    error = account.error
+    code = _ERRORS.get(account.state) if error is None else error.code
+    remedy = _REMEDIES.get(account.state) if code is None else CATALOGUE[code].remedy
+    details: dict[str, object] = {} if error is None else {"reason": error.code, **(error.details or {})}
+    return Conflict("account_not_ready", message, {**details, **({"remedy": remedy} if remedy else {})})
 
 
 def _account(row: Row, host: Row | None) -> Account:

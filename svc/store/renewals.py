@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.errors import Conflict
 from svc.store import accounts, operations, states, working_tokens
 from svc.store.locks import lock_account
 
@@ -31,7 +30,7 @@ def may_renew(account_id: str) -> Tx[Account]:
     account = accounts.present((yield from accounts.locked(account_id)))
     yield from operations.at_rest(account)
     if account.state not in _RENEWABLE:
-        raise Conflict("account_not_ready", f"The account is {account.state}; it has no token to renew.")
+        raise accounts.not_ready(account, f"The account is {account.state}; it has no token to renew.")
     return account
 
 

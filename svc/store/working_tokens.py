@@ -30,7 +30,7 @@ class WorkingToken:
 
     id: str
     name: str
-    expires_at: int | None
+    expires_at: int
     sealed: bytes = field(repr=False)
     bootstrap_expires_at: int
 

@@ -126,7 +126,8 @@ class Explainer:
         if self._marker.search(search):
             return self._qr
         named = self._named.search(search)
-        return "" if named is None or named[1] == "" else self._campaign(named[1])
+        source = "" if named is None or named[1] == "" else self._campaign(named[1])
+        return "" if source == self._qr else source  # the name is that of scans
 
     def _reason_of(self, ua: str) -> str:
         if ua == "":

@@ -8,7 +8,10 @@ from typing import Any, get_args
 
 from svc.api.contract import ENDPOINTS
 from svc.api.endpoint import Endpoint
-from svc.model import AccountAction, AccountState, AccountWarning, OwnAction
+from svc.api.openapi import document
+from svc.config import LimitsConfig
+from svc.model import RESERVED_CODES, AccountAction, AccountState, AccountWarning, OwnAction
+from svc.store.site_paths import MOST_RETIRING
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in DOCS.glob("*.md") if page.name != "plan.md"]  # while there is one, it tells what is to come
@@ -54,6 +57,26 @@ def test_every_action_of_the_events_is_explained() -> None:
     assert sorted(name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)) == sorted(
         [*get_args(OwnAction), *get_args(AccountAction)]
     )
+
+
+def test_the_table_of_limits_has_the_numbers_of_the_code() -> None:
+    table = API[API.index("| limit | value |") : API.index("\n## Probes")]
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", table, re.MULTILINE))
+    limits = LimitsConfig()
+    reserved = next(value for name, value in rows.items() if name.startswith("Reserved link codes"))
+    assert re.findall(r"`([^`]+)`", reserved) == sorted(RESERVED_CODES)
+    assert rows["Old paths of a site that are still counted"].startswith(f"{MOST_RETIRING},")
+    assert rows["Accounts"] == f"{limits.accounts} per user"
+    assert rows["Sites"] == f"{limits.sites} per user"
+    assert rows["Links"] == f"{limits.links:,} per user"
+    assert rows["Requests of an API key"].startswith(f"{limits.requests_per_minute} per minute")
+    assert f"{limits.report_reads_per_minute} per minute" in rows["Reads of accounts' databases for reports"]
+    assert rows["Exports"].startswith(f"{limits.exports_per_hour} per hour")
+    schemas = document("https://svc.example")["components"]["schemas"]
+    countries = schemas["NewRule"]["properties"]["countries"]["anyOf"][0]
+    assert rows["`countries` of a rule"] == f"{countries['minItems']} to {countries['maxItems']}"
+    assert rows["Objects on a page of a list"] == f"{schemas['LinkList']['properties']['links']['maxItems']:,}"
+    assert schemas["Site"]["properties"]["retiring"]["maxItems"] == MOST_RETIRING
 
 
 def named_in(table: str) -> set[str]:

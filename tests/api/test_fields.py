@@ -23,6 +23,7 @@ from svc.errors import Invalid
 URL = TypeAdapter(fields.HttpsUrl)
 HOST = TypeAdapter(fields.Host)
 NETWORK = TypeAdapter(fields.Network)
+PATH = TypeAdapter(fields.PathPrefix)
 
 groups = st.integers(0, 0xFFFF).map("{:x}".format)
 nearly_ipv6 = st.tuples(st.lists(groups, max_size=9), st.integers(0, 9), st.booleans()).map(
@@ -267,3 +268,16 @@ def test_an_address_leads_where_a_browser_would_have_gone_with_what_was_pasted()
         host = text.split("/")[2]
         if takes(HOST, host):
             assert HOST.validate_python(host) == read[1]
+
+
+@pytest.mark.rule("S4")
+def test_excluded_path_is_encoded_as_a_browser_encodes_it():
+    chance = random.Random(7)
+    # Without a dot: browsers resolve the segments `.` and `..`, which no page's path has.
+    signs = "aZ09-_~!$&'()*+,;=:@%/|[]^`{}\"<> üß例😀\x80\N{RIGHT-TO-LEFT OVERRIDE}"
+    pasted = ["/a" + "".join(chance.choices(signs, k=chance.randint(0, 12))) for _ in range(5_000)]
+    kept = [PATH.validate_python(text) for text in pasted]
+    origin = "https://a.example"
+    wanted = [read[0].removeprefix(origin) for read in as_a_browser_reads([origin + text for text in pasted])]
+    assert kept == wanted
+    assert all(published(PATH, text) and PATH.validate_python(text) == text for text in kept)

@@ -275,7 +275,7 @@ def _begin_install(account_id: str, now: int) -> Tx[Account]:
 
 
 def _renewed(account_id: str) -> Tx[Account]:
-    yield sql("update accounts set token_name = 'svc-new' where id = $1", account_id)
+    yield sql("update accounts set token_name = 'svc-new', token_expires_at = 1 where id = $1", account_id)
     return accounts.present((yield from accounts.account_by_id(account_id)))
 
 

@@ -74,6 +74,49 @@ def test_no_text_that_is_taken_may_hold_a_nul_which_the_store_cannot_keep():
         assert bound, schema
 
 
+def fields_in(schema, made, seen=()):
+    """The fields of a body, and of the objects in it."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from fields_in(each, made, seen)
+    elif isinstance(schema, dict):
+        target = schema.get("$ref", "").rpartition("/")[2]
+        if target and target not in seen:
+            yield from fields_in(made["components"]["schemas"][target], made, (*seen, target))
+        for name in ("items", "anyOf", "schema", "content", "application/json"):
+            yield from fields_in(schema.get(name), made, seen)
+        for name, field in schema.get("properties", {}).items():
+            yield name, field, name in schema.get("required", ())
+            yield from fields_in(field, made, seen)
+
+
+@pytest.mark.rule("A21", "D1")
+@pytest.mark.parametrize(
+    ("model", "field"), [("Edge", "schema"), ("Edge", "installed_at"), ("WorkingToken", "expires_at")]
+)
+def test_field_that_the_specification_calls_not_nullable_is_not_nullable(model, field):
+    schema = document(BASE_URL)["components"]["schemas"][model]
+    assert field in schema["required"]
+    assert "anyOf" not in schema["properties"][field]
+
+
+@pytest.mark.rule("D1")
+def test_field_of_a_request_has_no_default_that_would_make_it_mandatory_in_generated_clients():
+    made = document(BASE_URL)
+    operations = [one for each in made["paths"].values() for one in each.values()]
+    operations = [one for one in operations if one["security"] != [{"worker": []}]]
+    fields = [*fields_in([one.get("requestBody") for one in operations], made)]
+    assert len(fields) > 30
+    assert [name for name, field, _ in fields if "default" in field] == []
+    optional = [(name, field) for name, field, required in fields if not required]
+    nullable = [field for _, field in optional if {"type": "null"} in field.get("anyOf", ())]
+    assert nullable
+    untold = [
+        name for name, field in optional if field not in nullable and "Default: " not in field.get("description", "")
+    ]
+    assert untold == []
+
+
 def test_every_operation_says_what_its_clients_need():
     made = document(BASE_URL)
     names = set()

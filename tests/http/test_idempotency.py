@@ -85,15 +85,103 @@ async def test_a_repeat_gets_the_first_answer_and_does_nothing(world):
     assert await world.store.read(sites.count_sites(user.id)) == 1
 
 
-@pytest.mark.rule("G3")
-async def test_a_repeat_of_a_refusal_gets_the_refusal(world):
-    _, session, body = await ready(world, state="connected")
+@pytest.mark.rule("Y3")
+async def test_key_of_refusal_without_effect_works_after_its_remedy(world):
+    user = await world.user()
+    account = await world.account(user)
+    headers = {**await world.session(user), "Idempotency-Key": "one"}
+    body = {"account_id": account.id, "url": "https://example.org/"}
+    refused = await world.call("POST", "/v1/links", body, headers=headers)
+    assert refused.code == "link_host_required"
+    path = f"/v1/accounts/{account.id}/link-host"
+    await world.call("PUT", path, {"host": "go.example.com"}, headers=headers)
+    made = await world.call("POST", "/v1/links", body, headers=headers)
+    assert made.status == 201
+    assert "Idempotent-Replayed" not in made.headers
+    assert (await world.call("POST", "/v1/links", body, headers=headers)).raw == made.raw
+
+
+@pytest.mark.rule("Y3", "G4")
+async def test_refusal_without_effect_does_not_bind_its_key_to_its_body(world):
+    _, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
-    first = await world.call("POST", "/v1/sites", body, headers=headers)
-    assert first.code == "account_not_ready"
-    again = await world.call("POST", "/v1/sites", body, headers=headers)
-    assert (again.status, again.raw) == (409, first.raw)
-    assert again.headers["Idempotent-Replayed"] == "true"
+    assert (await world.call("POST", "/v1/sites", {**body, "host": "not.ours.example"}, headers=headers)).code == (
+        "zone_not_found"
+    )
+    assert (await world.call("POST", "/v1/sites", body, headers=headers)).status == 202
+
+
+@pytest.mark.rule("Y3", "C7")
+async def test_key_of_request_over_a_limit_works_once_there_is_room(world):
+    session = await world.session(await world.user())
+    headers = {**session, "Idempotency-Key": "one"}
+    body = {"scopes": ["sites"]}
+    first = await world.call("POST", "/v1/keys", body, headers=session)
+    assert (await world.call("POST", "/v1/keys", body, headers=headers)).code == "limit_reached"
+    key_id = (await world.call("GET", "/v1/keys", headers=session)).body["keys"][0]["id"]
+    assert first.body["id"] == key_id
+    await world.call("DELETE", f"/v1/keys/{key_id}", headers=session)
+    assert (await world.call("POST", "/v1/keys", body, headers=headers)).status == 201
+    assert (await world.call("POST", "/v1/keys", body, headers=headers)).code == "key_already_issued"
+
+
+@pytest.mark.rule("Y3", "G3")
+@pytest.mark.parametrize("code", ["bootstrap_permission_error", "token_check_failed"])
+async def test_refusal_after_an_effect_is_replayed(world, code):
+    headers = {**await world.session(await world.user()), "Idempotency-Key": "one"}
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"}
+    world.supervisor.refusal = ServiceError(code, details={"revoke_tokens": ["svc-op"]}, had_effect=True)
+    first = await world.call("POST", "/v1/accounts", body, headers=headers)
+    assert first.code == code
+    world.supervisor.refusal = None
+    again = await world.call("POST", "/v1/accounts", body, headers=headers)
+    assert (again.status, again.raw, again.headers["Idempotent-Replayed"]) == (first.status, first.raw, "true")
+    other = await world.call("POST", "/v1/accounts", {**body, "bootstrap_token": "other"}, headers=headers)
+    assert other.code == "idempotency_conflict"
+    assert len(world.supervisor.asked) == 1
+
+
+@pytest.mark.rule("Y3", "G3")
+async def test_two_refused_at_the_same_moment_both_get_the_refusal(world):
+    user = await world.user()
+    account = await world.account(user, state="connected")
+    headers = {**await world.session(user), "Idempotency-Key": "one"}
+    answers = []
+
+    async def send() -> None:
+        answers.append(await world.call("POST", "/v1/sites", {"account_id": account.id, **HOST}, headers=headers))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(send)
+    assert [answer.code for answer in answers] == ["account_not_ready"] * 2
+    assert not any("Idempotent-Replayed" in answer.headers for answer in answers)
+
+
+@pytest.mark.rule("Y3", "G4")
+async def test_another_body_is_refused_while_a_request_is_under_way(world):
+    _, session, body = await ready(world)
+    headers = {**session, "Idempotency-Key": "one"}
+    codes: list[str | None] = []
+    arrived, go_on = trio.Event(), trio.Event()
+
+    async def hold() -> None:
+        arrived.set()
+        await go_on.wait()
+
+    async def first() -> None:
+        codes.append(
+            (await world.call("POST", "/v1/sites", {**body, "host": "not.ours.example"}, headers=headers)).code
+        )
+
+    world.supervisor.before = hold
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(first)
+        await arrived.wait()
+        assert (await world.call("POST", "/v1/sites", body, headers=headers)).code == "idempotency_conflict"
+        go_on.set()
+    assert codes == ["zone_not_found"]
+    assert (await world.call("POST", "/v1/sites", body, headers=headers)).status == 202
 
 
 @pytest.mark.rule("G3")

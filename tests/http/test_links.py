@@ -210,6 +210,8 @@ async def test_targets_with_umlauts_are_kept_in_their_ascii_form(world):
         [{"url": "https://a.example", "countries": ["de"]}],
         [{"url": "https://a.example", "countries": ["DEU"]}],
         [{"url": "https://a.example", "countries": "DE"}],
+        [{"url": "https://a.example", "countries": []}],
+        [{"url": "https://a.example", "devices": []}],
         [{"url": "https://a.example", "devices": ["tablet"]}],
         [{"url": "https://a.example", "weight": 1}],
     ],

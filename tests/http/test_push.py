@@ -21,6 +21,7 @@ from svc.errors import Invalid
 from svc.ids import digest, new_secret
 from svc.model import Counts
 from svc.store import accounts, imported_days, states, worker_keys
+from svc.store.tx import sql
 from svc.worker.counts import Live
 from tests.cases import cases
 from tests.clock import START_MS
@@ -28,6 +29,7 @@ from tests.http.conftest import OTHER_EDGE_ACCOUNT
 
 if TYPE_CHECKING:
     from svc.model import Account
+    from svc.store.tx import Tx
     from tests.http.conftest import Answer, World
 
 Rows = Sequence[list[Any]]
@@ -468,6 +470,40 @@ async def test_a_links_today_is_read_live_and_its_closed_days_are_stored(place):
     week = await place.report("link", "?period=7d&breakdowns=1")
     assert week["totals"] == {"views": 8, "bots": 1, "visitors": 7}
     assert week["breakdowns"]["pages"] == [{"key": "", "n": 8}]
+
+
+@pytest.mark.rule("R4", "R6")
+async def test_periods_of_a_link_without_breakdowns_are_one_question_to_its_database(place):
+    supervisor, today = place.world.supervisor, place.today
+    supervisor.readable = Live(at=place.world.clock(), days={}, hours={}, breakdowns={})
+    supervisor.asked.clear()
+    for period in ("today", "7d", "30d"):
+        assert (await place.report("link", f"?period={period}"))["breakdowns"] is None
+    assert set(supervisor.asked) == {f"live {place.link} {today} {today}"}  # the link was made today
+    supervisor.asked.clear()
+    await place.report("link", "?period=7d&breakdowns=1")
+    assert supervisor.asked == [f"live {place.link} {today - 6} {today}"]
+
+
+@pytest.mark.rule("R4")
+async def test_days_of_a_link_that_were_not_sent_are_read_without_breakdowns_too(place):
+    await place.push(place.part(1, day=1, days=[[place.link, 6, 1, 6]], final=True))
+    await place.world.store.run(_made_earlier(place.link, 3 * DAY_MS))
+    supervisor, today = place.world.supervisor, place.today
+    supervisor.readable = Live(
+        at=place.world.clock(),
+        days={today - 3: Counts(4, 0, 2), today - 1: Counts(99, 99, 99), today: Counts(2, 0, 1)},
+        hours={},
+        breakdowns={},
+    )
+    supervisor.asked.clear()
+    week = await place.report("link", "?period=7d")
+    assert supervisor.asked == [f"live {place.link} {today - 3} {today}"]
+    assert week["totals"] == {"views": 12, "bots": 1, "visitors": 9}
+
+
+def _made_earlier(link_id: str, by_ms: int) -> Tx[None]:
+    yield sql("update links set created_at = created_at - $2 where id = $1", link_id, by_ms)
 
 
 async def test_a_first_view_is_looked_for_until_the_worker_has_sent_one(place):

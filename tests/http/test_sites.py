@@ -11,7 +11,7 @@ import trio
 
 from svc.api.cursors import cursor_of
 from svc.clock import day_of
-from svc.store import accounts, states, syncs, totals
+from svc.store import accounts, sites, states, syncs, totals
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
@@ -129,6 +129,26 @@ async def test_a_site_needs_an_account_that_works(world, ready, state, allowed):
 
 
 @pytest.mark.rule("S1")
+@cases(
+    ("state", "remedy"),
+    [
+        ("pending", "repeat the connect"),
+        ("bootstrap_lost", "connect again"),
+        ("connected", "Install the worker: POST"),
+        ("installing", "Wait until"),
+        ("permission_error", "Give the token its rights back"),
+        ("revoked", "Renew the working token"),
+        ("resource_drift", "Install the worker again"),
+    ],
+)
+async def test_refusal_of_an_account_names_the_remedy_of_its_state(world, ready, state, remedy):
+    user, session, _ = ready
+    account = await world.account(user, secrets.token_hex(16), state)
+    answer = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
+    assert remedy in answer.body["error"]["details"]["remedy"]
+
+
+@pytest.mark.rule("S1")
 async def test_a_host_outside_the_zones_and_a_host_twice_are_refused(world):
     _, session, account = await world.ready()
     outside = {"account_id": account.id, "host": "example.org"}
@@ -152,13 +172,15 @@ async def test_a_host_outside_the_zones_and_a_host_twice_are_refused(world):
     ("paths", "status"),
     [
         ([], 202),
-        (["/"], 202),
+        (["/", "/a b", "/" + "ü" * 166], 202),
         ([f"/{n}" for n in range(50)], 202),
         ([f"/{n}" for n in range(51)], 400),
         (["admin"], 400),
         ([""], 400),
-        (["/a b"], 400),
         (["/a?b"], 400),
+        (["/a#b"], 400),
+        (["/a\\b"], 400),
+        (["/" + "ü" * 167], 400),
         (["/a\n"], 400),
     ],
 )
@@ -166,6 +188,29 @@ async def test_excluded_paths_begin_with_a_slash_and_are_fifty_at_most(world, re
     _, session, account = ready
     body = {"account_id": account.id, "host": f"{secrets.token_hex(4)}.example.com", "excluded_paths": paths}
     assert (await world.call("POST", "/v1/sites", body, headers=session)).status == status
+
+
+@pytest.mark.rule("S4")
+async def test_excluded_path_is_stored_and_answered_as_browsers_send_it(world, ready):
+    user, session, account = ready
+    wanted = ["/über uns ", "/a%20b|[c]", "/日本"]
+    encoded = ["/%C3%BCber%20uns", "/a%20b|[c]", "/%E6%97%A5%E6%9C%AC"]
+    site = await added(world, session, account, excluded_paths=wanted)
+    assert site["excluded_paths"] == encoded
+    stored = await world.store.read(sites.get_site(user.id, site["id"]))
+    assert stored.excluded_paths == tuple(encoded)
+    answer = await world.call("PATCH", f"/v1/sites/{site['id']}", {"excluded_paths": ["/x y"]}, headers=session)
+    assert answer.body["site"]["excluded_paths"] == ["/x%20y"]
+
+
+@pytest.mark.rule("S4")
+@pytest.mark.parametrize("path", ["/a?b", "/a#b"])
+async def test_query_and_fragment_in_an_excluded_path_are_explained(world, ready, path):
+    _, session, account = ready
+    body = {"account_id": account.id, "host": "a.example.com", "excluded_paths": [path]}
+    [issue] = (await world.call("POST", "/v1/sites", body, headers=session)).body["error"]["details"]["issues"]
+    assert (issue["path"], issue["code"]) == ("excluded_paths.0", "not_path")
+    assert "without the query and the fragment" in issue["message"]
 
 
 async def test_a_user_has_only_so_many_sites_and_links(world):

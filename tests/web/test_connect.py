@@ -164,6 +164,8 @@ def test_a_token_that_is_no_good_is_told_in_words_and_nothing_typed_is_lost(wiza
         with form.page.expect_response("**/v1/accounts"):
             form.send()
         form.refused(code, *words)
+        valid = form.page.get_by_text("The bootstrap token is still valid.")
+        expect(valid).to_have_count(0 if code == "invalid_bootstrap" else 1)
         are_marked(form.page, missing)
         assert world.account(customer) is None
     assert len({key for key, _ in form.sent}) == len(form.sent) == len(REFUSED) + 1  # another request each

@@ -127,7 +127,41 @@ def test_a_link_from_its_first_rule_to_its_end(visit, furnished, api, tmp_path):
     assert api.get(f"/v1/links/{link['id']}").json()["link"]["state"] == "deleted"
     page.goto(f"{furnished.url}/links/{link['id']}")
     page.get_by_text("This link is deleted.").wait_for()
+    found_among_the_deleted(visit, furnished)
     assert visit.found == []
+
+
+def found_among_the_deleted(visit: Visit, place: Place) -> None:
+    """A deleted link is listed, with its report and without what can be done with one that works."""
+    page = visit.page
+    page.goto(f"{place.url}/links")
+    expect(page.get_by_role("link", name="hello", exact=True)).to_be_visible()
+    page.get_by_label("Which").select_option("deleted")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="sale", exact=True))
+    expect(row.locator(".mark", has_text="Deleted")).to_be_visible()
+    expect(row.get_by_role("button")).to_have_count(0)
+    expect(page.get_by_role("link", name="hello", exact=True)).to_have_count(0)
+    visit._axe("with the deleted links")
+    row.get_by_role("link", name="sale").click()
+    page.get_by_text("This link is deleted.").wait_for()
+
+
+def test_lists_of_a_link_are_read_only_while_they_are_shown(browser: Browser, furnished: Place) -> None:
+    context = new_context(browser, viewport={"width": 800, "height": 300})
+    sign_in(context, furnished)
+    page = context.new_page()
+    read: list[str] = []
+    page.on("request", lambda request: read.append(request.url) if "breakdowns=1" in request.url else None)
+    page.goto(f"{furnished.url}/links")
+    page.get_by_role("link", name="hello", exact=True).click()
+    page.locator(".report .totals .figure").first.wait_for()
+    page.get_by_role("link", name="30 days").click()
+    page.locator(".report .totals .figure").first.wait_for()
+    assert read == []
+    with page.expect_response(lambda response: "breakdowns=1" in response.url):
+        page.locator(".report .lists").scroll_into_view_if_needed()
+    assert [url.partition("?")[2] for url in read] == ["period=30d&breakdowns=1"]
+    context.close()
 
 
 def tried_is_what_happens(page: Page, place: Place) -> None:

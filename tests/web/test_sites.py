@@ -132,6 +132,7 @@ def test_a_site_from_its_first_view_to_its_end(browser: Browser, furnished: Plac
     assert tab.get_by_text(SEEN).count() == 0
     browse(browser, furnished, head, "/shoes")
     tab.get_by_text(SEEN).wait_for()  # by itself, within seconds
+    tab.locator(".report .lists").scroll_into_view_if_needed()
     tab.locator(".breakdown.pages li").wait_for()
     assert listed(tab, "pages") == {"/shoes": 1}
     assert listed(tab, "sources") == {"Direct, or not told": 1}

@@ -36,6 +36,7 @@ ODD = [
 PIECES = [*" /-.();|@$^[]\\%", "bot", "Android 9;", "TV", "google"]
 NAMES = ["utm_source", "ref", "q", "UTM_SOURCE", "utm_source ", "rq", "q=", "utm_source=", "xref"]
 VALUES = [
+    *("qr", "QR", "+qr", "https://qr/"),
     *("", "newsletter", "Spring%20Sale", "+a+", "%", "%2", "%zz", "%253A", "a&ref=b", "a#b", "?q", "%C3%A4", "%c3"),
     *("%ED%A0%80", "%F0%9F%98%80", "%C0%80", "%F4%90%80%80", "%F0%90%90%80A", "%CE%91%CE%A3", "%C4%B0", "%1Ca"),
     *("%EF%BB%BFa%C2%A0", "%C2%85a", "%E3%80%80", "%E2%80%A8a", "%00b%1F", "a%40b.de", "ann@b.de"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,11 @@ from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, 
 from svc.ids import new_id
 from svc.store import operations, working_tokens
 from svc.store.working_tokens import WorkingToken
-from svc.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
+from svc.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE, TOKENS_PAGE
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pydantic import SecretStr
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.tokens import NewToken, TokenStatus
+    from svc.errors import Code
     from svc.model import Account, JsonObject, Operation
 
 log = logging.getLogger(__name__)
@@ -39,6 +41,22 @@ log = logging.getLogger(__name__)
 # "Could not route to …, perhaps your object identifier is invalid?": said of an account's id that is none.
 _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKENS_WRITE = "Account API Tokens Write"
+# Final refusals after which the bootstrap token works as before.
+_LEAVES_BOOTSTRAP: tuple[Code, ...] = (
+    "bootstrap_permission_error",
+    "permission_catalog",
+    "token_rights_mismatch",
+    "token_check_failed",
+    "orphan_not_deleted",
+    "renew_lost",
+    "account_taken",
+    "limit_reached",
+    "service_full",
+)
+_DELETE_BOOTSTRAP = (
+    "The bootstrap token is still valid. Use it for the next try, or delete it in the edge platform's dashboard under"
+    " Manage Account, Account API Tokens."
+)
 # What a good token is refused with until the platform knows it everywhere.
 _NOT_SETTLED = ("token_refused", "permission_error")
 
@@ -73,6 +91,19 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
     except trio.TooSlowError:
         raise EdgeUnavailable("The edge platform took too long; repeat the request.") from None
     return Bootstrap(access, own, name, context.config.edge.connect_s - (trio.current_time() - began_at))
+
+
+@contextmanager
+def told_valid() -> Iterator[None]:
+    """Around the use of a bootstrap token: a final refusal says that the token is still valid, and how to delete it."""
+    try:
+        yield
+    except ServiceError as refusal:
+        if refusal.code not in _LEAVES_BOOTSTRAP:
+            raise
+        left = {"valid": True, "remedy": _DELETE_BOOTSTRAP, "page": TOKENS_PAGE}
+        details = {**(refusal.details or {}), "bootstrap_token": left}
+        raise ServiceError(refusal.code, refusal.message, details, had_effect=refusal.had_effect) from None
 
 
 def check_unused(context: Context, bootstrap: Bootstrap) -> None:
@@ -125,7 +156,7 @@ async def mint(
     and the operation whose name it has.
 
     Raises ServiceError bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed,
-    orphan_not_deleted; EdgeUnavailable.
+    orphan_not_deleted; EdgeUnavailable. A refusal of a token that was created has `had_effect`.
     """
     await delete_lost(context, bootstrap, account)
     groups: list[tokens.PermissionGroup] = []
@@ -146,9 +177,9 @@ async def mint(
         raise ServiceError("token_check_failed", error.message, error.details) from None
     asked, got = tokens.rights_of(policies), tokens.rights_of(token.policies)
     if got < asked:
-        raise _cannot_give()
+        raise _cannot_give(had_effect=True)
     if got != asked:
-        raise ServiceError("token_rights_mismatch")
+        raise ServiceError("token_rights_mismatch", had_effect=True)
     working = context.edge.access(account.edge_account_id, token.value.get_secret_value(), account.user_id)
     settling_s = context.config.edge.settling_in_connect_s
     try:
@@ -156,11 +187,11 @@ async def mint(
             await probe(working.settling(settling_s))
     except EdgeRefused as error:
         if error.code not in _NOT_SETTLED:
-            raise ServiceError("token_check_failed", details=error.details) from None
+            raise ServiceError("token_check_failed", details=error.details, had_effect=True) from None
     return operation, token
 
 
-def _cannot_give(details: Mapping[str, object] | None = None) -> ServiceError:
+def _cannot_give(details: Mapping[str, object] | None = None, *, had_effect: bool = False) -> ServiceError:
     """The refusal where the bootstrap token would have to hold itself what it is to give to the working token."""
     return ServiceError(
         "bootstrap_permission_error",
@@ -170,6 +201,7 @@ def _cannot_give(details: Mapping[str, object] | None = None) -> ServiceError:
             "missing": [right.name for right in tokens.WORKING_RIGHTS],
             "token_page": FULL_TOKEN_PAGE,
         },
+        had_effect=had_effect,
     )
 
 
@@ -256,7 +288,8 @@ def sealed(context: Context, account: Account, token: NewToken, bootstrap: Token
 
 def naming(lost: Sequence[Operation], refusal: ServiceError) -> ServiceError:
     """The refusal, whose details also name the tokens that may be alive."""
-    return ServiceError(refusal.code, refusal.message, {**(refusal.details or {}), **to_revoke(lost)})
+    details = {**(refusal.details or {}), **to_revoke(lost)}
+    return ServiceError(refusal.code, refusal.message, details, had_effect=refusal.had_effect)
 
 
 def to_revoke(lost: Sequence[Operation]) -> JsonObject:

@@ -14,6 +14,9 @@ import { signal } from "@preact/signals";
  * }} Sending `within_ms`: how long its answer may take to begin; as long as the browser waits where it is not given
  */
 
+/** Refusals of status 502 that the service replays under the same Idempotency-Key: a new try needs a new key. */
+const FINAL = ["token_rights_mismatch", "token_check_failed"];
+
 /** A refusal of the service, or that it could not be reached. */
 export class ApiError extends Error {
   /**
@@ -36,6 +39,7 @@ export class ApiError extends Error {
 
   /** Whether the same request may well succeed a little later. @returns {boolean} */
   get passes() {
+    if (FINAL.includes(this.code)) return false;
     return this.code === "offline" || this.status === 429 || this.status >= 500;
   }
 }

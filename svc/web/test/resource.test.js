@@ -6,6 +6,7 @@ import { inBrowser } from "./browser.js";
 inBrowser();
 const { whileWorking } = await import("../src/resource.js");
 const { fill, newKey } = await import("../src/api.js");
+const { ApiError } = await import("../src/http.js");
 
 const running = { state: "running", step: "script" };
 
@@ -44,4 +45,14 @@ test("a call's path has its parts, and the rest behind the question mark", () =>
 test("no two Idempotency-Keys are the same", () => {
   assert.equal(new Set(Array.from({ length: 100 }, newKey)).size, 100);
   assert.match(newKey(), /^[0-9a-f]{32}$/);
+});
+
+// rule Y3
+test("a transient failure is repeated under the same key, a refusal that the service replays is not", () => {
+  const passes = (/** @type {string} */ code, /** @type {number} */ status) =>
+    new ApiError(code, "", { status }).passes;
+  assert.equal(passes("cloudflare_unavailable", 503), true);
+  assert.equal(passes("renew_lost", 502), true);
+  assert.equal(passes("token_check_failed", 502), false);
+  assert.equal(passes("token_rights_mismatch", 502), false);
 });

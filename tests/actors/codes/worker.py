@@ -286,7 +286,7 @@ async def requests_while_an_install_works(case: Case) -> None:
     await case.install("ready")
 
 
-@row("account_not_ready", "answer", details=("reason",), state="connected", holds=DATABASE_ONLY)
+@row("account_not_ready", "answer", details=("reason", *REFUSED), state="connected", holds=DATABASE_ONLY)
 async def a_link_host_before_the_worker(case: Case) -> None:
     await case.refuse(SCRIPT, "PUT", code=10021)
     await case.connected()

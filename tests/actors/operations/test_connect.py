@@ -140,6 +140,7 @@ async def test_only_who_has_a_token_of_an_account_is_told_that_another_user_has_
     _, token = await service.emulator.create_token(service.customer.account_id)
     answer = await service.connect(token)
     assert (answer.status, answer.code) == (409, "account_taken")
+    assert answer.body["error"]["details"]["bootstrap_token"]["valid"] is True
 
 
 @pytest.mark.rule("A3", "A4")
@@ -296,3 +297,35 @@ async def is_busy(service):
 def no_patience():
     """The store's own connection gives up at once when another program holds the file."""
     yield sql("pragma busy_timeout = 0")
+
+
+async def with_key(service, key, token):
+    """A connect under an Idempotency-Key."""
+    body = {"edge_account_id": service.customer.account_id, "bootstrap_token": token}
+    headers = {**service.session, "Idempotency-Key": key}
+    return await service.world.call("POST", "/v1/accounts", body, headers=headers)
+
+
+@pytest.mark.rule("Y3", "A3")
+async def test_key_of_refused_connect_without_token_works_with_a_better_bootstrap_token(service):
+    _, weak = await service.emulator.create_token(service.customer.account_id, rights=["Account Settings Read"])
+    refused = await with_key(service, "one", weak)
+    assert refused.code == "bootstrap_permission_error"
+    assert (await with_key(service, "one", service.customer.bootstrap_token)).status == 202
+    await service.settled("ready")
+
+
+@pytest.mark.rule("Y3", "A4")
+async def test_connect_refused_after_its_token_was_created_is_replayed(service):
+    await service.emulator.set_rudeness(minting="surplus")
+    first = await with_key(service, "one", service.customer.bootstrap_token)
+    assert first.code == "token_rights_mismatch"
+    assert first.body["error"]["details"]["bootstrap_token"]["valid"] is True
+    assert service.customer.bootstrap_token_id in (await service.held())["tokens"]
+    await service.emulator.forget_requests()
+    again = await with_key(service, "one", service.customer.bootstrap_token)
+    assert (again.status, again.raw, again.headers["Idempotent-Replayed"]) == (first.status, first.raw, "true")
+    assert await service.emulator.requests() == []
+    await service.emulator.set_rudeness(minting="all_zones")
+    assert (await with_key(service, "two", service.customer.bootstrap_token)).status == 202
+    await service.settled("ready")

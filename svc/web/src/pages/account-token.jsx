@@ -116,6 +116,20 @@ export function Revoke({ names }) {
   );
 }
 
+/** @param {{details: Record<string, unknown>}} props of a final refusal, after which the bootstrap token still works */
+export function StillValid({ details: { bootstrap_token } }) {
+  const words = t().account.wizard;
+  if (!bootstrap_token) return null;
+  return (
+    <p>
+      {words.stillValid}{" "}
+      <Outside href={TOKENS} quiet>
+        {t().account.revoke.open}
+      </Outside>
+    </p>
+  );
+}
+
 /** @param {Record<string, unknown> | undefined} details of an error @returns {string[]} */
 export function toRevoke(details) {
   const names = details?.revoke_tokens ?? details?.revoke_token ?? [];

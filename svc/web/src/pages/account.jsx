@@ -18,7 +18,7 @@ import { Holds, Installed } from "./account-facts.jsx";
 import { Host } from "./account-host.jsx";
 import { Plan } from "./account-plan.jsx";
 import { Progress, Troubles } from "./account-state.jsx";
-import { MakeToken, Revoke, TokenField, toRevoke } from "./account-token.jsx";
+import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-token.jsx";
 
 /** @typedef {import("../wire").FullAccount} Account */
 /** @typedef {"rename" | "renew" | "disconnect"} Asking what a dialog asks */
@@ -175,6 +175,7 @@ function Renew({ account, show, close }) {
           <>
             <Trouble error={error}>{error.code === "cloudflare_unavailable" && words.wizard.kept}</Trouble>
             <Revoke names={toRevoke(error.details)} />
+            <StillValid details={error.details} />
           </>
         )}
         more={<Cancel close={close} />}

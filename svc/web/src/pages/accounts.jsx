@@ -21,7 +21,7 @@ const whileAnyWorks = ({ accounts }, looks, since_ms) => {
   return wait_ms === Infinity ? null : wait_ms;
 };
 
-/** @param {{of: import("../wire").Advice["level"]}} props */
+/** @param {{of: import("../wire").MetricAdvice["level"]}} props */
 export const Level = ({ of }) => <Mark kind={LEVELS[of] ?? "none"}>{t().account.levels[of] ?? of}</Mark>;
 
 export function Accounts() {
@@ -57,7 +57,7 @@ export function Accounts() {
                 { label: words.columns.state, cell: ({ state }) => <State of={state} /> },
                 {
                   label: words.columns.use,
-                  cell: ({ advice }) => (advice ? <Level of={advice.level} /> : <Quiet>{words.notKnown}</Quiet>),
+                  cell: ({ advice }) => (advice?.level ? <Level of={advice.level} /> : <Quiet>{words.notKnown}</Quiet>),
                 },
                 {
                   label: words.columns.report,

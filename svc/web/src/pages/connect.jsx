@@ -10,7 +10,7 @@ import { Field, Form } from "../ui/form.jsx";
 import { Page, Trouble } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
-import { MakeToken, Revoke, TokenField, toRevoke } from "./account-token.jsx";
+import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-token.jsx";
 
 /** @typedef {import("../wire").Connect} Asked */
 
@@ -103,6 +103,7 @@ function Refused({ error, asked }) {
         {error.code === "email_unconfirmed" && <Resend />}
       </Trouble>
       <Revoke names={toRevoke(error.details)} />
+      <StillValid details={error.details} />
     </>
   );
 }

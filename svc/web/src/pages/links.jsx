@@ -20,7 +20,8 @@ import { t } from "../words.js";
 /**
  * @typedef {import("../wire").Link} Link
  * @typedef {"newest" | "clicks" | "code" | "oldest"} Order
- * @typedef {{q: string, order: Order, account_id: string}} Wanted what the address says
+ * @typedef {"active" | "deleted"} Which
+ * @typedef {{q: string, order: Order, account_id: string, state: Which}} Wanted what the address says
  */
 
 const SEARCH_AFTER_MS = 250;
@@ -36,16 +37,19 @@ function wanted() {
     q: search.get("q") ?? "",
     order: /** @type {Order} */ (order in t().links.orders ? order : "newest"),
     account_id: search.get("account_id") ?? "",
+    state: search.get("state") === "deleted" ? "deleted" : "active",
   };
 }
 
 /** @type {import("../resource.js").Pace} */
 const whileAnyIsUnderWay = ({ links }, looks, since_ms) =>
-  links.some(underWay) ? whileWorking({ config: "pending" }, looks, since_ms) : null;
+  links.some((/** @type {Link} */ link) => link.state === "active" && underWay(link))
+    ? whileWorking({ config: "pending" }, looks, since_ms)
+    : null;
 
 export function Links() {
   const words = t().links;
-  const { q, order, account_id } = wanted();
+  const { q, order, account_id, state } = wanted();
   const accounts = useResource("GET /v1/accounts", {});
   useKeys([{ keys: "n", says: words.newKey, does: () => visit("/links/new") }]);
   return (
@@ -64,8 +68,13 @@ export function Links() {
     >
       <Loaded read={accounts} rows={6}>
         {({ accounts: all }) =>
-          all.length === 0 ? (
-            <NoAccount>{words.noAccount}</NoAccount>
+          all.length === 0 && state === "active" ? (
+            <>
+              <NoAccount>{words.noAccount}</NoAccount>
+              <p>
+                <a href="?state=deleted">{words.showDeleted}</a>
+              </p>
+            </>
           ) : (
             <>
               <div class="link-search">
@@ -76,6 +85,12 @@ export function Links() {
                   options={words.orders}
                   choose={(chosen) => setSearch({ order: chosen === "newest" ? null : chosen })}
                 />
+                <Choice
+                  label={words.which}
+                  value={state}
+                  options={words.whiches}
+                  choose={(chosen) => setSearch({ state: chosen === "active" ? null : chosen })}
+                />
                 {all.length > 1 && (
                   <Choice
                     label={words.account}
@@ -85,7 +100,7 @@ export function Links() {
                   />
                 )}
               </div>
-              <Found q={q} order={order} account_id={account_id} />
+              <Found q={q} order={order} account_id={account_id} state={state} />
             </>
           )
         }
@@ -144,8 +159,8 @@ function Search({ q }) {
  * What was found. What was found before stays until then.
  * @param {Wanted} wanted
  */
-function Found({ q, order, account_id }) {
-  const params = { q: q.slice(0, LONGEST_Q), order, account_id, limit: PAGE };
+function Found({ q, order, account_id, state }) {
+  const params = { q: q.slice(0, LONGEST_Q), order, account_id, state, limit: PAGE };
   const read = useKept(useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay }));
   const { rows, begin, more } = useMore({
     read,
@@ -158,7 +173,7 @@ function Found({ q, order, account_id }) {
     <Loaded read={read} rows={8}>
       {() => (
         <div aria-busy={read.loading}>
-          {rows.length === 0 ? <Nothing q={q} /> : <Table links={rows} />}
+          {rows.length === 0 ? <Nothing q={q} state={state} /> : <Table links={rows} />}
           {more}
         </div>
       )}
@@ -166,13 +181,13 @@ function Found({ q, order, account_id }) {
   );
 }
 
-/** @param {{q: string}} props */
-function Nothing({ q }) {
+/** @param {{q: string, state: Which}} props */
+function Nothing({ q, state }) {
   const words = t().links;
   if (q === "") {
     return (
       <Empty>
-        <p>{words.none}</p>
+        <p>{state === "deleted" ? words.noneDeleted : words.none}</p>
       </Empty>
     );
   }
@@ -211,7 +226,7 @@ function Table({ links }) {
         },
         { label: columns.clicks, number: true, cell: ({ clicks_7d }) => number(clicks_7d ?? 0) },
         { label: columns.state, cell: (link) => <LinkState link={link} /> },
-        { label: columns.acts, cell: (link) => <LinkActs link={link} /> },
+        { label: columns.acts, cell: (link) => link.state === "active" && <LinkActs link={link} /> },
       ]}
     />
   );

@@ -42,14 +42,14 @@ function ofAccount({ id, name, state, error, advice, token }) {
     needs.push({ href, name, mark: <State of={state} />, texts: [message, remedy] });
   }
   const warnings = error?.warnings ?? [];
-  if (warnings.includes("token_expires_soon") && token?.expires_at) {
+  if (warnings.includes("token_expires_soon") && token) {
     const mark = <Mark kind="watch">{words.tokenEnds}</Mark>;
     needs.push({ href, name, mark, texts: [words.tokenEndsAt(moment(token.expires_at))] });
   }
   if (warnings.some((warning) => warning !== "token_expires_soon")) {
     needs.push({ href, name, mark: <Mark kind="watch">{words.warning}</Mark>, texts: [words.seePage] });
   }
-  if (advice && advice.level !== "ok") {
+  if (advice?.level && advice.level !== "ok") {
     const kind = advice.level === "over" ? "bad" : "watch";
     needs.push({ href, name, mark: <Mark kind={kind}>{words.advice[advice.level]}</Mark>, texts: [words.adviceText] });
   }

@@ -19,14 +19,14 @@ export const Breakdowns = ({ kind, of, totals }) => (
     <h2 id="lists">{t().report.lists}</h2>
     <div class="breakdowns">
       {NAMES.filter((name) => kind === "site" || name !== "pages").map((name) => (
-        <List key={name} name={name} of={of[name]} all={name === "bots" ? totals.bots : totals.views} />
+        <List key={name} kind={kind} name={name} of={of[name]} all={name === "bots" ? totals.bots : totals.views} />
       ))}
     </div>
   </section>
 );
 
-/** @param {{name: Name, of: Lists[Name], all: number}} props */
-function List({ name, of, all }) {
+/** @param {{kind: "site" | "link", name: Name, of: Lists[Name], all: number}} props */
+function List({ kind, name, of, all }) {
   const words = t().report;
   const sorted = [...of].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
   // A site's lists are newer than its totals.
@@ -43,7 +43,7 @@ function List({ name, of, all }) {
               <rect width={`${(100 * n) / whole}%`} height="100%" />
             </svg>
             <span class="what">
-              <What name={name} of={key} />
+              <What name={name} of={key} kind={kind} />
             </span>
             <span class="number">{number(n)}</span>
           </li>
@@ -53,8 +53,8 @@ function List({ name, of, all }) {
   );
 }
 
-/** @param {{name: Name, of: string}} props a key of a list, in words */
-export function What({ name, of }) {
+/** @param {{name: Name, of: string, kind?: "site" | "link"}} props a key of a list, in words */
+export function What({ name, of, kind = "link" }) {
   const words = t().report;
   if (of === OTHER) return <em>{words.others}</em>;
   if (name === "countries") return <>{country(of, { unknown: words.unknownCountry })}</>;
@@ -71,7 +71,7 @@ export function What({ name, of }) {
   /** @type {Record<string, string>} */
   const known =
     name === "sources"
-      ? { "": words.direct, "(internal)": words.internal, qr: words.qr }
+      ? { "": words.direct, "(internal)": words.internal, ...(kind === "link" && { qr: words.qr }) }
       : name === "devices"
         ? words.deviceNames
         : {};

@@ -121,7 +121,10 @@ const QUOTES = ["cloudflare_error", "edge_firewall"];
  */
 export function explain({ code = "", message = "", details = {} }) {
   const own = t().troubles[`${code}.${details.status}`] ?? t().troubles[code];
-  const remedy = own ? own[1] : typeof details.remedy === "string" ? details.remedy : null;
+  const given = typeof details.remedy === "string" ? details.remedy : null;
+  // What refuses the request is the account's own error: its remedy helps.
+  const reason = code === "account_not_ready" && typeof details.reason === "string" ? details.reason : null;
+  const remedy = reason !== null ? (t().troubles[reason]?.[1] ?? given) : own ? own[1] : given;
   if (!own) return { message: message || code, remedy };
   return { message: QUOTES.includes(code) && message ? `${own[0]} (${message})` : own[0], remedy };
 }

@@ -5,6 +5,7 @@ import { useRef } from "preact/hooks";
 import { ask } from "../api.js";
 import { saveFile } from "../files.js";
 import { ago, change, day, number, span } from "../format.js";
+import { useShown } from "../in-view.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource } from "../resource.js";
@@ -51,14 +52,13 @@ export function Report({ kind, id, name }) {
 
   const own = /** @type {any} */ (kind === "site" ? { site_id: id } : { link_id: id });
   const today = period === "today";
-  const live = useKept(useResource(REPORT[kind], { ...own, period, breakdowns: "1" }, { pace: livePace(today) }));
-  // A site's numbers are at hand, only its lists are read live; of a link both are.
-  const stored = useKept(
-    useResource(REPORT[kind], kind === "site" ? { ...own, period } : null, {
-      pace: () => (today ? TODAY_AGAIN_MS : null),
-    }),
-  );
-  const read = kind === "site" ? stored : live;
+  // Each period's lists are another read of the account's database, of which a user has few.
+  const { place, shown } = useShown(`${kind} ${id} ${period}`);
+  const lists = shown ? { ...own, period, breakdowns: "1" } : null;
+  const live = useKept(useResource(REPORT[kind], lists, { pace: livePace(today) }));
+  // A site's numbers are stored; a link's newest are read live, once for all periods.
+  const pace = kind === "link" ? livePace(today) : () => (today ? TODAY_AGAIN_MS : null);
+  const read = useKept(useResource(REPORT[kind], { ...own, period }, { pace }));
   const report = read.data?.report;
   const days = compared && report ? { ...own, ...periodBefore(report) } : null;
   const before = useResource(TOTALS[kind], days && { ...days, by: "day" });
@@ -119,19 +119,21 @@ export function Report({ kind, id, name }) {
           );
         }}
       </Loaded>
-      <Loaded read={live} rows={6}>
-        {({ report }) => (
-          <div aria-busy={live.loading}>
-            {!report.breakdowns ? (
-              <Unavailable report={report} again={live.again} />
-            ) : (
-              Object.values(report.breakdowns).some((list) => list.length > 0) && (
-                <Breakdowns kind={kind} of={report.breakdowns} totals={report.totals} />
-              )
-            )}
-          </div>
-        )}
-      </Loaded>
+      <div class="lists" ref={place}>
+        <Loaded read={live} rows={6}>
+          {({ report }) => (
+            <div aria-busy={live.loading}>
+              {!report.breakdowns ? (
+                <Unavailable report={report} again={live.again} />
+              ) : (
+                Object.values(report.breakdowns).some((list) => list.length > 0) && (
+                  <Breakdowns kind={kind} of={report.breakdowns} totals={report.totals} />
+                )
+              )}
+            </div>
+          )}
+        </Loaded>
+      </div>
     </div>
   );
 }

@@ -43,6 +43,8 @@ const account = {
     kept: "Ihre Eingaben sind noch da. „Weiter“ sendet dieselbe Anfrage; nichts geschieht doppelt.",
     toAccount: "Zum Konto",
     toProfile: "Ihre Grenzen",
+    stillValid:
+      "Das Bootstrap-Token gilt noch. Verwenden Sie es für den nächsten Versuch, oder löschen Sie es in Cloudflares Dashboard unter Manage Account, Account API Tokens.",
   },
   locations: {
     "": "Nahe beim Dienst",

@@ -40,7 +40,8 @@ const api = {
     not_host: () => "Das muss ein Hostname sein, etwa shop.example.com.",
     not_https: () =>
       "Das muss eine https-Adresse mit einem Host sein; Leerzeichen und andere Sonderzeichen prozentkodiert.",
-    not_path: () => "Das muss mit / beginnen und nur Zeichen eines Pfads haben, andere prozentkodiert.",
+    not_path: () =>
+      "Ein Pfad beginnt mit / und enthält kein ?, # oder \\: Aufrufe zählen unter dem Pfad ihrer Seite, ohne alles ab dem ?.",
     not_network: () => "Das muss eine Adresse oder ein Netz sein, etwa 192.0.2.7 oder 2001:db8::/32.",
     not_email: () => "Das muss eine E-Mail-Adresse sein.",
     not_token: () => "Das muss ein Token sein.",

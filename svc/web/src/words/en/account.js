@@ -42,6 +42,8 @@ export default {
     kept: "What you entered is still here. “Go on” sends the same request; nothing is done twice.",
     toAccount: "To the account",
     toProfile: "Your limits",
+    stillValid:
+      "The bootstrap token is still valid. Use it for the next try, or delete it in Cloudflare's dashboard under Manage Account, Account API Tokens.",
   },
   locations: {
     "": "Near the service",

@@ -28,6 +28,11 @@ const troubles = {
     "The bootstrap token lacks a right.",
     "Make one with Account Settings: Read and Account API Tokens: Edit, and with those that are marked.",
   ],
+  token_rights_mismatch: [
+    "Cloudflare made the working token with other rights than asked.",
+    "Try again. If the error persists, tell the operator.",
+  ],
+  token_check_failed: ["The working token does not work.", "Try again. If the error persists, tell the operator."],
   orphan_not_deleted: [
     "A token of an earlier try could not be deleted.",
     "Delete the tokens that are named here in Cloudflare's dashboard, then try again.",
