@@ -56,6 +56,8 @@ Code = Literal[
     "invalid_bootstrap",
     "bootstrap_permission_error",
     "zone_not_found",
+    "zone_not_active",
+    "dns_not_proxied",
     "rate_limited",
     "internal",
     "permission_catalog",
@@ -219,9 +221,10 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "link_host_is_website": Meaning(
         409,
-        "The host shows a website, which a link host would take down; details.why says how it is known.",
-        "Choose a host that nothing else uses, e.g. go.example.com with the record AAAA 100::, proxied. Where"
-        " details.why is `record` and the website may go, send `replace_website: true`.",
+        "The host serves a website, which is unreachable while it is the link host; details.why gives the evidence.",
+        "Choose a host that nothing else uses, e.g. go.example.com with the record AAAA 100::, proxied. To use this"
+        " host anyway, send `replace_website: true`; a host that is counted as a site (details.why is `site`) must be"
+        " deleted as a site first.",
     ),
     "link_host_without_certificate": Meaning(
         409,
@@ -254,8 +257,20 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "zone_not_found": Meaning(
         422,
-        "The host is in no active zone of the account, or has no proxied DNS record.",
-        "Add the zone to the account or the DNS record to the zone, proxied.",
+        "The host is in no zone of the account.",
+        "Add the domain to the account as a zone, or choose a host in one of its zones.",
+    ),
+    "zone_not_active": Meaning(
+        422,
+        "The zone of the host is not active; details.status gives its status.",
+        "Set the domain's name servers to those that the edge platform's dashboard shows for the zone; resume a zone"
+        " that is paused.",
+    ),
+    "dns_not_proxied": Meaning(
+        422,
+        "The host has no proxied DNS record; details.record gives the record that it needs.",
+        "Create the record in the edge platform's dashboard, or turn on the proxy (the orange cloud) of the existing"
+        " one.",
     ),
     "rate_limited": Meaning(429, "Too many requests; Retry-After says when to come back."),
     "internal": Meaning(

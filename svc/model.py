@@ -81,6 +81,8 @@ AccountWarning = Literal[
     "daily_limit",
 ]
 RouteState = Literal["route_pending", "active", "route_conflict"]
+# Why a site's visitors do not reach the worker, although its zone is in the account.
+SiteWarning = Literal["zone_not_active", "dns_not_proxied"]
 SiteState = Literal[RouteState, "deleted"]
 SiteOrder = Literal["oldest", "newest", "host"]
 LinkState = Literal["active", "deleted"]
@@ -119,6 +121,7 @@ FindingKind = Literal[
     "route_taken",
     "route_gone",
     "record_not_proxied",
+    "zone_inactive",
     "token_missing",
     "token_expired",
     "token_inactive",
@@ -466,6 +469,7 @@ class Site:
     version: int
     created_at: int
     config_error: ErrorNote | None = None  # why the worker does not know it, though it was synced
+    warnings: tuple[ErrorNote, ...] = ()  # each has a code of SiteWarning, and stays until its cause is gone
     ended_paths: tuple[EndedPath, ...] = ()
     first_view_at: int | None = None  # the first hour with views, no earlier than the site is; None: none was pushed
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 POLITE: dict[str, float | str] = {
     "token_delay_ms": 0, "token_spread_ms": 0, "slow_one_in": 0, "refuse_one_in": 0,
-    "minting": "all_zones", "zone_gone": "refused", "rate_limit": 1200, "rate_window_s": 300,
-    "firewall_also": "", "renamed_right": "",
+    "minting": "all_zones", "zone_gone": "refused", "inactive_zone": "refuses", "rate_limit": 1200,
+    "rate_window_s": 300, "firewall_also": "", "renamed_right": "",
 }  # fmt: skip
 # The first line that the emulator writes, and its process id.
 Running = tuple[dict[str, str], int]

@@ -18,6 +18,7 @@ Rude by default, as far as that harms no right client:
     a token with more calls in five minutes is blocked (429)   1,200    --rate-limit, `rate_limit`, `rate_window_s`
     a right is listed under another name                       none     `renamed_right`
     a call on a zone that is not in the account is refused     403      `zone_gone` (refused, invalid, unroutable)
+    a zone that is not active refuses new and changed routes   400      `inactive_zone` (refuses, forbids, accepts)
     a token gives another any right, on a single zone only …   its own  --minting, `minting` (all_zones, held, silent,
                                                                          surplus)
     one answer of the API in so many is slow                   1 in 50  --slow-one-in, `slow_one_in` (0: none)

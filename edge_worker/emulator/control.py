@@ -15,7 +15,7 @@ from edge_worker.emulator.api.wire import ApiError, body_object, invalid
 from edge_worker.emulator.client import NO_TLS
 from edge_worker.emulator.crons import Cron
 from edge_worker.emulator.faults import D1_KINDS, EGRESS_KINDS, Fault, shown
-from edge_worker.emulator.platform import Minting, Platform, ZoneGone, platform
+from edge_worker.emulator.platform import InactiveZone, Minting, Platform, ZoneGone, platform
 from edge_worker.emulator.runtime.runtime import CronEvent
 from edge_worker.emulator.state import Account, epoch_ms
 
@@ -449,6 +449,7 @@ class RudenessCall(Body):
     refuse_one_in: int | None = None
     minting: Minting | None = None
     zone_gone: ZoneGone | None = None
+    inactive_zone: InactiveZone | None = None
     rate_limit: int | None = None
     rate_window_s: float | None = None
     firewall: bool | None = None

@@ -24,6 +24,10 @@ Minting = Literal["all_zones", "held", "silent", "surplus"]
 # By product 403/10000 or 403/9109; 400/1003; 404/7003. All are known in the field, none is documented.
 ZoneGone = Literal["refused", "invalid", "unroutable"]
 
+# How a zone that is not active answers a new route: 400, 403/10000, or with the route. Platform docs
+# (workers/configuration/routing/routes) require an active zone and do not document the API's answer.
+InactiveZone = Literal["refuses", "forbids", "accepts"]
+
 
 @dataclass
 class Window:
@@ -57,6 +61,7 @@ class Platform:
     cron_missed_one_in: int = 200  # one run of a cron in this number is left out; 0: none
     dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
     zone_gone: ZoneGone = "refused"  # how calls on a zone answer that is in another account, or in none
+    inactive_zone: InactiveZone = "refuses"  # what a zone that is not active does with a new route
     rate_limit: int = 1200  # calls of one token in a window, after which it is blocked for as long; 0: no limit
     rate_window_s: float = 300
     windows: dict[str, Window] = field(default_factory=dict)  # by token id

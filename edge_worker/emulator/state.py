@@ -141,6 +141,11 @@ class Zone(BaseModel):
     dns: list[DnsRecord] = Field(default_factory=list)
     routes: list[Route] = Field(default_factory=list)
 
+    @property
+    def is_active(self) -> bool:
+        """Tell whether the platform answers for the zone's hosts."""
+        return self.status == "active" and not self.paused
+
     def has_certificate(self, host: str) -> bool:
         """Tell whether the free certificate covers the host (platform docs: ssl/universal-ssl/limitations).
 

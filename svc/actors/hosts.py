@@ -1,22 +1,23 @@
 """The routes and DNS records of an account's hosts, as they are: without them nothing is counted or redirected.
 
-Routes and records are listed once for each zone, however many sites are in it.
+A zone is read and its routes and records are listed once, however many sites are in it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svc.actors import findings, routes
 from svc.actors.findings import Finding
-from svc.actors.zones import gone, grey, is_note_of_host, zone_now
+from svc.actors.zones import gone, not_active, obstacles, zone_now
 from svc.edge import routes as edge_routes
 from svc.edge import zones
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ErrorNote
 from svc.model import link_pattern, site_pattern
 from svc.store import link_hosts, sites
+from svc.store.site_notes import SITE_WARNINGS, set_warnings
 from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.edge.access import Access
     from svc.edge.routes import Route
-    from svc.edge.zones import HostRecords
+    from svc.edge.zones import HostRecords, Zone
     from svc.errors import Code
-    from svc.model import Account, FindingKind, RouteState
+    from svc.model import Account, FindingKind, LinkHost, RouteState, Site, SiteWarning
     from svc.store.tx import Tx
 
 _TO_WORKER = f"leads to the worker {SCRIPT_NAME}"
@@ -36,14 +37,16 @@ _MADE = "is made"
 
 @dataclass(frozen=True)
 class _Routed:
-    """A host with a route that was made; `saw` notes how the route was found now."""
+    """A host with a route that was made; `saw` stores how the route was found now."""
 
     host: str
     zone_id: str
     pattern: str
     route_id: str | None
     error: ErrorNote | None
-    saw: Callable[[RouteState, str | None, ErrorNote | None], Tx[None]]
+    warnings: tuple[ErrorNote, ...]
+    for_links: bool
+    saw: Callable[[RouteState, str | None, ErrorNote | None, Sequence[ErrorNote]], Tx[None]]
 
 
 @dataclass(frozen=True)
@@ -62,13 +65,14 @@ async def look(context: Context, access: Access, account: Account) -> list[Findi
     A route that is gone waits to be made again once its finding is mended. A zone that has left the account took its
     routes with it. Raises EdgeRefused, EdgeUnavailable.
     """
-    waiting, made, retiring = await _wanted(context, access, account)
+    waiting, made, retiring, warned = await _wanted(context, access, account)
     found = waiting
-    zone_ids = {one.zone_id for one in made} | {one.zone_id for one in retiring}
+    zone_ids = {one.zone_id for one in made} | {one.zone_id for one in retiring} | {site.zone_id for site in warned}
     for zone_id in sorted(zone_ids):
         here = [one for one in made if one.zone_id == zone_id]
         old = [one for one in retiring if one.zone_id == zone_id]
-        found += await _look_at_zone(context, access, zone_id, here, old)
+        without_route = [one for one in warned if one.zone_id == zone_id]
+        found += await _look_at_zone(context, access, zone_id, here, old, without_route)
     return found
 
 
@@ -80,7 +84,7 @@ async def check_zones_are_seen(context: Context, access: Access, account: Accoun
     """
     listed, cut = await zones.list_zones(access)
     seen = {zone.id for zone in listed}
-    _, made, _ = await _wanted(context, access, account)
+    _, made, _, _ = await _wanted(context, access, account)
     unseen = {one.zone_id: one.host for one in made if one.zone_id not in seen}
     for zone_id, host in unseen.items():
         if not cut and await _has_routes(access, zone_id):
@@ -98,17 +102,19 @@ async def _has_routes(access: Access, zone_id: str) -> bool:
 
 async def _wanted(
     context: Context, access: Access, account: Account
-) -> tuple[list[Finding], list[_Routed], list[_Retiring]]:
-    """What is known to be wrong before the platform is asked, the routes that were made, and those of old paths."""
+) -> tuple[list[Finding], list[_Routed], list[_Retiring], list[Site]]:
+    """What is known to be wrong before the platform is asked, the routes that were made, those of old paths, and the
+    sites without a route that have warnings.
+    """
     waiting: list[Finding] = []
     made: list[_Routed] = []
     retiring: list[_Retiring] = []
+    warned: list[Site] = []
     host = account.link_host
     if host is not None:
         pattern = link_pattern(host.host)
         if host.state == "active":
-            saw = partial(link_hosts.saw_link_host_route, account.id, host.host)
-            made.append(_Routed(host.host, host.zone_id, pattern, host.route_id, host.error, saw))
+            made.append(_routed_link_host(account.id, host, pattern))
         else:
             waiting.append(_not_made(pattern, host.error))
     now = context.clock()
@@ -117,18 +123,43 @@ async def _wanted(
             continue
         pattern = site_pattern(site.host, site.path)
         if site.state == "active":
+            saw = partial(sites.saw_site_route, site)
             made.append(
                 _Routed(
-                    site.host, site.zone_id, pattern, site.route_id, site.error, partial(sites.saw_site_route, site)
+                    site.host, site.zone_id, pattern, site.route_id, site.error, site.warnings, for_links=False, saw=saw
                 )
             )
+        elif site.warnings:
+            warned.append(site)
         else:
             waiting.append(_not_made(pattern, site.error))
         for old in site.retiring:
             if old.until > now:
                 make = partial(partial, routes.make_again, access, site, old.path)
                 retiring.append(_Retiring(site.host, site.zone_id, site_pattern(site.host, old.path), make))
-    return waiting, made, retiring
+    return waiting, made, retiring, warned
+
+
+def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
+    """The link host, whose only note is its error: it is of no use without a proxied record in an active zone."""
+
+    def saw(
+        state: RouteState, route_id: str | None, error: ErrorNote | None, warnings: Sequence[ErrorNote]
+    ) -> Tx[None]:
+        note = error or next(iter(warnings), None)
+        return link_hosts.saw_link_host_route(account_id, host.host, state, route_id, note)
+
+    is_warning = host.error is not None and host.error.code in SITE_WARNINGS
+    return _Routed(
+        host.host,
+        host.zone_id,
+        pattern,
+        host.route_id,
+        None if is_warning else host.error,
+        (host.error,) if is_warning and host.error is not None else (),
+        for_links=True,
+        saw=saw,
+    )
 
 
 def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
@@ -158,14 +189,36 @@ async def _by_the_duty() -> None:
 
 
 async def _look_at_zone(
-    context: Context, access: Access, zone_id: str, made: Sequence[_Routed], retiring: Sequence[_Retiring]
+    context: Context,
+    access: Access,
+    zone_id: str,
+    made: Sequence[_Routed],
+    retiring: Sequence[_Retiring],
+    warned: Sequence[Site],
 ) -> list[Finding]:
-    hosts = {one.host for one in made}
-    try:
-        listed = {route.pattern: route for route in await edge_routes.list_routes(access, zone_id)}
-    except EdgeError as error:
-        return await _without_zone(context, access, zone_id, made, error, "Workers Routes: Edit")
+    not_routed = [_not_made(site_pattern(site.host, site.path), _reason(site)) for site in warned]
+    listed: Mapping[str, Route] = {}
+    has_routes = bool(made or retiring)
+    if has_routes:
+        try:
+            listed = {route.pattern: route for route in await edge_routes.list_routes(access, zone_id)}
+        except EdgeError as error:
+            found = await _without_zone(context, access, zone_id, made, error, "Workers Routes: Edit")
+            return found + not_routed
     found = []
+    zone: Zone | None = None
+    try:
+        zone = await zones.zone_by_id(access, zone_id)
+    except EdgeError as error:
+        if not has_routes:  # whether it has left the account is a matter of the duty that makes the routes
+            return not_routed
+        if isinstance(error, EdgeRefused):
+            found.append(findings.refused("the zone", "is active", error, "Zone: Read"))
+        else:
+            found.append(findings.unknown("the zone", "is active", error))
+    if zone is not None and not zone.is_active:
+        found.append(_zone_inactive(zone))
+    hosts = {one.host for one in made} | {site.host for site in warned}
     records: Mapping[str, HostRecords] = {}
     try:
         records = await zones.records_of_all(access, zone_id, hosts)
@@ -174,7 +227,9 @@ async def _look_at_zone(
     except EdgeUnavailable as error:
         found.append(findings.unknown("the DNS records", "are proxied", error))
     for one in made:
-        found += await _look_at_route(context, one, listed.get(one.pattern), records.get(one.host))
+        found += await _look_at_route(context, one, listed.get(one.pattern), zone, records.get(one.host))
+    for site in warned:
+        found.append(await _look_at_warned(context, site, zone, records.get(site.host)))
     for old in retiring:
         route = listed.get(old.pattern)
         if route is None:
@@ -205,7 +260,7 @@ async def _without_zone(
     found = []
     for one in made:
         note = gone(one.host).note()
-        await context.store.run(one.saw("route_pending", one.route_id, note))
+        await context.store.run(one.saw("route_pending", one.route_id, note, ()))
         mend = None if zone is None else _by_the_duty  # it came back, under another id
         found.append(
             _finding(one.pattern, "has gone with its zone, which left the account", note.code, "route_gone", mend)
@@ -213,36 +268,72 @@ async def _without_zone(
     return found
 
 
+def _zone_inactive(zone: Zone) -> Finding:
+    note = not_active(zone)
+    status = str((note.details or {})["status"])
+    facts = {"zone": zone.name, "status": status}
+    thing = f"the zone {zone.name}"
+    return Finding(thing, "is active", f"is {status}", note.code, kind="zone_inactive", facts=facts)
+
+
+def _reason(site: Site) -> ErrorNote | None:
+    """Why the site has no route yet, as far as it is known: a missing DNS record keeps no route from being made."""
+    if site.error is not None:
+        return site.error
+    return next((warning for warning in site.warnings if warning.code == "zone_not_active"), None)
+
+
+async def _look_at_warned(context: Context, site: Site, zone: Zone | None, records: HostRecords | None) -> Finding:
+    """Bring the warnings of a site without a route up to date. The route is made by the duty."""
+    warnings = _warnings_now(site.host, site.warnings, zone, records)
+    if warnings != site.warnings:
+        await context.store.run(set_warnings(site.id, warnings))
+    return _not_made(site_pattern(site.host, site.path), _reason(replace(site, warnings=warnings)))
+
+
+def _warnings_now(
+    host: str,
+    before: Sequence[ErrorNote],
+    zone: Zone | None,
+    records: HostRecords | None,
+    *,
+    for_links: bool = False,
+) -> tuple[ErrorNote, ...]:
+    """The warnings of a host; those about what is not known now stay as they were."""
+    unknown = [code for code, fact in (("zone_not_active", zone), ("dns_not_proxied", records)) if fact is None]
+    kept = [warning for warning in before if warning.code in unknown]
+    now = [*kept, *obstacles(host, zone, records, for_links=for_links)]
+    return tuple(sorted(now, key=lambda warning: SITE_WARNINGS.index(cast("SiteWarning", warning.code))))
+
+
 async def _look_at_route(
-    context: Context, one: _Routed, route: Route | None, records: HostRecords | None
+    context: Context, one: _Routed, route: Route | None, zone: Zone | None, records: HostRecords | None
 ) -> list[Finding]:
+    warnings = _warnings_now(one.host, one.warnings, zone, records, for_links=one.for_links)
     if route is None:
-        mend = findings.by(context, partial(one.saw, "route_pending", None, None))
+        mend = findings.by(context, partial(one.saw, "route_pending", None, None, warnings))
         return [_finding(one.pattern, "was deleted outside the service", "resource_drift", "route_deleted", mend)]
     if route.script != SCRIPT_NAME:
         held = f"is held by {route.holder}"
         note = ErrorNote("route_conflict", f"{one.pattern} {held}.")
-        await context.store.run(one.saw("route_conflict", None, note))
+        await context.store.run(one.saw("route_conflict", None, note, warnings))
         return [_finding(one.pattern, held, "route_conflict", "route_taken", holder=route.holder)]
-    note_now = None if is_note_of_host(one.error) else one.error
     found = []
-    if records is None:
-        note_now = one.error
-    elif not records.proxied:
-        note_now = grey(one.host).note()
+    if records is not None and not records.proxied:
         thing = f"the DNS record of {one.host}"
         found.append(
             Finding(
                 thing,
                 "is proxied",
                 "is missing or not proxied (a grey cloud)",
-                "zone_not_found",
+                "dns_not_proxied",
                 kind="record_not_proxied",
                 facts={"host": one.host},
             )
         )
-    if (note_now, route.id) != (one.error, one.route_id):
-        await context.store.run(one.saw("active", route.id, note_now))
+    error = None if one.error is not None and one.error.code == "zone_not_found" else one.error
+    if (error, tuple(warnings), route.id) != (one.error, one.warnings, one.route_id):
+        await context.store.run(one.saw("active", route.id, error, warnings))
     return found
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from svc.actors import health
-from svc.actors.zones import proxied_host
-from svc.errors import Conflict
+from svc.actors.zones import obstacles, zone_and_records
+from svc.errors import Conflict, ServiceError
 from svc.store import accounts, link_hosts
 
 if TYPE_CHECKING:
@@ -20,12 +20,14 @@ R = TypeVar("R")
 async def put(context: Context, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
     """Set or replace the link host; links keep their codes. The route is made by the duty after this.
 
-    Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found
-    (no zone, or no proxied DNS record); Invalid (the account's links do not allow this host); EdgeError.
+    Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found,
+    zone_not_active, dns_not_proxied; Invalid (the account's links do not allow this host); EdgeError.
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     health.check_state(account, ("ready",), "a link host needs it to be ready")
-    zone, records = await proxied_host(context, account, wish.host)
+    zone, records = await zone_and_records(context, account, wish.host)
+    for note in obstacles(wish.host, zone, records, for_links=True):
+        raise ServiceError(note.code, note.message, note.details)
     if account.link_host is None or account.link_host.host != wish.host:
         _check_certificate(zone, wish)
         _check_no_website(zone, records, wish)
@@ -43,19 +45,17 @@ def _check_certificate(zone: Zone, wish: LinkHostWish) -> None:
 
 
 def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostWish) -> None:
-    """Raises Conflict link_host_is_website: the link host's route takes all of the host, its pages would be gone."""
-    if records.dummy:
-        return  # nothing is behind it
-    if wish.host in (zone.name, f"www.{zone.name}"):
-        text = f"{wish.host} is the zone's main host, and its DNS record leads to a server."
-        raise _website(wish, "main_host", text)
-    if not wish.replace_website:
-        raise _website(wish, "record", f"The DNS record of {wish.host} leads to a server.")
+    """Raises Conflict link_host_is_website: the link host's route takes all of the host, its pages would be gone.
 
-
-def _website(wish: LinkHostWish, why: str, message: str) -> Conflict:
-    return Conflict(
+    The service changes no DNS record, so the website is back as soon as the route is removed.
+    """
+    if records.dummy or wish.replace_website:
+        return
+    is_main = wish.host in (zone.name, f"www.{zone.name}")
+    which = "is the zone's main host, and its DNS record" if is_main else "has a DNS record that"
+    raise Conflict(
         "link_host_is_website",
-        f"{message} As link host it would show nothing but links.",
-        {"host": wish.host, "why": why},
+        f"{wish.host} {which} leads to a server. While it is the link host, the website on it is unreachable; the DNS"
+        " record stays as it is. To use the host anyway, send `replace_website: true`.",
+        {"host": wish.host, "why": "main_host" if is_main else "record"},
     )

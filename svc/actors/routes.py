@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import trio
 
 from svc.actors import health
-from svc.actors.zones import gone, zone_now
+from svc.actors.zones import ZoneNotActive, gone, zone_now
 from svc.edge import routes
 from svc.errors import CannotUnseal, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
 from svc.model import SERVING, link_pattern, site_pattern
@@ -47,7 +47,7 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
             access = context.access(account)
             all_gone = await _remove_unwanted(context, access, unwanted)
             host_done = host is None or await _make_link_host(context, access, account, host)
-            all_done = await _make_sites(context, access, unrouted) and host_done and all_gone
+            all_done = await _make_sites(context, access, unrouted, timers) and host_done and all_gone
         except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
             log.info("routes wait", extra={"account": account.id, "why": error.message})
             await health.note(context, account, error)
@@ -105,27 +105,49 @@ async def _make_link_host(context: Context, access: Access, account: Account, ho
     wanted = _Wanted(host.host, link_pattern(host.host), fail_open=False)
     made = await _make(access, wanted, host.zone_id)
     await context.store.run(
-        link_hosts.set_link_host_route(account.id, host.host, made.zone_id, made.state, made.route_id, made.error)
+        link_hosts.set_link_host_route(
+            account.id, host.host, made.zone_id, made.state, made.route_id, made.error or made.warning
+        )
     )
     return made.state == "active"
 
 
-async def _make_sites(context: Context, access: Access, unrouted: Sequence[Site]) -> bool:
-    """Whether the routes of these sites are all active now, those of their old paths included."""
+async def _make_sites(context: Context, access: Access, unrouted: Sequence[Site], timers: Timers) -> bool:
+    """Whether the routes of these sites are all active now, those of their old paths included.
+
+    A zone that refuses a route because it is not active is asked once, however many sites are in it.
+    """
     all_active = True
+    inactive: dict[str, _Made] = {}
     for site in unrouted:
         if site.state != "active":
-            made = await _make_path(access, site, site.path)
+            made = inactive.get(site.zone_id) or await _make_path(access, site, site.path)
             await context.store.run(
-                sites.set_site_route(site.id, site.path, made.zone_id, made.state, made.route_id, made.error)
+                sites.set_site_route(
+                    site.id, site.path, made.zone_id, made.state, made.route_id, made.error, made.warning
+                )
             )
+            if made.warning is not None:
+                inactive[site.zone_id] = made
+            elif site.warnings:
+                _check_soon(context, site, timers)
             all_active = all_active and made.state == "active"
         for old in site.retiring:
             if old.route_id is None:
-                made = await _make_path(access, site, old.path)
+                made = inactive.get(site.zone_id) or await _make_path(access, site, old.path)
                 await context.store.run(sites.set_old_route(site.id, old.path, made.route_id))
                 all_active = all_active and made.state == "active"
     return all_active
+
+
+def _check_soon(context: Context, site: Site, timers: Timers) -> None:
+    """Have the account checked while a site with a route has warnings: they may be out of date.
+
+    A zone that was not active has probably become so, hence the check is due now; a DNS record is checked hourly.
+    """
+    became_active = any(warning.code == "zone_not_active" for warning in site.warnings)
+    wait_s = 0 if became_active else context.config.timing.health_every_s
+    timers.health_at = min(timers.health_at, trio.current_time() + wait_s)
 
 
 async def _make_path(access: Access, site: Site, path: str) -> _Made:
@@ -134,10 +156,14 @@ async def _make_path(access: Access, site: Site, path: str) -> _Made:
 
 
 async def make_again(access: Access, site: Site, path: str) -> None:
-    """Make the route of one of the site's paths that is gone. Raises EdgeRefused route_conflict, EdgeUnavailable."""
+    """Make the route of one of the site's paths that is gone.
+
+    Raises EdgeRefused route_conflict, zone_not_active; EdgeUnavailable.
+    """
     made = await _make_path(access, site, path)
-    if made.error is not None:
-        raise EdgeRefused(made.error.code, made.error.message)
+    note = made.error or made.warning
+    if note is not None:
+        raise EdgeRefused(note.code, note.message)
 
 
 @dataclass(frozen=True)
@@ -151,18 +177,21 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class _Made:
-    """How the making of a route ended."""
+    """How the creation of a route ended; `warning`: the zone is not active, and refused it."""
 
     zone_id: str
     state: RouteState
     route_id: str | None = None
     error: ErrorNote | None = None
+    warning: ErrorNote | None = None
 
 
 async def _make(access: Access, wanted: _Wanted, zone_id: str) -> _Made:
     """The route that is wanted; a refusal that is of this route alone does not keep others from theirs."""
     try:
         return await _make_now(access, wanted, zone_id)
+    except ZoneNotActive as error:
+        return _Made(zone_id, "route_pending", warning=error.note())
     except EdgeRefused as error:
         _check_of_route(error)
         log.warning("a route is not made", extra={"pattern": wanted.pattern, "why": error.message})
@@ -172,9 +201,9 @@ async def _make(access: Access, wanted: _Wanted, zone_id: str) -> _Made:
 def _check_of_route(refusal: EdgeRefused) -> None:
     """Raise it again where it is the account's: a right is missing, the token is refused.
 
-    Any other is of the route, e.g. the thousand-and-first of its zone.
+    Any other is of the route, e.g. the thousand-and-first of its zone, or of a zone that is not active.
     """
-    if refusal.code != "cloudflare_error":
+    if refusal.code not in ("cloudflare_error", "zone_not_active"):
         raise refusal
 
 
@@ -190,7 +219,12 @@ async def _make_now(access: Access, wanted: _Wanted, zone_id: str) -> _Made:
         zone = await zone_now(access, wanted.host, zone_id, error)
     if zone is None:
         return _Made(zone_id, "route_pending", None, gone(wanted.host).note())
-    return await _make_in(access, wanted, zone.id)
+    try:
+        return await _make_in(access, wanted, zone.id)
+    except EdgeRefused as error:
+        if zone.is_active:
+            raise
+        raise ZoneNotActive(zone) from error
 
 
 async def _make_in(access: Access, wanted: _Wanted, zone_id: str) -> _Made:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from svc.actors import health
-from svc.actors.zones import proxied_host
+from svc.actors.zones import obstacles, zone_and_records
 from svc.clock import DAY_MS
 from svc.ids import new_id, new_site_path, random_base32
 from svc.model import SERVING, Site
@@ -32,12 +33,14 @@ async def add(
 ) -> R:
     """Add a site, whose snippet is there at once; its route is made by the duty after this.
 
-    Raises Conflict account_not_ready, site_on_link_host, site_exists; ServiceError zone_not_found (no zone, or no
-    proxied DNS record); Forbidden limit_reached; EdgeError.
+    A zone that is not active and a missing proxied DNS record are warnings of the site.
+    Raises Conflict account_not_ready, site_on_link_host, site_exists; ServiceError zone_not_found; Forbidden
+    limit_reached; EdgeError.
     """
     check_serving(account)
-    zone, _ = await proxied_host(context, account, host)
+    zone, records = await zone_and_records(context, account, host)
     site = new_site(account, host, zone.id, excluded_paths, context.clock(), respect_gpc=respect_gpc)
+    site = replace(site, warnings=obstacles(host, zone, records))
     return await context.store.run(commit(sites.add_site(site, context.config.limits.sites)))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors import health
 from svc.edge import zones
-from svc.errors import EdgeError, EdgeUnavailable, ErrorNote, ServiceError
+from svc.errors import Conflict, EdgeError, EdgeRefused, EdgeUnavailable, ErrorNote, ServiceError
 from svc.store import accounts
 
 if TYPE_CHECKING:
@@ -28,10 +28,19 @@ async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bo
         return await zones.list_zones(context.access(account).awaited(), limit=_ZONES_LISTED)
 
 
-async def proxied_host(context: Context, account: Account, host: str) -> tuple[Zone, HostRecords]:
-    """The active zone that `host` is the apex of or lies in, and what DNS says of the host, whose visitors reach us.
+class ZoneNotActive(EdgeRefused):
+    """The platform refused a call on a zone that is in the account and not active. Code zone_not_active."""
 
-    Raises ServiceError zone_not_found (no zone, or no proxied DNS record); Conflict account_not_ready; EdgeError.
+    def __init__(self, zone: Zone) -> None:
+        note = not_active(zone)
+        super().__init__(note.code, note.message)
+        self.details = note.details
+
+
+async def zone_and_records(context: Context, account: Account, host: str) -> tuple[Zone, HostRecords]:
+    """The zone that `host` is the apex of or lies in, active or not, and what DNS says of the host.
+
+    Raises ServiceError zone_not_found; Conflict account_not_ready; EdgeError.
     """
     check_connected(account)
     async with health.refusals_noted(context, account):
@@ -39,43 +48,65 @@ async def proxied_host(context: Context, account: Account, host: str) -> tuple[Z
         zone = await zones.zone_of(access, host)
         if zone is None:
             raise gone(host)
-        records = await zones.records_of(access, zone.id, host)
-    if not records.proxied:
-        raise grey(host)
-    return zone, records
+        return zone, await zones.records_of(access, zone.id, host)
 
 
 async def zone_now(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
     """The zone that `host` is in, when `zone_id`, which refused a call, has left the account; None: none.
 
-    Raises the refusal when that is not its reason. (How the platform refuses calls on such a zone is not documented.)
+    Raises ZoneNotActive when it is in the account and not active; the refusal when neither is its reason. (How the
+    platform refuses calls on such zones is not documented.)
     """
     if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
         raise refusal
     zone = await zones.zone_of(access, host)
     if zone is not None and zone.id == zone_id:
-        raise refusal
+        if zone.is_active:
+            raise refusal
+        raise ZoneNotActive(zone) from refusal
     return zone
 
 
 def gone(host: str) -> ServiceError:
     """The refusal of a host that is in no zone."""
-    return ServiceError("zone_not_found", f"{host} is in no active zone of the account.", {"host": host})
+    return ServiceError("zone_not_found", f"{host} is in no zone of the account.", {"host": host})
 
 
-def grey(host: str) -> ServiceError:
-    """The refusal of a host whose visitors pass the edge platform by."""
-    return ServiceError(
-        "zone_not_found",
-        f"{host} has no proxied DNS record, so its visitors pass the edge platform by. Turn the proxy of its record on"
-        " (the orange cloud), or add one; for a host with nothing but links, AAAA 100:: will do.",
-        {"host": host},
-    )
+def obstacles(
+    host: str, zone: Zone | None, records: HostRecords | None, *, for_links: bool = False
+) -> tuple[ErrorNote, ...]:
+    """What keeps visitors of `host` from the worker, although its zone is in the account: notes of SiteWarning codes.
+
+    `zone`, `records`: None where they are not known. `for_links`: the host is a link host, which needs no server.
+    """
+    notes = [] if zone is None or zone.is_active else [not_active(zone)]
+    if records is not None and not records.proxied:
+        notes.append(_not_proxied(host, records, for_links=for_links))
+    return tuple(notes)
 
 
-def is_note_of_host(note: ErrorNote | None) -> bool:
-    """Whether a site or link host carries one of the two refusals above."""
-    return note is not None and note.code == "zone_not_found"
+def not_active(zone: Zone) -> ErrorNote:
+    """The note that a zone is not active."""
+    status = "paused" if zone.paused else zone.status
+    message = f"Zone {zone.name} is not active at the edge platform (status: {status})."
+    return ErrorNote("zone_not_active", message, {"zone": zone.name, "status": status})
+
+
+def _not_proxied(host: str, records: HostRecords, *, for_links: bool) -> ErrorNote:
+    record: dict[str, object] = {"name": host, "proxied": True}
+    if records.unproxied is not None:
+        one = records.unproxied
+        message = f"The DNS record {one.type} {one.name} is not proxied. Turn on its proxy (the orange cloud)."
+        record |= {"type": one.type, "name": one.name, "content": one.content}
+    elif for_links:
+        message = f"{host} has no DNS record. Create AAAA {host} with the content 100::, proxied (the orange cloud)."
+        record |= {"type": "AAAA", "content": "100::"}
+    else:
+        message = (
+            f"{host} has no DNS record. Create one (A, AAAA or CNAME) that leads to the website's server, proxied (the"
+            " orange cloud)."
+        )
+    return ErrorNote("dns_not_proxied", message, {"host": host, "record": record})
 
 
 def check_connected(account: Account) -> None:

@@ -80,8 +80,9 @@ class PutLinkHost(Body):
     host: Host
     replace_website: bool = Field(
         False,
-        description="Take the host though its DNS record leads to a server: whatever it shows is gone while it is the"
-        " link host. Default: `false`.",
+        description="Use the host although its DNS record leads to a server, also at the zone's apex and `www`. The"
+        " website is unreachable while the host is the link host, and reachable again afterwards: the service changes"
+        " no DNS record. Default: `false`.",
     )
     has_certificate: bool = Field(
         False,
@@ -562,12 +563,20 @@ PUT_LINK_HOST = Endpoint(
     summary="Set or replace the host of the account's links",
     description="The host needs a proxied DNS record, which the service does not make: AAAA 100:: for a host with"
     " nothing but links. A new host replaces the old one; links keep their codes, codes printed before lead nowhere."
-    " All pages of the host are gone while it is the link host, so a host that shows a website is refused.",
+    " All pages of the host are unreachable while it is the link host, so a host that serves a website is refused"
+    " without `replace_website: true`.",
     scopes=("sites",),
     body=PutLinkHost,
     answer=OneLinkHost,
     status=202,
-    codes=(*_LIVE, "zone_not_found", "link_host_is_website", "link_host_without_certificate"),
+    codes=(
+        *_LIVE,
+        "zone_not_found",
+        "zone_not_active",
+        "dns_not_proxied",
+        "link_host_is_website",
+        "link_host_without_certificate",
+    ),
     example={"host": "go.example.com"},
 )
 

@@ -12,6 +12,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Cursor, ExcludedPaths, Host, Id, Moment, Search
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, may_be_absent
+from svc.errors import with_remedy
 from svc.model import ConfigState, SiteOrder, SiteState
 from svc.worker import snippet
 
@@ -25,7 +26,10 @@ class NewSite(Body):
     most_bytes: ClassVar[int] = LARGE_BYTES
 
     account_id: Id
-    host: Host = Field(description="The apex of a zone of the account, or a host in it.")
+    host: Host = Field(
+        description="The apex of a zone of the account, or a host in it. The zone may still be pending, and the DNS"
+        " record may still be missing: `warnings` of the site gives what is left to do."
+    )
     excluded_paths: ExcludedPaths = Field(
         (),
         description="Pages whose path begins with one of these are not counted. Letters and blanks are percent-encoded"
@@ -99,6 +103,11 @@ class Site(Answer):
         description="Old paths that are still counted, at most ten.", json_schema_extra={"maxItems": 10}
     )
     error: ErrorObject | None
+    warnings: tuple[ErrorObject, ...] = Field(
+        description="What keeps visitors from the counter although the site is set up: `zone_not_active`,"
+        " `dns_not_proxied`. Each is removed within an hour after its cause is fixed; `POST /v1/accounts/{id}/check`"
+        " removes it immediately."
+    )
     created_at: Moment
     first_view_at: Moment | None = Field(
         description="The hour of the first view that the worker has sent, no earlier than `created_at`."
@@ -132,6 +141,7 @@ class Site(Answer):
             config=config_state(site.version, synced_version, site.config_error),
             retiring=tuple(Retiring(path=old.path, until=old.until) for old in site.retiring),
             error=ErrorObject.of(site.error or site.config_error),
+            warnings=tuple(ErrorObject(**with_remedy(warning)) for warning in site.warnings),
             created_at=site.created_at,
             first_view_at=site.first_view_at,
             views_7d=None if series_7d is None else sum(series_7d),

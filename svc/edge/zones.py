@@ -33,6 +33,11 @@ class Zone:
     paused: bool
     kind: str
 
+    @property
+    def is_active(self) -> bool:
+        """Whether the platform serves the zone's hosts: its name servers are in use, and it is not paused."""
+        return self.status == "active" and not self.paused
+
     def has_certificate(self, host: str) -> bool:
         """Whether the platform's free certificate covers `host`, which lies in the zone.
 
@@ -43,14 +48,25 @@ class Zone:
 
 
 @dataclass(frozen=True)
+class AddressRecord:
+    """A DNS record (A, AAAA, CNAME) that leads to a server; `name` may be a wildcard."""
+
+    type: str
+    name: str
+    content: str
+
+
+@dataclass(frozen=True)
 class HostRecords:
     """What DNS says of a host. `proxied`: the platform's network answers for it.
 
     `dummy`: behind it is nothing, as its addresses are in no network (100::, 192.0.2.1): it is there for workers only.
+    `unproxied`: the first of its address records, where none is proxied; None: it has no address record.
     """
 
     proxied: bool
     dummy: bool
+    unproxied: AddressRecord | None = None
 
 
 class _Account(Shape):
@@ -96,14 +112,26 @@ async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bo
 
 
 async def zone_of(access: Access, host: str) -> Zone | None:
-    """The active zone that `host` is the apex of, or lies in: the closest one."""
+    """The zone that `host` is the apex of, or lies in: the closest active one, else the closest one.
+
+    The platform answers for a host in the closest active zone, so one that is not active yet changes nothing.
+    """
+    inactive = None
     labels = host.lower().split(".")
     for first in range(len(labels) - 1):
         name = ".".join(labels[first:])
-        for zone in await access.collect(_Zone, "/zones", {"account.id": access.edge_account_id, "name": name}):
-            if zone.name == name and zone.status == "active" and not zone.paused:
-                return zone.zone()
-    return None
+        for found in await access.collect(_Zone, "/zones", {"account.id": access.edge_account_id, "name": name}):
+            if found.name == name:
+                zone = found.zone()
+                if zone.is_active:
+                    return zone
+                inactive = inactive or zone
+    return inactive
+
+
+async def zone_by_id(access: Access, zone_id: str) -> Zone:
+    """The zone with this id."""
+    return (await access.get(_Zone, f"/zones/{zone_id}")).zone()
 
 
 async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
@@ -141,7 +169,9 @@ def _host_records(here: Sequence[_Record]) -> HostRecords | None:
     if not here:
         return None
     proxied = [record for record in here if record.proxied and record.type in _ADDRESS_RECORDS]
-    return HostRecords(bool(proxied), dummy=all(record.is_dummy() for record in proxied))
+    addresses = [AddressRecord(one.type, one.name, one.content or "") for one in here if one.type in _ADDRESS_RECORDS]
+    unproxied = None if proxied or not addresses else addresses[0]
+    return HostRecords(bool(proxied), all(record.is_dummy() for record in proxied), unproxied)
 
 
 _NO_RECORDS = HostRecords(proxied=False, dummy=False)

@@ -277,10 +277,11 @@ class _Run:
             return None, ""
         self.tell(f"zone {self.plan.zone}")
         zone = await zones.zone_of(self._works(), self.plan.zone)
-        for host in (self.plan.zone, f"www.{self.plan.zone}") if zone is not None else ():
+        is_active = zone is not None and zone.is_active
+        for host in (self.plan.zone, f"www.{self.plan.zone}") if is_active else ():
             if zone is not None and (await zones.records_of(self._works(), zone.id, host)).proxied:
                 return zone.id, host
-        why = "the account has no such active zone" if zone is None else "neither it nor its www is proxied"
+        why = "the account has no such active zone" if not is_active else "neither it nor its www is proxied"
         self.tell(f"zone {self.plan.zone}: {why}")
         self.found.not_asked |= dict.fromkeys(rest, why)
         return None, ""

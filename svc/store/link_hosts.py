@@ -54,7 +54,7 @@ def _check_host(account_id: str, host: str) -> Tx[None]:
         "select 1 from sites where account_id = $1 and host = $2 and state <> 'deleted'", account_id, host
     )
     if counted:
-        text = f"{host} is counted as a site. As link host it would show nothing but links."
+        text = f"{host} is counted as a site. Delete the site before you use the host for links."
         raise Conflict("link_host_is_website", text, {"host": host, "why": "site"})
     looping = yield from links_to(account_id, host)
     if looping:

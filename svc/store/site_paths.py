@@ -10,6 +10,7 @@ from svc.errors import Forbidden
 from svc.model import Retiring
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account
+from svc.store.site_notes import notes_to_json
 from svc.store.sites import live_site, unused_path
 from svc.store.tx import Tx, sql
 from svc.store.versions import bump_version
@@ -48,13 +49,14 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, unti
         retiring=tuple(sorted(retiring, key=lambda old: (old.until, old.path))),
     )
     yield sql(
-        "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = null,"
+        "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = $6,"
         " config_error = null, version = $5 where id = $1",
         site_id,
         rotated.path,
         script_name,
         rotated.state,
         version,
+        notes_to_json(None, rotated.warnings),
     )
     yield sql(
         "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, $3, $4)",

@@ -11,6 +11,7 @@ from svc.ids import new_site_path
 from svc.model import EndedPath, Retiring, RouteState, Site
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account, lock_user
+from svc.store.site_notes import notes_from_json, notes_of, notes_to_json
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
@@ -48,7 +49,7 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         to_json(added.excluded_paths),
         int(added.respect_gpc),
         added.route_id,
-        to_json(added.error),
+        notes_to_json(added.error, added.warnings),
         added.version,
         added.created_at,
     )
@@ -56,6 +57,8 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         raise Conflict("site_exists")
     if (yield from count_sites(site.user_id)) > limit:
         raise Forbidden("limit_reached", f"The limit of {limit} sites is reached.")
+    if added.warnings:  # an account that is well is checked once a day; this one is due within the hour
+        yield sql("update accounts set well_at = null where id = $1", site.account_id)
     return added
 
 
@@ -86,7 +89,7 @@ def change_site(
         site_id,
         to_json(changed.excluded_paths),
         int(changed.respect_gpc),
-        to_json(changed.error),
+        notes_to_json(changed.error, changed.warnings),
         changed.version,
         to_json(changed.config_error),
     )
@@ -117,6 +120,7 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
         route_id=None,
         error=None,
         config_error=None,
+        warnings=(),
         version=version,
         retiring=(),
         ended_paths=(*site.ended_paths, *ended),
@@ -191,15 +195,25 @@ def unrouted_sites(account_id: str) -> Tx[list[Site]]:
 
 
 def set_site_route(
-    site_id: str, path: str, zone_id: str, state: RouteState, route_id: str | None, error: ErrorNote | None
+    site_id: str,
+    path: str,
+    zone_id: str,
+    state: RouteState,
+    route_id: str | None,
+    error: ErrorNote | None,
+    warning: ErrorNote | None = None,
 ) -> Tx[None]:
-    """How the making of the route of the site's `path` ended.
+    """Store how the creation of the route of the site's `path` ended; `warning`: what it waits for.
 
     Of a path that the site has given up meanwhile only the route is noted; of one that counts no more, and of a
     deleted site, nothing is: its route is among the unwanted. Where the zone has left, the routes of the old paths have
     gone with it, too.
     """
-    note = yield from _note_of_now(site_id, error)
+    error_before, warnings = yield from notes_of(site_id)
+    if warning is not None:
+        warnings = (warning, *(one for one in warnings if one.code != warning.code))
+    elif error is not None and error.code == "zone_not_found":
+        warnings = ()  # they were about the zone that is gone
     rows = yield sql(
         "update sites set state = $4, zone_id = $3, route_id = $5, error = $6"
         " where id = $1 and path = $2 and state <> 'deleted' returning id",
@@ -208,7 +222,7 @@ def set_site_route(
         zone_id,
         state,
         route_id,
-        to_json(note),
+        notes_to_json(_note_of_now(error_before, error), warnings),
     )
     if not rows:
         yield from set_old_route(site_id, path, route_id)
@@ -226,26 +240,28 @@ def set_old_route(site_id: str, path: str, route_id: str | None) -> Tx[None]:
     )
 
 
-def saw_site_route(site: Site, state: RouteState, route_id: str | None, error: ErrorNote | None) -> Tx[None]:
+def saw_site_route(
+    site: Site,
+    state: RouteState,
+    route_id: str | None,
+    error: ErrorNote | None,
+    warnings: Sequence[ErrorNote] = (),
+) -> Tx[None]:
     """How the site's active route was found; nothing where the site was changed since `site` was read."""
-    note = yield from _note_of_now(site.id, error)
+    error_before, _ = yield from notes_of(site.id)
     yield sql(
         "update sites set state = $3, route_id = $4, error = $5 where id = $1 and path = $2 and state = 'active'",
         site.id,
         site.path,
         state,
         route_id,
-        to_json(note),
+        notes_to_json(_note_of_now(error_before, error), warnings),
     )
 
 
-def _note_of_now(site_id: str, error: ErrorNote | None) -> Tx[ErrorNote | None]:
+def _note_of_now(before: ErrorNote | None, error: ErrorNote | None) -> ErrorNote | None:
     """What the site shows when its route has this error, or none: that a route was left is told until it is seen."""
-    if error is not None:
-        return error
-    rows = yield sql("select error from sites where id = $1", site_id)
-    before = note_from_json(rows[0]["error"]) if rows else None
-    return before if _tells_of_left_route(before) else None
+    return before if error is None and _tells_of_left_route(before) else error
 
 
 def _tells_of_left_route(note: ErrorNote | None) -> bool:
@@ -272,6 +288,7 @@ def sites_of_rows(rows: list[Row]) -> Tx[list[Site]]:
 
 
 def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath, ...]) -> Site:
+    error, warnings = notes_from_json(row["error"])
     return Site(
         id=row["id"],
         account_id=row["account_id"],
@@ -285,10 +302,11 @@ def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath
         respect_gpc=row["respect_gpc"] == 1,
         route_id=row["route_id"],
         retiring=retiring,
-        error=note_from_json(row["error"]),
+        error=error,
         version=row["version"],
         created_at=row["created_at"],
         config_error=note_from_json(row["config_error"]),
+        warnings=warnings,
         ended_paths=ended_paths,
         first_view_at=row["first_view_at"],
     )

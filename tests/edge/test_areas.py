@@ -116,7 +116,7 @@ async def test_zones_are_listed_by_name_up_to_the_limit(
     assert (len(exactly), truncated) == (56, False)
 
 
-async def test_a_host_belongs_to_its_closest_active_zone(
+async def test_host_belongs_to_its_closest_active_zone_or_else_to_its_closest_one(
     access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     closer = await emulator.set_zone(customer.account_id, f"eu.{zone}")
@@ -132,7 +132,9 @@ async def test_a_host_belongs_to_its_closest_active_zone(
     await emulator.set_zone(customer.account_id, f"eu.{zone}", paused=True)
     assert await zone_id_of(f"shop.eu.{zone}") == customer.zones[zone]
     await emulator.set_zone(customer.account_id, zone, status="pending")
-    assert await zone_id_of(f"a.b.{zone}") is None
+    assert await zone_id_of(f"a.b.{zone}") == customer.zones[zone]
+    assert await zone_id_of(f"shop.eu.{zone}") == closer  # none is active: the closest one
+    assert not (await zones.zone_by_id(access, closer)).is_active
 
 
 @pytest.mark.parametrize(

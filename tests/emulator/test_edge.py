@@ -90,6 +90,22 @@ async def test_a_zone_that_is_not_active_runs_no_script(emulator: Emulator, api:
         await emulator.set_zone(api.customer.account_id, "shop.example", status="active", paused=False)
 
 
+async def test_zone_that_is_not_active_refuses_new_and_changed_routes(emulator: Emulator, api: Api) -> None:
+    await named_scripts(api, "all")
+    await api.route("shop.example", "shop.example/old", "all")
+    path = f"/zones/{api.customer.zones['shop.example']}/workers/routes"
+    body = {"pattern": "shop.example/new", "script": "all"}
+    for change in ({"status": "initializing"}, {"status": "pending"}, {"status": "moved"}, {"paused": True}):
+        await emulator.set_zone(api.customer.account_id, "shop.example", **change)
+        [old] = await api.result("GET", path)
+        for refused in (("POST", path), ("PUT", f"{path}/{old['id']}")):
+            assert await api.refusal(*refused, json=body) == (400, 10022), change
+    await emulator.set_rudeness(inactive_zone="forbids")
+    assert await api.refusal("POST", path, json=body) == (403, 10000)
+    await emulator.set_rudeness(inactive_zone="accepts")
+    assert (await api.result("POST", path, json=body))["pattern"] == body["pattern"]
+
+
 async def test_a_script_sees_place_and_address_and_nothing_of_the_emulator(emulator: Emulator, api: Api) -> None:
     await api.probe()
     seen = json.loads((await emulator.visit("shop.example", "/seen", cf={"country": "DE"}, ip="2001:db8::7")).body)

@@ -223,7 +223,7 @@ class StandInActor:
         for zone in self._world.zone_list:
             if host == zone.name or host.endswith(f".{zone.name}"):
                 return zone
-        raise ServiceError("zone_not_found", f"{host} is in no active zone of the account.")
+        raise ServiceError("zone_not_found", f"{host} is in no zone of the account.")
 
     async def live(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
         await self._asked(f"live {asked.target_id} {asked.first_day} {asked.last_day}")

@@ -79,6 +79,7 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
         "config": "pending",
         "retiring": [],
         "error": None,
+        "warnings": [],
         "created_at": NOW,
         "first_view_at": None,
     }

@@ -8,6 +8,7 @@ from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import eventually, open_service
 from tests.databases import sqlite_config
 from tests.journeys.conftest import connect, settings_of
+from tests.journeys.test_main_job import FIREFOX
 
 
 async def site_with(service, site_id, **wanted):
@@ -51,3 +52,41 @@ async def test_a_zone_that_has_left_is_the_sites_trouble_and_nobody_elses(emulat
 async def noted(service, site_id):
     site = (await service.call("GET", f"/v1/sites/{site_id}"))["site"]
     return site if site["error"] is not None else None
+
+
+@pytest.mark.rule("S1", "S3", "W1")
+async def test_first_view_is_counted_once_dns_is_switched(emulator, customer, tmp_path):
+    """The site is added and its snippet pasted before the domain moves to the platform: nothing else is to be done."""
+    timing = {"SVC_TIMING_ROUTE_RETRY_S": "0.5", "SVC_TIMING_HEALTH_EVERY_S": "1"}
+    async with open_service(tmp_path / "svc", settings_of(emulator, sqlite_config(tmp_path), **timing)) as service:
+        await service.sign_up("a@example.com", "a long password")
+        await emulator.set_zone(customer.account_id, "new.example", status="pending", dns=[])
+        account_id = await connect(service, customer)
+        body = {"account_id": account_id, "host": "new.example"}
+        site = (await service.call("POST", "/v1/sites", body, expect=202))["site"]
+        assert [warning["code"] for warning in site["warnings"]] == ["zone_not_active", "dns_not_proxied"]
+        await site_with(service, site["id"], state="route_pending", config="synced", error=None)
+
+        await emulator.set_zone(customer.account_id, "new.example", dns=[])
+        await with_warnings(service, site["id"], "dns_not_proxied")
+        view = {"method": "POST", "headers": {"User-Agent": FIREFOX, "Content-Type": "text/plain"}}
+        missed = await emulator.visit("new.example", site["path"], **view, body="/\n")
+        assert missed.status != 204
+        await emulator.set_zone(customer.account_id, **proxied_zone("new.example"))
+        counted = await emulator.visit("new.example", site["path"], **view, body="/\n")
+        assert counted.status == 204
+        await emulator.settled()
+        first = (await service.call("GET", f"/v1/sites/{site['id']}/first-view"))["first_view"]
+        assert first["seen"]
+        now = await with_warnings(service, site["id"])
+        assert (now["state"], now["snippet"]) == ("active", site["snippet"])
+
+
+async def with_warnings(service, site_id, *codes):
+    """The site, once it has these warnings."""
+
+    async def look():
+        site = (await service.call("GET", f"/v1/sites/{site_id}"))["site"]
+        return site if [warning["code"] for warning in site["warnings"]] == list(codes) else None
+
+    return await eventually(look)

@@ -10,7 +10,7 @@ import pytest
 
 from svc.errors import ErrorNote
 from svc.model import Rule, WorkerPush
-from svc.store import accounts, links, operations, sites, states
+from svc.store import accounts, links, operations, site_notes, sites, states
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account, owner_of
@@ -67,6 +67,24 @@ async def test_a_note_of_another_version_is_read(store, stored, read):
     site = await store.read(sites.get_site(user_id, site_id))
     host = account.link_host
     assert [account.error, host and host.error, operation.error, site.error] == [read] * 4
+
+
+async def test_warnings_of_a_site_stay_beside_its_error(store):
+    account_id = await store.run(an_account())
+    user_id = await store.read(owner_of(account_id))
+    site_id = await store.run(a_site(account_id))
+    warning = ErrorNote("dns_not_proxied", "It has no DNS record.", {"host": "shop.example.com"})
+
+    async def notes():
+        site = await store.read(sites.get_site(user_id, site_id))
+        return site.error, site.warnings
+
+    await store.run(site_notes.set_warnings(site_id, [warning]))
+    assert await notes() == (None, (warning,))
+    await store.run(site_notes.set_error(site_id, NOTE))
+    assert await notes() == (NOTE, (warning,))
+    await store.run(site_notes.set_warnings(site_id, []))
+    assert await notes() == (NOTE, ())
 
 
 def with_host_error(account_id: str, stored: object) -> Tx[None]:

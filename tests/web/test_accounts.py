@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import eventually
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.clock import DAY_MS, system_clock
@@ -80,6 +81,32 @@ def test_an_account_is_connected_watched_and_mended(page, world, customer):
     world.call("DELETE", f"/v1/accounts/{found['id']}", {})
 
 
+def test_site_shows_what_its_host_lacks_and_a_website_gives_way_to_links(page, world, customer, zone):
+    account_id = world.connected(customer)
+    page.goto(f"{world.place.url}/accounts/{account_id}")
+    state(page, "Ready")
+    world.platform(lambda emulator: emulator.set_zone(customer.account_id, zone, status="pending", dns=[]))
+    site = world.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})["site"]
+    page.goto(f"{world.place.url}/sites/{site['id']}")
+    page.get_by_text(f"Zone {zone}, status: pending").wait_for()
+    page.get_by_text("A, AAAA or CNAME", exact=True).wait_for()
+    page.goto(f"{world.place.url}/sites")
+    expect(page.get_by_role("row").filter(has_text=zone)).to_contain_text("Zone not active")
+
+    world.platform(lambda emulator: emulator.set_zone(customer.account_id, **proxied_zone(zone)))
+    world.call("POST", f"/v1/accounts/{account_id}/check", {})
+    page.goto(f"{world.place.url}/sites/{site['id']}")
+    page.get_by_role("heading", name="Snippet").wait_for()
+    expect(page.get_by_text("zone_not_active")).to_have_count(0)
+
+    page.goto(f"{world.place.url}/accounts/{account_id}")
+    page.get_by_role("combobox", name="Host").fill(f"www.{zone}")
+    page.get_by_role("button", name="Set the link host").click()
+    page.get_by_role("checkbox", name="Replace the website").check()
+    page.get_by_role("button", name="Set the link host").click()
+    expect(page.get_by_role("region", name="Link host")).to_contain_text("Active")
+
+
 def test_an_account_is_renamed_renewed_checked_and_disconnected(page, world, customer, zone):
     """And has a link host that lacks its record first, a statement of counts, and a plan with its use."""
     account_id = world.connected(customer)
@@ -106,10 +133,12 @@ def test_an_account_is_renamed_renewed_checked_and_disconnected(page, world, cus
     page.get_by_text(after).wait_for()
 
     host = page.get_by_role("combobox", name="Host")
-    host.fill("go.elsewhere.example")
+    records = proxied_zone(zone)["dns"]
+    world.platform(lambda emulator: emulator.set_zone(customer.account_id, zone, dns=records[:2]))
+    host.fill(f"go.{zone}")
     page.get_by_role("button", name="Set the link host").click()
     page.get_by_text("AAAA", exact=True).wait_for()
-    host.fill(f"go.{zone}")
+    world.platform(lambda emulator: emulator.set_zone(customer.account_id, zone, dns=records))
     page.get_by_role("button", name="Set the link host").click()
     section = page.get_by_role("region", name="Link host")
     expect(section).to_contain_text("Active")

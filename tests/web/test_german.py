@@ -39,7 +39,7 @@ def test_what_is_wrong_with_a_field_or_a_host_is_said_in_german(furnished: Place
     tab.get_by_text("Höchstens 50 Einträge.").wait_for()
     tab.locator("textarea").fill("")
     send.click()
-    tab.get_by_role("alert").get_by_text("Der Name liegt in keiner aktiven Zone").wait_for()
+    tab.get_by_role("alert").get_by_text("Der Name liegt in keiner Zone").wait_for()
     assert tab.locator("html").get_attribute("lang") == "de"
 
 
@@ -57,7 +57,7 @@ def test_what_a_check_finds_is_said_in_german(furnished: Place, tab: Page) -> No
     finding = tab.get_by_role("region", name="Prüfung").get_by_role("listitem")
     expect(finding.first).to_contain_text(f"Der DNS-Eintrag von go.{zone}")
     expect(finding.first).to_contain_text("fehlt, oder hat eine graue Wolke")
-    expect(finding.first).to_contain_text("Nehmen Sie die Zone in das Konto auf")
+    expect(finding.first).to_contain_text("Legen Sie den Eintrag in Cloudflares Dashboard an")
 
 
 def test_what_a_disconnect_leaves_is_said_in_german(furnished: Place, world: World, tab: Page) -> None:

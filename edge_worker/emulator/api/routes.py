@@ -46,6 +46,10 @@ def _same(pattern: str, other: str) -> bool:
 
 
 def _read(account: Account, zone: Zone, body: dict[str, Any], own: Route | None) -> Route:
+    if not zone.is_active and platform().inactive_zone == "refuses":
+        raise ApiError(400, 10022, f"Zone {zone.name} is not active")
+    if not zone.is_active and platform().inactive_zone == "forbids":
+        raise ApiError(403, 10000, "Authentication error")
     pattern, script = body.get("pattern"), body.get("script")
     if not isinstance(pattern, str):
         raise invalid("Invalid route pattern", 10022)

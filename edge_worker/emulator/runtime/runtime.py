@@ -243,7 +243,7 @@ class Runtime:
                     )
                 zones[zone.name] = {
                     "account": account.id,
-                    "active": zone.status == "active" and not zone.paused,
+                    "active": zone.is_active,
                     "hosts": zone.hosts(),
                     "routes": routes,
                 }

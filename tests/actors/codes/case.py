@@ -27,7 +27,7 @@ BOOTSTRAP_RIGHTS = ["Account Settings Read", "Account API Tokens Write"]
 
 Where = Literal[
     "answer", "account.error", "account.error.warnings", "operation.error", "site.error", "link.error",
-    "link_host.error",
+    "link_host.error", "site.warnings",
 ]  # fmt: skip
 
 
@@ -303,7 +303,7 @@ class Case:
                 assert left["page"].startswith("https://dash.")
             assert details.pop("remedy", None) == self._remedy(details)
             assert details.keys() == self.row.details, error
-        of_a_host = self.row.shows & {"site.error", "link.error", "link_host.error"}
+        of_a_host = self.row.shows & {"site.error", "site.warnings", "link.error", "link_host.error"}
         if of_a_host:  # a look that began before the platform changed may have taken it for the account's
             await eventually(self._is_ready)
         else:
@@ -357,6 +357,9 @@ class Case:
                 deleted = (await self.service.call("GET", "/v1/sites?state=deleted")).body["sites"]
                 [thing, *_] = await self.sites() + list(deleted)
                 error = thing["error"]
+            case "site.warnings":
+                [thing, *_] = await self.sites()
+                error = next((one for one in thing["warnings"] if one["code"] == self.row.code), None)
             case "link.error":
                 [thing, *_] = await self.links()
                 error = thing["error"]
@@ -378,6 +381,7 @@ class Case:
         sites = await self.sites()
         things = [*hosts, *sites, *await self.links()]
         well = all(one["state"] == "active" and one["config"] == "synced" and not one["error"] for one in things)
+        well = well and not any(site["warnings"] for site in sites)
         if not well:
             return None
         return len(hosts) + len(sites) + sum(len(site["retiring"]) for site in sites)

@@ -51,19 +51,34 @@ async def a_host_in_no_zone(case: Case) -> None:
     assert (await case.put_link_host(f"go.{other}")).status == 202
 
 
-@row("zone_not_found", "answer", details=("host",))
-async def a_host_without_a_proxied_record(case: Case) -> None:
+@row("dns_not_proxied", "answer", details=("host", "record"))
+async def a_link_host_without_a_proxied_record(case: Case) -> None:
     await case.installed()
     await case.emulator.set_zone(case.customer.account_id, case.zone, dns=[{"name": "@"}])
-    await case.met(await case.add_site(case.zone))
+    await case.met(await case.put_link_host(f"go.{case.zone}"))
     await case.met(await case.put_link_host(f"go.{case.zone}"))
     await case.emulator.set_zone(case.customer.account_id, **proxied_zone(case.zone))
-    assert (await case.add_site(case.zone)).status == 202
+    assert (await case.put_link_host(f"go.{case.zone}")).status == 202
+
+
+@row("zone_not_active", "answer", details=("zone", "status"))
+async def a_link_host_in_a_pending_zone(case: Case) -> None:
+    await case.installed()
+    await case.emulator.set_zone(case.customer.account_id, case.zone, status="pending")
+    await case.met(await case.put_link_host(f"go.{case.zone}"))
+    await case.met(await case.put_link_host(f"go.{case.zone}"))
+    await case.emulator.set_zone(case.customer.account_id, **proxied_zone(case.zone))
     assert (await case.put_link_host(f"go.{case.zone}")).status == 202
 
 
 @row(
-    "zone_not_found", "site.error", "link_host.error", details=("host",), state="active", holds=TWO_ROUTES, timing=QUICK
+    "dns_not_proxied",
+    "site.warnings",
+    "link_host.error",
+    details=("host", "record"),
+    state="active",
+    holds=TWO_ROUTES,
+    timing=QUICK,
 )
 async def hosts_that_turn_grey(case: Case) -> None:
     await with_link_host(case)
@@ -73,6 +88,36 @@ async def hosts_that_turn_grey(case: Case) -> None:
     await case.post("/check")
     await case.met()
     await case.emulator.set_zone(case.customer.account_id, **proxied_zone(case.zone))
+
+
+@row(
+    "zone_not_active",
+    "site.warnings",
+    "link_host.error",
+    details=("zone", "status"),
+    state="active",
+    holds=TWO_ROUTES,
+    timing=QUICK,
+)
+async def hosts_whose_zone_moves_away(case: Case) -> None:
+    await with_link_host(case)
+    await case.active_site()
+    await case.emulator.set_zone(case.customer.account_id, case.zone, status="moved")
+    await case.met()
+    await case.post("/check")
+    await case.met()
+    await case.emulator.set_zone(case.customer.account_id, case.zone, status="active")
+
+
+@row("zone_not_active", "site.warnings", details=("zone", "status"), state="route_pending", timing=QUICK)
+async def a_site_in_a_pending_zone(case: Case) -> None:
+    await case.installed()
+    await case.emulator.set_zone(case.customer.account_id, case.zone, status="pending")
+    assert (await case.add_site(case.zone)).status == 202
+    await case.met()
+    await case.post("/check")
+    await case.met()
+    await case.emulator.set_zone(case.customer.account_id, case.zone, status="active")
 
 
 @row("zone_not_found", "site.error", "link_host.error", details=("host",), state="route_pending", timing=QUICK)
@@ -281,9 +326,10 @@ async def a_link_host_with_a_server_behind_it(case: Case) -> None:
     blog = f"blog.{case.zone}"
     dns = [*proxied_zone(case.zone)["dns"], {"name": "blog", "proxied": True}]
     await case.emulator.set_zone(case.customer.account_id, case.zone, dns=dns)
-    await case.met(await case.put_link_host(case.zone, replace_website=True))
+    await case.met(await case.put_link_host(case.zone))
     await case.met(await case.put_link_host(blog))
     assert (await case.put_link_host(blog, replace_website=True)).status == 202
+    assert (await case.put_link_host(case.zone, replace_website=True)).status == 202
     assert (await case.put_link_host(f"go.{case.zone}")).status == 202
 
 

@@ -6,6 +6,7 @@ import { useId } from "preact/hooks";
 import { ApiError, call } from "../api.js";
 import { changed, useResource } from "../resource.js";
 import { Confirm } from "../ui/dialog.jsx";
+import { DnsRecord } from "../ui/dns-record.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { State, Trouble } from "../ui/parts.jsx";
 import { t } from "../words.js";
@@ -46,7 +47,7 @@ export function Host({ account, changed: again }) {
               </dd>
             </div>
           </dl>
-          {host.error && <Refused error={host.error} host={host.host} />}
+          {host.error && <Refused error={host.error} />}
         </>
       ) : (
         <>
@@ -73,16 +74,14 @@ export function Host({ account, changed: again }) {
  * @param {() => void} done
  */
 function useHost(id, done) {
-  const tried = useSignal("");
   const leave = useSignal(/** @type {Leave | null} */ (null));
   return {
     fields: <HostFields id={id} leave={leave.value} />,
-    trouble: (/** @type {ApiError} */ error) => <Refused error={error} host={tried.value} />,
+    trouble: (/** @type {ApiError} */ error) => <Refused error={error} />,
     send: async (/** @type {Record<string, string>} */ values, /** @type {string} */ key) => {
-      tried.value = (values.host ?? "").trim();
       const allowed = Object.fromEntries(["replace_website", "has_certificate"].map((name) => [name, name in values]));
       try {
-        const body = { host: tried.value, ...allowed };
+        const body = { host: (values.host ?? "").trim(), ...allowed };
         await call("PUT /v1/accounts/{account_id}/link-host", { account_id: id, body, key });
       } catch (error) {
         leave.value = error instanceof ApiError ? whatMayBeAllowed(error) : null;
@@ -96,7 +95,7 @@ function useHost(id, done) {
 
 /** @param {ApiError} error @returns {Leave | null} */
 function whatMayBeAllowed({ code, details }) {
-  if (code === "link_host_is_website" && details.why === "record") return "replace_website";
+  if (code === "link_host_is_website" && details.why !== "site") return "replace_website";
   return code === "link_host_without_certificate" ? "has_certificate" : null;
 }
 
@@ -158,34 +157,12 @@ function HostFields({ id, leave }) {
   );
 }
 
-/** @param {{error: ApiError | import("../wire").ErrorObject, host: string}} props */
-function Refused({ error, host }) {
-  const words = t().account.host;
-  const columns = words.recordColumns;
+/** @param {{error: ApiError | import("../wire").ErrorObject}} props */
+function Refused({ error }) {
   return (
     <>
       <Trouble error={error} />
-      {error.code === "zone_not_found" && (
-        <>
-          <p>{words.record}</p>
-          <dl class="facts">
-            <Fact name={columns.type} value="AAAA" />
-            <Fact name={columns.name} value={host} />
-            <Fact name={columns.content} value="100::" />
-            <Fact name={columns.proxy} value={words.proxied} />
-          </dl>
-        </>
-      )}
+      <DnsRecord of={error} />
     </>
   );
 }
-
-/** @param {{name: string, value: string}} props */
-const Fact = ({ name, value }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>
-      <code>{value}</code>
-    </dd>
-  </div>
-);

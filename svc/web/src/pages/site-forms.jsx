@@ -7,6 +7,7 @@ import { moment } from "../format.js";
 import { changed, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
+import { HostWarnings } from "../ui/dns-record.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
 import { Loaded, Note, Page, Trouble } from "../ui/parts.jsx";
@@ -125,6 +126,7 @@ export function SiteSettings({ id }) {
         {({ site }) => (
           <>
             {site.error && <Trouble error={site.error} />}
+            <HostWarnings warnings={site.warnings} />
             {site.state === "deleted" ? (
               <Note>
                 <p>{words.deletedNote}</p>

@@ -4,6 +4,7 @@ import { call } from "../api.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
 import { visit } from "../router.js";
+import { HostWarnings } from "../ui/dns-record.jsx";
 import { Loaded, Note, Page, State, Trouble } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
 import { Setup, useFirstView } from "../ui/setup.jsx";
@@ -47,6 +48,7 @@ export function SiteReport({ id }) {
         {({ site }) => (
           <>
             {site.error && <Trouble error={site.error} />}
+            <HostWarnings warnings={site.warnings} />
             {deleted && (
               <Note>
                 <p>{words.deletedNote}</p>

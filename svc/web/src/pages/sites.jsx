@@ -167,6 +167,8 @@ const Week = ({ series }) => <Sparkline values={series} label={t().sites.days7(s
 
 /** @param {{site: Site}} props */
 function SiteState({ site }) {
+  const [warning] = site.state === "route_conflict" ? [] : site.warnings;
+  if (warning) return <Mark kind="watch">{t().dns.short[warning.code] ?? warning.code}</Mark>;
   if (site.state !== "active") return <State of={site.state} />;
   if (site.config === "pending") return <State of="config_pending" />;
   if (!site.first_view_at && !site.views_7d) return <Mark kind="watch">{t().sites.noViewYet}</Mark>;

@@ -57,9 +57,10 @@ function ofAccount({ id, name, state, error, advice, token }) {
 }
 
 /** @param {import("../wire").Site} site @returns {Need[]} */
-function ofSite({ id, host, state, error }) {
-  if (state !== "route_conflict" && error === null) return [];
-  const { message, remedy } = explain(error ?? { code: state });
+function ofSite({ id, host, state, error, warnings }) {
+  const problem = error ?? (state === "route_conflict" ? { code: state } : warnings[0]);
+  if (!problem) return [];
+  const { message, remedy } = explain(problem);
   const mark = state === "active" ? <Mark kind="watch">{t().overview.needs.warning}</Mark> : <State of={state} />;
   return [{ href: `/sites/${id}/settings`, name: host, mark, texts: [message, remedy] }];
 }

@@ -4,6 +4,7 @@ import account from "./de/account.js";
 import accounts from "./de/accounts.js";
 import api from "./de/api.js";
 import common from "./de/common.js";
+import dns from "./de/dns.js";
 import door from "./de/door.js";
 import events from "./de/events.js";
 import keys from "./de/keys.js";
@@ -24,6 +25,7 @@ const de = {
   accounts,
   api,
   common,
+  dns,
   door,
   events,
   keys,

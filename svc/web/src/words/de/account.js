@@ -154,11 +154,8 @@ const account = {
       "Alle Kurzlinks ziehen dorthin um. Was mit dem alten Namen gedruckt oder verschickt wurde, führt dann ins Leere, auch QR-Codes.",
     configuration: "Einstellungen",
     state: "Zustand",
-    replace: "Die Website dort darf weg: Ihre Seiten sind nicht zu sehen, solange der Name Link-Host ist.",
+    replace: "Website ersetzen: Ihre Seiten sind nicht erreichbar, solange der Name Link-Host ist.",
     certificate: "Ich habe ein Zertifikat für diesen Namen.",
-    record: "Der DNS-Eintrag, den er braucht:",
-    recordColumns: { type: "Typ", name: "Name", content: "Inhalt", proxy: "Proxy" },
-    proxied: "Proxied",
   },
 
   installed: {

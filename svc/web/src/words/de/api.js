@@ -107,6 +107,7 @@ const api = {
       "geht über den Proxy",
       "fehlt, oder hat eine graue Wolke",
     ],
+    zone_inactive: ({ zone, status }) => [`Die Zone ${zone}`, "ist aktiv", `hat den Status ${status}`],
     token_missing: () => [TOKEN, "ist da", "fehlt"],
     token_expired: ({ at }) => [TOKEN, "gilt", `ist abgelaufen: ${moment(at)}`],
     token_inactive: ({ status }) => [TOKEN, "gilt", `ist ${status}`],

@@ -24,7 +24,7 @@ const sites = {
   noneDeleted: "Es wurde keine Website gelöscht.",
   host: "Host",
   hostHint:
-    "Wie Besucher ihn eintippen: example.com oder blog.example.com. Sein DNS-Eintrag muss über Cloudflare laufen (orange Wolke).",
+    "Wie Besucher ihn eintippen: example.com oder blog.example.com. Sind sein DNS-Eintrag oder seine Zone noch nicht bereit, zeigt die Website, was noch zu tun ist.",
   zonesCut: "Das Konto hat mehr Zonen, als hier vorgeschlagen werden; eintippen lässt sich jede.",
   more: "Was nicht gezählt wird",
   excluded: "Ausgenommene Pfade",

@@ -59,7 +59,7 @@ const troubles = {
   link_exists: ["Das Konto hat schon einen Link mit diesem Code.", "Nehmen Sie einen anderen Code."],
   link_host_required: ["Das Konto braucht erst einen Link-Host.", "Wählen Sie einen auf der Seite des Kontos."],
   link_host_is_website: [
-    "Dieser Name zeigt eine Website, die ein Link-Host verdrängen würde.",
+    "Unter diesem Namen ist eine Website; sie ist nicht erreichbar, solange er Link-Host ist.",
     "Nehmen Sie einen Namen, den sonst nichts benutzt, etwa go.example.com mit dem Eintrag AAAA 100::, proxied.",
   ],
   link_host_without_certificate: [
@@ -93,8 +93,17 @@ const troubles = {
     "Erstellen Sie eines mit „Account Settings: Read“ und „Account API Tokens: Edit“ und mit den Rechten, die markiert sind.",
   ],
   zone_not_found: [
-    "Der Name liegt in keiner aktiven Zone des Kontos oder hat keinen DNS-Eintrag über den Proxy.",
-    "Nehmen Sie die Zone in das Konto auf, oder legen Sie den DNS-Eintrag an, proxied.",
+    "Der Name liegt in keiner Zone des Kontos.",
+    "Nehmen Sie die Domain als Zone in das Konto auf, oder wählen Sie einen Namen in einer seiner Zonen.",
+  ],
+  zone_not_active: [
+    "Die Zone des Namens ist nicht aktiv.",
+    "Tragen Sie beim Registrar der Domain die Nameserver ein, die Cloudflares Dashboard für die Zone nennt.",
+  ],
+  "zone_not_active.paused": ["Die Zone des Namens ist angehalten.", "Setzen Sie sie in Cloudflares Dashboard fort."],
+  dns_not_proxied: [
+    "Der Name hat keinen DNS-Eintrag über den Proxy.",
+    "Legen Sie den Eintrag in Cloudflares Dashboard an, oder schalten Sie beim vorhandenen den Proxy ein (die orange Wolke).",
   ],
   internal: ["Im Dienst ist etwas schiefgegangen.", "Sagen Sie es dem Betreiber, mit dieser Kennung."],
   permission_catalog: [

@@ -145,11 +145,8 @@ export default {
       "All short links move to it. What was printed or sent with the old host leads nowhere from then on, QR codes, too.",
     configuration: "Configuration",
     state: "State",
-    replace: "The website on it may go: its pages cannot be seen as long as it is the link host.",
+    replace: "Replace the website: its pages are unreachable while this is the link host.",
     certificate: "I have a certificate for this host.",
-    record: "The DNS record that it needs:",
-    recordColumns: { type: "Type", name: "Name", content: "Content", proxy: "Proxy" },
-    proxied: "Proxied",
   },
 
   installed: {

@@ -21,7 +21,8 @@ export default {
   notFound: (/** @type {string} */ q) => `No site has “${q}” in its host.`,
   noneDeleted: "No site was deleted.",
   host: "Host",
-  hostHint: "As visitors type it: example.com, or blog.example.com. It needs a proxied DNS record (the orange cloud).",
+  hostHint:
+    "As visitors type it: example.com, or blog.example.com. If its DNS record or zone is not ready yet, the site shows what is left to do.",
   zonesCut: "The account has more zones than are offered here; any of them can be typed.",
   more: "What is not counted",
   excluded: "Excluded paths",

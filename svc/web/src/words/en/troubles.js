@@ -58,8 +58,17 @@ const troubles = {
     "Install it again. If it stays silent, tell the operator.",
   ],
   link_host_is_website: [
-    "The host shows a website, which a link host would take down.",
-    "Choose a host that nothing else uses, as go.example.com with the record AAAA 100::, proxied.",
+    "The host serves a website, which is unreachable while it is the link host.",
+    "Choose a host that nothing else uses, such as go.example.com with the record AAAA 100::, proxied.",
+  ],
+  zone_not_active: [
+    "The zone of the host is not active.",
+    "At the domain's registrar, set the name servers that Cloudflare's dashboard shows for the zone.",
+  ],
+  "zone_not_active.paused": ["The zone of the host is paused.", "Resume it in Cloudflare's dashboard."],
+  dns_not_proxied: [
+    "The host has no proxied DNS record.",
+    "Create the record in Cloudflare's dashboard, or turn on the proxy (the orange cloud) of the existing one.",
   ],
   link_host_without_certificate: [
     "The host lies more than one label below its zone, where the free certificate does not cover it.",
