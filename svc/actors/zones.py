@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors import health
 from svc.edge import zones
-from svc.errors import Conflict, EdgeError, EdgeRefused, EdgeUnavailable, ErrorNote, ServiceError
+from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ErrorNote, ServiceError
 from svc.store import accounts
 
 if TYPE_CHECKING:
