@@ -304,6 +304,7 @@ class LinkHost:
     route_id: str | None
     error: ErrorNote | None
     version: int  # the account's configuration version that holds it
+    live_at: int | None = None  # from when on every isolate serves the version that was synced last
 
     def route(self, account_id: str) -> UnwantedRoute:
         """Its route, as one that is wanted no more."""
@@ -461,6 +462,7 @@ class Site:
     state: SiteState
     path: str  # "/ab3/x9k": one or two segments
     script_name: str  # without .js
+    snippet: str  # the code that its pages carry, with __PATH__ for its path
     excluded_paths: tuple[str, ...]
     respect_gpc: bool  # who sends Sec-GPC or DNT is not counted
     route_id: str | None
@@ -469,6 +471,7 @@ class Site:
     version: int
     created_at: int
     config_error: ErrorNote | None = None  # why the worker does not know it, though it was synced
+    live_at: int | None = None  # from when on every isolate serves the version that was synced last
     warnings: tuple[ErrorNote, ...] = ()  # each has a code of SiteWarning, and stays until its cause is gone
     ended_paths: tuple[EndedPath, ...] = ()
     first_view_at: int | None = None  # the first hour with views, no earlier than the site is; None: none was pushed
@@ -551,6 +554,7 @@ class Link:
     version: int
     created_at: int
     config_error: ErrorNote | None = None  # why the worker does not know it, though it was synced
+    live_at: int | None = None  # from when on every isolate serves the version that was synced last
 
     def targets_on(self, host: str) -> list[str]:
         """The fields (`url`, `rules.0.url` …) whose address is on `host`."""

@@ -65,7 +65,7 @@ OWNERS = {
     "httpx": ("svc/edge/",),
     "asyncpg": ("svc/store/postgres",),
     "asyncio": ("svc/store/postgres",),
-    "sqlite3": ("svc/store/sqlite", "svc/link_import/staging.py", "svc/totals_import/tally.py"),
+    "sqlite3": ("svc/store/sqlite", "svc/store/migrate.py", "svc/link_import/staging.py", "svc/totals_import/tally.py"),
     "tarfile": ("svc/backup/archive.py",),
     "prometheus_client": ("svc/metrics.py",),
     "segno": ("svc/http/qr.py",),

@@ -14,7 +14,7 @@ from svc.actors.zones import ZoneNotActive, gone, zone_now
 from svc.edge import routes
 from svc.errors import CannotUnseal, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
 from svc.model import SERVING, link_pattern, site_pattern
-from svc.store import link_hosts, site_paths, sites, unwanted_routes
+from svc.store import accounts, link_hosts, site_paths, sites, unwanted_routes
 from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
         return math.inf
     if trio.current_time() < timers.routes_at:
         return timers.routes_at
-    unwanted, unrouted = await context.store.read(_to_do(account.id))
-    host = account.link_host if account.link_host and account.link_host.state != "active" else None
+    unwanted, unrouted, host = await context.store.read(_to_do(account.id))
     all_done = True
     if unwanted or host is not None or unrouted:
         try:
@@ -66,10 +65,17 @@ async def end_old_paths(context: Context, account: Account, timers: Timers) -> f
     return math.inf if until is None else trio.current_time() + max(0, until - context.clock()) / 1000
 
 
-def _to_do(account_id: str) -> Tx[tuple[list[UnwantedRoute], list[Site]]]:
-    """Of one moment: a route that became unwanted after it is looked for again once it cannot be made any more."""
+def _to_do(account_id: str) -> Tx[tuple[list[UnwantedRoute], list[Site], LinkHost | None]]:
+    """The routes to remove, and the sites and the link host whose routes are to be created.
+
+    All three are read in one transaction: a route that becomes unwanted later is removed by the next run, and no route
+    is created for a link host that was replaced before.
+    """
     unwanted = yield from unwanted_routes.of_account(account_id)
-    return unwanted, (yield from sites.unrouted_sites(account_id))
+    unrouted = yield from sites.unrouted_sites(account_id)
+    account = yield from accounts.account_by_id(account_id)
+    host = None if account is None else account.link_host
+    return unwanted, unrouted, None if host is None or host.state == "active" else host
 
 
 async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[UnwantedRoute]) -> bool:

@@ -39,7 +39,15 @@ async def add(
     """
     check_serving(account)
     zone, records = await zone_and_records(context, account, host)
-    site = new_site(account, host, zone.id, excluded_paths, context.clock(), respect_gpc=respect_gpc)
+    site = new_site(
+        account,
+        host,
+        zone.id,
+        excluded_paths,
+        context.clock(),
+        snippet=context.bundle.snippet,
+        respect_gpc=respect_gpc,
+    )
     site = replace(site, warnings=obstacles(host, zone, records))
     return await context.store.run(commit(sites.add_site(site, context.config.limits.sites)))
 
@@ -70,7 +78,9 @@ async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
     """
     until = context.clock() + round(context.config.timing.retiring_days * DAY_MS)
     path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
-    return await context.store.run(commit(site_paths.rotate_site(site.account_id, site.id, path, script_name, until)))
+    snippet = context.bundle.snippet
+    rotated = site_paths.rotate_site(site.account_id, site.id, path, script_name, snippet, until)
+    return await context.store.run(commit(rotated))
 
 
 def check_serving(account: Account) -> None:
@@ -79,9 +89,16 @@ def check_serving(account: Account) -> None:
 
 
 def new_site(
-    account: Account, host: str, zone_id: str, excluded_paths: Sequence[str], now: int, *, respect_gpc: bool = False
+    account: Account,
+    host: str,
+    zone_id: str,
+    excluded_paths: Sequence[str],
+    now: int,
+    *,
+    snippet: str,
+    respect_gpc: bool = False,
 ) -> Site:
-    """A site with a path and a script name of its own, which is not stored yet."""
+    """A site with its own path and script name, which is not stored yet. `snippet`: of the worker's bundle."""
     return Site(
         id=new_id("site"),
         account_id=account.id,
@@ -91,6 +108,7 @@ def new_site(
         state="route_pending",
         path=new_site_path(),
         script_name=new_script_name(),
+        snippet=snippet,
         excluded_paths=tuple(excluded_paths),
         respect_gpc=respect_gpc,
         route_id=None,

@@ -103,7 +103,8 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
     refused = await _write_all(access, database_id, rows, version)
     for target, note in refused.items():
         log.warning("refused by the firewall", extra={"account": account.id, "target": target, "why": note.details})
-    await context.store.run(syncs.end_sync(account.id, account.synced_version, version, refused))
+    live_at = context.clock() + 1000 * context.bundle.live_after_s
+    await context.store.run(syncs.end_sync(account.id, account.synced_version, version, refused, live_at))
 
 
 async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:

@@ -237,15 +237,20 @@ class LinkHost(Answer):
     host: str
     state: RouteState
     config: ConfigState
+    live_at: Moment | None = Field(
+        description="From then on every visitor gets this version. Null: not synced yet, or synced before version 0.8."
+    )
     error: ErrorObject | None
 
     @classmethod
     def of(cls, host: model.LinkHost, synced_version: int) -> LinkHost:
         """A link host; `synced_version`: what the worker's database has of the account's configuration."""
+        config = config_state(host.version, synced_version)
         return cls(
             host=host.host,
             state=host.state,
-            config=config_state(host.version, synced_version),
+            config=config,
+            live_at=host.live_at if config == "synced" else None,
             error=ErrorObject.of(host.error),
         )
 

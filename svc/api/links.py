@@ -125,6 +125,9 @@ class Link(Answer):
     rules: tuple[Rule, ...]
     state: LinkState
     config: ConfigState
+    live_at: Moment | None = Field(
+        description="From then on every visitor gets this version. Null: not synced yet, or synced before version 0.8."
+    )
     error: ErrorObject | None = Field(description="Why the worker does not have it.")
     created_at: Moment
     clicks_7d: Count | None = may_be_absent("In lists, for who may read reports: clicks of people in seven days.")
@@ -132,6 +135,7 @@ class Link(Answer):
     @classmethod
     def of(cls, link: model.Link, account: model.Account | model.FormerAccount, clicks_7d: int | None = None) -> Link:
         """A link of this account; `clicks_7d` only where it is given."""
+        config = config_state(link.version, account.synced_version, link.config_error)
         return cls(
             id=link.id,
             account_id=link.account_id,
@@ -140,7 +144,8 @@ class Link(Answer):
             url=link.url,
             rules=tuple(Rule.model_validate(rule) for rule in link.rules),
             state=link.state,
-            config=config_state(link.version, account.synced_version, link.config_error),
+            config=config,
+            live_at=link.live_at if config == "synced" else None,
             error=ErrorObject.of(link.config_error),
             created_at=link.created_at,
             clicks_7d=clicks_7d,

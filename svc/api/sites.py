@@ -99,6 +99,9 @@ class Site(Answer):
     excluded_paths: tuple[str, ...]
     respect_gpc: bool
     config: ConfigState
+    live_at: Moment | None = Field(
+        description="From then on every visitor gets this version. Null: not synced yet, or synced before version 0.8."
+    )
     retiring: tuple[Retiring, ...] = Field(
         description="Old paths that are still counted, at most ten.", json_schema_extra={"maxItems": 10}
     )
@@ -118,11 +121,12 @@ class Site(Answer):
     series_7d: tuple[Count, ...] | None = may_be_absent("The seven days of `views_7d`, oldest first.")
 
     @classmethod
-    def of(cls, site: model.Site, synced_version: int, template: str, series_7d: tuple[int, ...] | None = None) -> Site:
-        """A site. `synced_version`: what its account's worker has; `template`: the snippet of the worker's bundle.
+    def of(cls, site: model.Site, synced_version: int, series_7d: tuple[int, ...] | None = None) -> Site:
+        """A site. `synced_version`: what its account's worker has.
 
-        `series_7d`: the views of the last seven closed days; None: not told.
+        `series_7d`: the views of the last seven closed days; None: not shown.
         """
+        config = config_state(site.version, synced_version, site.config_error)
         return cls(
             id=site.id,
             account_id=site.account_id,
@@ -132,13 +136,14 @@ class Site(Answer):
             snippet=None
             if site.state == "deleted"
             else Snippet(
-                inline=snippet.inline(template, site.path),
+                inline=snippet.inline(site.snippet, site.path),
                 script_tag=snippet.script_tag(site.path, site.script_name),
-                csp_hash=snippet.csp_hash(template, site.path),
+                csp_hash=snippet.csp_hash(site.snippet, site.path),
             ),
             excluded_paths=site.excluded_paths,
             respect_gpc=site.respect_gpc,
-            config=config_state(site.version, synced_version, site.config_error),
+            config=config,
+            live_at=site.live_at if config == "synced" else None,
             retiring=tuple(Retiring(path=old.path, until=old.until) for old in site.retiring),
             error=ErrorObject.of(site.error or site.config_error),
             warnings=tuple(ErrorObject(**with_remedy(warning)) for warning in site.warnings),

@@ -393,8 +393,8 @@ class _Run:
     def _site(self, zone_id: str, host: str) -> Site:
         return Site(
             id=new_id("site"), account_id="", user_id=0, host=host, zone_id=zone_id, state="active",
-            path=new_site_path(), script_name="x", excluded_paths=(), respect_gpc=False, route_id=None, retiring=(),
-            error=None, version=1, created_at=self.clock(),
+            path=new_site_path(), script_name="x", snippet="", excluded_paths=(), respect_gpc=False, route_id=None,
+            retiring=(), error=None, version=1, created_at=self.clock(),
         )  # fmt: skip
 
     async def _use_up_the_day(self) -> None:

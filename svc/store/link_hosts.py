@@ -101,4 +101,5 @@ def link_host_of(row: Row) -> LinkHost:
         route_id=row["route_id"],
         error=note_from_json(row["error"]),
         version=row["version"],
+        live_at=row["live_at"],
     )

@@ -198,4 +198,5 @@ def link_of(row: Row) -> Link:
         version=row["version"],
         created_at=row["created_at"],
         config_error=note_from_json(row["config_error"]),
+        live_at=row["live_at"],
     )

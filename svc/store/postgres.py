@@ -44,7 +44,7 @@ from svc.metrics import STORE_COMMIT, STORE_FAILURES, STORE_READ, STORE_WAIT, ST
 from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
-from svc.store.migrate import copy_before, migrations, pending, refuse_to_change
+from svc.store.migrate import check_tables, copy_before, migrations, pending, refuse_to_change
 from svc.store.postgres_copy import pour_out, schema_version
 from svc.store.served import Served
 from svc.store.tx import Changed, sql
@@ -638,6 +638,9 @@ async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, kn
                 await lock_alone(connection)
             if as_is or not serving:
                 refuse_to_change(known, await schema_version(connection), may_make=not as_is)
+            version = await schema_version(connection)
+            if 0 < version <= known[-1].number:
+                check_tables(version, await _columns_by_table(connection))
             if copies is not None:
                 await _copy_before(url, connection, copies, known)
             await migrate(connection, known)
@@ -645,6 +648,18 @@ async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, kn
             return int(await connection.fetchval(count))
     finally:
         await connection.close()
+
+
+async def _columns_by_table(connection: asyncpg.Connection) -> dict[str, set[str]]:
+    """The columns of each table of the store."""
+    found: dict[str, set[str]] = {}
+    for table, column in await connection.fetch(
+        "select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid"
+        " where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and a.attnum > 0"
+        " and not a.attisdropped"
+    ):
+        found.setdefault(table, set()).add(column)
+    return found
 
 
 async def lock_migrations(connection: asyncpg.Connection) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 MOST_RETIRING = 10
 
 
-def rotate_site(account_id: str, site_id: str, path: str, script_name: str, until: int) -> Tx[Site]:
-    """Give the site another path and script name; the old path is counted until then (epoch ms).
+def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snippet: str, until: int) -> Tx[Site]:
+    """Give the site another path, script name and snippet; the old path is counted until then (epoch ms).
 
     It gets yet another path when the host has had this one. Its route is to be made; that of the old path stays.
     Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has MOST_RETIRING old paths).
@@ -41,6 +41,7 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, unti
         site,
         path=(yield from unused_path(account_id, site.host, path)),
         script_name=script_name,
+        snippet=snippet,
         state="route_pending",
         route_id=None,
         error=None,
@@ -50,13 +51,14 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, unti
     )
     yield sql(
         "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = $6,"
-        " config_error = null, version = $5 where id = $1",
+        " config_error = null, version = $5, snippet = $7 where id = $1",
         site_id,
         rotated.path,
         script_name,
         rotated.state,
         version,
         notes_to_json(None, rotated.warnings),
+        snippet,
     )
     yield sql(
         "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, $3, $4)",

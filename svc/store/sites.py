@@ -35,8 +35,8 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         raise Conflict("site_on_link_host", details={"host": site.host})
     rows = yield sql(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
-        " respect_gpc, route_id, error, version, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+        " respect_gpc, route_id, error, version, created_at, snippet)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
         " on conflict (account_id, host) where state <> 'deleted' do nothing returning id",
         added.id,
         added.account_id,
@@ -52,6 +52,7 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         notes_to_json(added.error, added.warnings),
         added.version,
         added.created_at,
+        added.snippet,
     )
     if not rows:
         raise Conflict("site_exists")
@@ -298,6 +299,7 @@ def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath
         state=row["state"],
         path=row["path"],
         script_name=row["script_name"],
+        snippet=row["snippet"],
         excluded_paths=tuple(from_json(row["excluded_paths"])),
         respect_gpc=row["respect_gpc"] == 1,
         route_id=row["route_id"],
@@ -306,6 +308,7 @@ def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath
         version=row["version"],
         created_at=row["created_at"],
         config_error=note_from_json(row["config_error"]),
+        live_at=row["live_at"],
         warnings=warnings,
         ended_paths=ended_paths,
         first_view_at=row["first_view_at"],

@@ -40,7 +40,7 @@ from svc.metrics import (
 from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
-from svc.store.migrate import NotReady, copy_before, migrations, pending, refuse_to_change
+from svc.store.migrate import NotReady, check_tables, copy_before, migrations, pending, refuse_to_change
 from svc.store.sqlite_place import finish, is_unfinished, lock
 from svc.store.tx import Changed
 
@@ -561,9 +561,12 @@ def _could_be_made(path: Path) -> None:
 def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:
     """Bring the schema up to date; a store with an older one is copied to `<path>.schema-<n>.backup` first.
 
-    Raises ConfigError: a newer schema.
+    Raises ConfigError: a newer schema, or other tables than those of its number.
     """
-    if pending(known, _schema_version(connection), path):
+    version = _schema_version(connection)
+    if 0 < version <= known[-1].number:
+        check_tables(version, columns_by_table(connection))
+    if pending(known, version, path):
         with _lone_writer(connection):  # so that two programs that start at once do it once
             version = _schema_version(connection)
             steps = pending(known, version, path)
@@ -580,6 +583,17 @@ def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
     with _lone_writer(connection):
         value: T = _drive(connection, tx, set())  # no service hears of it
     return value
+
+
+def columns_by_table(connection: sqlite3.Connection) -> dict[str, set[str]]:
+    """The columns of each table of the database."""
+    found: dict[str, set[str]] = {}
+    for table, column in connection.execute(
+        "select t.name, c.name from sqlite_master t, pragma_table_info(t.name) c"
+        " where t.type = 'table' and t.name not like 'sqlite_%'"
+    ):
+        found.setdefault(table, set()).add(column)
+    return found
 
 
 def _schema_version(connection: sqlite3.Connection) -> int:

@@ -10,8 +10,8 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from svc.config import ConfigError
-from svc.store.migrate import migrations, pending
-from svc.store.sqlite import change, connect, migrate
+from svc.store.migrate import check_tables, migrations, pending
+from svc.store.sqlite import change, columns_by_table, connect, migrate
 from svc.whole_file import sync
 
 if TYPE_CHECKING:
@@ -68,11 +68,12 @@ def contents(path: Path) -> Contents:
             orphans = {str(row[0]) for row in file.execute("pragma foreign_key_check")}
             if orphans:
                 raise NotAStore(f"rows refer to others that are not there, in: {', '.join(sorted(orphans))}")
-            with contextlib.closing(sqlite3.connect(":memory:")) as expected:
-                _make_tables(expected, schema)
-                missing = set(_names(expected)) - set(_names(file))
-            if missing or not schema:
+            if not schema:
                 raise NotAStore("it is no store of this service")
+            try:
+                check_tables(schema, columns_by_table(file))
+            except ConfigError as error:
+                raise NotAStore(f"it is no store of this service. {error}") from None
             sealed = dict(file.execute("select id, sealed_token from accounts where sealed_token is not null"))
             return Contents(schema, row_counts(file), sealed)
     except sqlite3.Error as error:

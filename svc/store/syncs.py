@@ -82,12 +82,23 @@ def begin_sync(account_id: str, version: int) -> Tx[None]:
     yield sql("update accounts set asked_version = $2 where id = $1 and asked_version < $2", account_id, version)
 
 
-def end_sync(account_id: str, after_version: int, version: int, refused: Mapping[str, ErrorNote]) -> Tx[None]:
-    """The worker's database has `version`; what was written after `after_version` is there.
+def end_sync(
+    account_id: str, after_version: int, version: int, refused: Mapping[str, ErrorNote], live_at: int
+) -> Tx[None]:
+    """Record that the worker's database has `version`, with everything written after `after_version`.
 
-    `refused`: why it is not, by the id of a site or link whose rows the platform does not take.
+    `refused`: the reason by the id of each site or link whose rows the platform rejects. `live_at`: from when on every
+    isolate serves the rest (epoch ms).
     """
     yield from lock_account(account_id)
+    for table in (*_SITES_AND_LINKS, "link_hosts"):
+        yield sql(
+            f"update {table} set live_at = $4 where account_id = $1 and version > $2 and version <= $3",  # noqa: S608  # a name of this file
+            account_id,
+            after_version,
+            version,
+            live_at,
+        )
     for table in _SITES_AND_LINKS:
         yield sql(
             f"update {table} set config_error = null"  # noqa: S608  # a name of this file

@@ -29,7 +29,7 @@ class WorkerBundle:
     `migrations`: the statements that bring its database from schema 0, nothing, to 1, from 1 to 2 and so on, up to
     `schema`; the last of each sets the number. Each statement adds, so that an older worker goes on to work, and may be
     run again, except `alter table`. `caps`: how many keys a breakdown may have, for a target and day.
-    `explainer` reads clicks as this worker does.
+    `live_after_s`: after so long every isolate serves what was synced. `explainer` reads clicks as this worker does.
     """
 
     module: bytes
@@ -40,6 +40,7 @@ class WorkerBundle:
     compatibility_date: str
     compatibility_flags: tuple[str, ...]
     cron: str
+    live_after_s: int
     caps: Mapping[Dimension, int]
     explainer: Explainer
 
@@ -73,6 +74,7 @@ def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
             compatibility_date=manifest["compatibility_date"],
             compatibility_flags=tuple(manifest["compatibility_flags"]),
             cron=manifest["cron"],
+            live_after_s=vocabulary["live_after_s"],
             caps=vocabulary["dimensions"],
             explainer=Explainer(json.loads((folder / "patterns.json").read_text())),
         )

@@ -36,7 +36,8 @@ from svc.store.tx import sql
 from svc.vault import open_vault
 from tests.clock import FrozenClock
 from tests.emulated import emulator_process, fresh
-from tests.http.conftest import World, built_worker
+from tests.http.conftest import World
+from tests.http.stand_in import built_worker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -119,6 +120,7 @@ class Service:
     user: User
     session: dict[str, str]
     supervisor: Supervisor
+    context: Context
     user_token: str = ""  # of the customer's own hand on the database
 
     async def call(self, method: str, path: str, json: Any = None) -> Answer:
@@ -259,7 +261,9 @@ class Place:
                 if self._owner is None:
                     user = await world.user()
                     self._owner = user, await world.session(user)
-                yield Service(world, self.store, self.clock, self.emulator, self.customer, *self._owner, supervisor)
+                yield Service(
+                    world, self.store, self.clock, self.emulator, self.customer, *self._owner, supervisor, context
+                )
 
 
 @pytest.fixture

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import eventually
+from svc.actors import routes
+from svc.actors.duty import Timers
 from tests.actors.test_due import nothing_to_sync
 
 SERVER = {"name": "blog", "proxied": True}  # its content is an address of the internet
@@ -74,6 +78,21 @@ async def test_routes_are_active_where_the_platform_ignores_what_they_do_past_th
         await site_once(service, "active")
     finally:
         await service.emulator.set_rudeness(ignores_fail_open=False)
+
+
+@pytest.mark.rule("A19", "S3")
+async def test_no_route_is_created_for_a_link_host_that_was_replaced(service, zone):
+    await service.ready()
+    await put_link_host(service, f"old.{zone}")
+    await link_host_once(service, "active")
+    before = await service.account()
+    await put_link_host(service, f"go.{zone}")
+    await link_host_once(service, "active")
+    await service.idle()
+    # A run that had read the account before the replacement.
+    stale = replace(before, link_host=replace(before.link_host, state="route_pending", route_id=None))
+    await routes.make_when_due(service.context, stale, Timers(health_at=0))
+    assert list(await fails_open(service)) == [f"go.{zone}/*"]
 
 
 def codes(warnings):

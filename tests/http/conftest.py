@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,10 +20,9 @@ from svc.ids import digest, new_id, new_secret
 from svc.metrics import Metrics
 from svc.model import Account, AccountState, Key, Scope, User
 from svc.store import keys, link_hosts, open_store, sessions, users
-from svc.worker.bundle import load_bundle
 from tests import contract
 from tests.databases import make_sqlite_store
-from tests.http.stand_in import StandIn, connected
+from tests.http.stand_in import StandIn, built_worker, connected
 from tests.secrecy import SEARCH
 from tests.store.makers import new_session
 
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 
     from svc.config import StoreConfig
     from svc.store.tx import Store, Tx
-    from svc.worker.bundle import WorkerBundle
     from tests.clock import FrozenClock
 
 SCOPES: tuple[Scope, ...] = ("accounts", "sites", "links", "reports")
@@ -176,12 +173,6 @@ def config_of(folder: Path) -> Config:
         mail=MailConfig(folder=folder / "mail"),
         limits=LimitsConfig(accounts=2, sites=3, links=4, sign_ins_per_minute=10_000),
     )
-
-
-@functools.cache
-def built_worker() -> WorkerBundle:
-    """The worker as it was built, read once: compiling its patterns takes 4 ms."""
-    return load_bundle()
 
 
 @asynccontextmanager

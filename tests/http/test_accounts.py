@@ -125,6 +125,7 @@ async def test_an_account_shows_what_runs_there_and_what_the_worker_said(world):
         "host": "go.example.com",
         "state": "route_pending",
         "config": "pending",
+        "live_at": None,
         "error": None,
     }
     (listed,) = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
@@ -203,7 +204,13 @@ async def test_a_link_host_answers_202_with_the_link_host(world):
     answer = await world.call("PUT", path, {"host": "Go.Example.COM."}, headers=session)
     assert answer.status == 202
     assert answer.body == {
-        "link_host": {"host": "go.example.com", "state": "route_pending", "config": "pending", "error": None}
+        "link_host": {
+            "host": "go.example.com",
+            "state": "route_pending",
+            "config": "pending",
+            "live_at": None,
+            "error": None,
+        }
     }
 
 

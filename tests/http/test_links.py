@@ -13,8 +13,10 @@ from svc.http.qr import svg
 from svc.model import RESERVED_CODES
 from svc.store import accounts, links, syncs, totals
 from tests.cases import cases
+from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT
 
+LIVE_AT = START_MS + 60_000  # when every isolate serves what was synced
 NOW = "2026-11-21T04:00:00.000Z"
 
 
@@ -40,6 +42,7 @@ async def test_a_new_link_answers_201(world):
         "rules": rules,
         "state": "active",
         "config": "pending",
+        "live_at": None,
         "error": None,
         "created_at": NOW,
     }
@@ -238,7 +241,7 @@ async def version_of(world, account):
 
 async def synced(world, account):
     """The worker has everything."""
-    await world.store.run(syncs.end_sync(account.id, 0, await version_of(world, account), {}))
+    await world.store.run(syncs.end_sync(account.id, 0, await version_of(world, account), {}, LIVE_AT))
 
 
 @pytest.mark.rule("L3")
@@ -260,7 +263,7 @@ async def test_a_changed_link_keeps_its_code_and_is_pending_until_it_is_synced(w
         await synced(world, account)
         world.supervisor.woken.clear()
         answer = await world.call("PATCH", path, body, headers=session)
-        before = {**before, **changed}
+        before = {**before, **changed, "live_at": None}
         assert (answer.status, answer.body) == (200, {"link": {**before, "config": "pending"}})
         assert world.supervisor.woken == [EDGE_ACCOUNT]
         assert (await world.call("GET", path, headers=session)).body == answer.body
@@ -274,7 +277,10 @@ async def test_a_change_that_changes_nothing_leaves_the_worker_in_peace(world):
     world.supervisor.woken.clear()
     for body in ({}, {"url": None}, {"url": link["url"]}, {"url": link["url"], "rules": link["rules"]}):
         answer = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
-        assert (answer.status, answer.body) == (200, {"link": {**link, "config": "synced"}})
+        assert (answer.status, answer.body) == (
+            200,
+            {"link": {**link, "config": "synced", "live_at": "2026-11-21T04:01:00.000Z"}},
+        )
     assert world.supervisor.woken == []
 
 

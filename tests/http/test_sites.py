@@ -16,6 +16,7 @@ from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
 
+LIVE_AT = START_MS + 60_000  # when every isolate serves what was synced
 NOW = "2026-11-21T04:00:00.000Z"
 
 
@@ -77,6 +78,7 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
         "excluded_paths": ["/admin", "/a%20b"],
         "respect_gpc": False,
         "config": "pending",
+        "live_at": None,
         "retiring": [],
         "error": None,
         "warnings": [],
@@ -87,9 +89,9 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
     shown = await world.call("GET", f"/v1/sites/{site['id']}", headers=session)
     assert shown.body == {"site": site}
     version = (await world.store.read(accounts.account_by_id(account.id))).config_version
-    await world.store.run(syncs.end_sync(account.id, 0, version, {}))
+    await world.store.run(syncs.end_sync(account.id, 0, version, {}, LIVE_AT))
     shown = await world.call("GET", f"/v1/sites/{site['id']}", headers=session)
-    assert shown.body == {"site": {**site, "config": "synced"}}
+    assert shown.body == {"site": {**site, "config": "synced", "live_at": "2026-11-21T04:01:00.000Z"}}
     [listed] = (await world.call("GET", "/v1/sites", headers=session)).body["sites"]
     assert listed == {**shown.body["site"], "views_7d": 0, "series_7d": [0] * 7}
 
@@ -257,7 +259,7 @@ async def added(world, session, account, host="shop.example.com", **fields):
 
 async def synced(world, account):
     version = (await world.store.read(accounts.account_by_id(account.id))).config_version
-    await world.store.run(syncs.end_sync(account.id, 0, version, {}))
+    await world.store.run(syncs.end_sync(account.id, 0, version, {}, LIVE_AT))
 
 
 @pytest.mark.rule("S4")
@@ -284,7 +286,7 @@ async def test_a_change_that_changes_nothing_leaves_the_worker_alone(world, body
     await synced(world, account)
     world.supervisor.woken.clear()
     answer = await world.call("PATCH", f"/v1/sites/{site['id']}", body, headers=session)
-    assert answer.body == {"site": {**site, "config": "synced"}}
+    assert answer.body == {"site": {**site, "config": "synced", "live_at": "2026-11-21T04:01:00.000Z"}}
     assert world.supervisor.woken == []
 
 

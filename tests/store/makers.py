@@ -66,6 +66,7 @@ def new_site(user_id: int, account_id: str, host: str = "shop.example.com", at: 
         state="route_pending",
         path="/ab3/x9k",
         script_name="k3f",
+        snippet='navigator.sendBeacon("__PATH__",location.pathname)',
         excluded_paths=("/admin",),
         respect_gpc=True,
         route_id=None,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
 import pytest
@@ -13,7 +15,8 @@ import trio
 from pydantic import SecretStr
 
 from svc.config import ConfigError, StoreConfig
-from svc.store import open_store, postgres_place, users
+from svc.store import migrate as migrate_module
+from svc.store import open_store, postgres_place, sqlite_file, users
 from svc.store.migrate import Migration, NotReady, migrations, pending
 from svc.store.postgres import open_postgres
 from svc.store.sqlite import connect, migrate, open_sqlite
@@ -24,9 +27,18 @@ from tests.store.makers import a_user
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
     from svc.store.tx import Row, Store, Tx
+
+# A store as each released schema leaves it, with rows in every table, as a script for SQLite.
+RELEASED = Path(__file__).parent / "released"
+# The digests of the migrations. One that was committed is never edited; add a line with each new file.
+DIGESTS = {
+    "0001-start.sql": "cedc5d9ae8ccbfb63d0d877ae5c81045d25b572f7bb469a7738f7049be688c21",
+    "0002-snippets.sql": "cb66df390f9cc6c6b9f15f26eb543d0ee9fbb340dc91027f18a7e98965188aa2",
+}
+
+SNIPPET_OF_SCHEMA_1 = "e9ca5aea551f60ed28840946c960816295ef38655d1b7325d441ba782ffa12be"
 
 SQL_ERRORS = (sqlite3.OperationalError, asyncpg.UndefinedTableError)
 
@@ -107,7 +119,7 @@ async def test_two_that_open_an_empty_store_at_once_both_find_it_ready(store_con
 
 def test_the_engines_get_the_same_tables():
     names = {
-        engine: [statement.split("(")[0] for step in migrations(engine) for statement in step.statements]
+        engine: [" ".join(statement.split()[:3]) for step in migrations(engine) for statement in step.statements]
         for engine in ("sqlite", "postgres")
     }
     assert names["sqlite"] == names["postgres"]
@@ -245,6 +257,69 @@ async def test_nobody_changes_the_schema_of_a_store_that_is_served(store_config,
         assert await store.read(_one("select count(*) as n from more")) == [{"n": 0}]
         async with newer() as beside:
             assert await beside.read(_one("select count(*) as n from more")) == [{"n": 0}]
+
+
+def test_committed_migrations_are_never_edited():
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in migrate_module.FOLDER.glob("*.sql")}
+    assert digests == DIGESTS
+
+
+def released_rows(script: Path, path: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a released store by table, each table behind those that it refers to; the store is made at `path`."""
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(script.read_text())
+        database.row_factory = sqlite3.Row
+        return {
+            table: [dict(row) for row in database.execute(f"select * from {table}")]
+            for table in sqlite_file.tables(database)
+        }
+
+
+def insert_all(rows: dict[str, list[dict[str, Any]]]) -> Tx[None]:
+    """Replace everything that is stored."""
+    for table in reversed(rows):
+        yield sql(f"delete from {table}")
+    for table, found in rows.items():
+        for row in found:
+            places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+            yield sql(f"insert into {table} ({', '.join(row)}) values ({places})", *row.values())
+
+
+@pytest.mark.rule("X17")
+@pytest.mark.both_engines
+@pytest.mark.parametrize("script", sorted(RELEASED.glob("*.sql")), ids=lambda path: path.stem)
+async def test_released_store_is_migrated_with_every_row(store_config, tmp_path, script):
+    rows = released_rows(script, tmp_path / "released.db")
+    number = int(script.stem.partition("-")[2])
+    url = store_config.url.get_secret_value()
+    if store_config.engine == "sqlite":
+        (tmp_path / "released.db").rename(store_config.path)
+    else:
+        known = migrations("postgres")[:number]
+        async with open_postgres(url, 2, serving=True, known=known) as store:
+            await store.run(insert_all(rows))
+    async with open_store(store_config, serving=True) as store:
+        for table, before in rows.items():
+            after = [dict(row) for row in await store.read(_one(f"select * from {table}"))]
+            kept = [{name: row[name] for name in (before[0] if before else ())} for row in after]
+            if table == "serving":  # a start counts itself
+                continue
+            assert sorted(map(repr, kept)) == sorted(map(repr, before)), table
+        # The pages carry the snippet of that release.
+        for row in await store.read(_one("select snippet from sites")):
+            assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
+    async with open_store(store_config, as_is=True):
+        pass
+
+
+@pytest.mark.both_engines
+async def test_store_whose_tables_are_not_those_of_its_number_is_refused(store_config):
+    async with open_store(store_config) as store:
+        await store.run(_one("alter table sites rename column path to place"))
+    for serving in (True, False):
+        with pytest.raises(ConfigError, match=r"schema \d+, but not its tables \(sites has no path, a column place\)"):
+            async with open_store(store_config, serving=serving):
+                pass
 
 
 def _one(text: str) -> Tx[list[Row]]:

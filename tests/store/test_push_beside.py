@@ -26,6 +26,7 @@ from tests.store.makers import a_site, an_account, owner_of
 if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
+LIVE_AT = START_MS + 60_000  # when every isolate serves what was synced
 NOTE = ErrorNote("edge_firewall", "refused")
 DAY = START_MS // 86_400_000
 HOUR = START_MS - START_MS % HOUR_MS - HOUR_MS
@@ -110,8 +111,8 @@ async def test_a_self_check_that_goes_on_after_a_renewal_knows_of_the_push_besid
 
 @pytest.mark.rule("W3")
 async def test_the_end_of_a_sync_holds_up_no_push(store, pushed):
-    await store.run(syncs.end_sync(pushed.id, 0, 0, {pushed.site: NOTE}))
+    await store.run(syncs.end_sync(pushed.id, 0, 0, {pushed.site: NOTE}, LIVE_AT))
     version = (await store.read(accounts.account_by_id(pushed.id))).config_version
-    await pushed.beside(syncs.end_sync(pushed.id, 0, version, {}))
+    await pushed.beside(syncs.end_sync(pushed.id, 0, version, {}, LIVE_AT))
     site = await store.read(sites.get_site(await store.run(owner_of(pushed.id)), pushed.site))
     assert (site.config_error, site.first_view_at) == (None, START_MS)

@@ -299,7 +299,7 @@ async def test_a_host_never_gets_one_of_its_paths_again(store):
     site = await store.run(sites.add_site(new_site(user_id, account_id), 9))
     paths = {site.path}
     for _ in range(2):
-        rotated = await store.run(site_paths.rotate_site(account_id, site.id, site.path, "abc", START_MS + 5))
+        rotated = await store.run(site_paths.rotate_site(account_id, site.id, site.path, "abc", "code", START_MS + 5))
         assert rotated.path not in paths
         paths.add(rotated.path)
     await store.run(site_paths.end_paths(account_id, START_MS + 5))
@@ -317,7 +317,7 @@ async def test_the_old_paths_whose_time_is_over_end_together_under_one_version(s
     account_id = await store.run(an_account())
     first, second = await store.run(a_site(account_id)), await store.run(a_site(account_id, "b.example.com"))
     for n, site_id in enumerate((first, first, second, second)):
-        await store.run(site_paths.rotate_site(account_id, site_id, f"/new{n}", "abc", START_MS + n))
+        await store.run(site_paths.rotate_site(account_id, site_id, f"/new{n}", "abc", "code", START_MS + n))
     assert await store.read(site_paths.next_path_end(account_id)) == START_MS
     await store.run(site_paths.end_paths(account_id, START_MS - 1))
     before = accounts.present(await store.read(accounts.account_by_id(account_id)))
@@ -342,7 +342,7 @@ async def test_a_route_that_was_made_for_a_path_that_is_old_meanwhile_is_the_old
     user_id = await store.read(owner_of(account_id))
     site_id = await store.run(a_site(account_id))
     first = await store.read(sites.get_site(user_id, site_id))
-    await store.run(site_paths.rotate_site(account_id, site_id, "/new", "abc", START_MS))
+    await store.run(site_paths.rotate_site(account_id, site_id, "/new", "abc", "code", START_MS))
     await store.run(sites.set_site_route(site_id, first.path, "zone", "active", "r1", None))
     site = await store.read(sites.get_site(user_id, site_id))
     assert (site.state, site.route_id, site.retiring[0].route_id) == ("route_pending", None, "r1")

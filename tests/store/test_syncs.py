@@ -13,6 +13,7 @@ from svc.worker.config_rows import rows_of
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account
 
+LIVE_AT = START_MS + 60_000  # when every isolate serves what was synced
 NOTE = ErrorNote("edge_firewall", "refused", {"ray_id": "8f"})
 
 
@@ -46,19 +47,19 @@ async def test_what_was_asked_for_never_goes_back(store):
 async def test_what_was_refused_is_kept_until_it_is_written(store):
     account_id = await an_account_with_links(store)
     version = (await account_of(store, account_id)).config_version
-    await store.run(syncs.end_sync(account_id, 0, version, {"lnk_code1": NOTE}))
+    await store.run(syncs.end_sync(account_id, 0, version, {"lnk_code1": NOTE}, LIVE_AT))
     found = await links_of(store, account_id)
     assert {code: one.config_error for code, one in found.items()} == {"code0": None, "code1": NOTE, "code2": None}
     # A sync of what is newer says nothing of it; one of all does.
-    await store.run(syncs.end_sync(account_id, version, version, {}))
+    await store.run(syncs.end_sync(account_id, version, version, {}, LIVE_AT))
     assert (await links_of(store, account_id))["code1"].config_error == NOTE
-    await store.run(syncs.end_sync(account_id, 0, version, {}))
+    await store.run(syncs.end_sync(account_id, 0, version, {}, LIVE_AT))
     assert (await links_of(store, account_id))["code1"].config_error is None
 
 
 async def test_everything_is_newer_than_the_worker_that_was_ahead(store):
     account_id = await an_account_with_links(store)
-    await store.run(syncs.end_sync(account_id, 0, 3, {}))
+    await store.run(syncs.end_sync(account_id, 0, 3, {}, LIVE_AT))
     assert await store.run(syncs.overtake(account_id, 40)) == 41
     account = await account_of(store, account_id)
     assert (account.config_version, account.synced_version) == (41, 0)
@@ -103,7 +104,7 @@ async def test_what_the_workers_table_has_to_hold_is_what_a_sync_of_everything_w
     await store.run(delete("sites", site_id))
     assert await store.read(syncs.synced_rows(account_id)) is None  # a sync is still to come
     version = (await account_of(store, account_id)).config_version
-    await store.run(syncs.end_sync(account_id, 0, version, {bad: NOTE}))
+    await store.run(syncs.end_sync(account_id, 0, version, {bad: NOTE}, LIVE_AT))
 
     all_sites = await store.read(sites.changed_sites(account_id, 0))
     all_links = [one for one in await store.read(links.changed_links(account_id, 0)) if one.id != bad]
@@ -121,7 +122,7 @@ async def test_what_the_workers_table_has_to_hold_is_what_a_sync_of_everything_w
 async def test_what_was_brought_back_is_written_anew_under_another_version(store):
     account_id = await an_account_with_links(store)
     version = (await account_of(store, account_id)).config_version
-    await store.run(syncs.end_sync(account_id, 0, version, {}))
+    await store.run(syncs.end_sync(account_id, 0, version, {}, LIVE_AT))
     told: list[str] = []
     with store.changes.told_to(told.append):
         await store.run(syncs.write_anew(account_id, 1))

@@ -32,6 +32,7 @@ def site(
         state,  # type: ignore[arg-type]
         "/ab/cd",
         "k3",
+        "code",
         ("/admin",),
         respect_gpc,
         None,
