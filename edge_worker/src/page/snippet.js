@@ -11,8 +11,9 @@
     doc = document,
     loc = location,
     show = () =>
-      // A form of that name would be an object.
-      doc.prerendering === !0 ||
+      // A number: a form of that name, which hides the property, is none.
+      // @ts-expect-error -- a plus before a boolean: bytes.
+      +doc.prerendering ||
       shown == (path = loc.pathname) ||
       nav.sendBeacon?.(
         "__PATH__",
