@@ -83,6 +83,7 @@ AccountWarning = Literal[
 RouteState = Literal["route_pending", "active", "route_conflict"]
 # Why a site's visitors do not reach the worker, although its zone is in the account.
 SiteWarning = Literal["zone_not_active", "dns_not_proxied"]
+SITE_WARNINGS: tuple[SiteWarning, ...] = get_args(SiteWarning)
 SiteState = Literal[RouteState, "deleted"]
 SiteOrder = Literal["oldest", "newest", "host"]
 LinkState = Literal["active", "deleted"]

@@ -15,9 +15,8 @@ from svc.actors.zones import gone, not_active, obstacles, zone_now
 from svc.edge import routes as edge_routes
 from svc.edge import zones
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ErrorNote
-from svc.model import link_pattern, site_pattern
+from svc.model import SITE_WARNINGS, link_pattern, site_pattern
 from svc.store import link_hosts, sites
-from svc.store.site_notes import SITE_WARNINGS, set_warnings
 from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -287,7 +286,7 @@ async def _look_at_warned(context: Context, site: Site, zone: Zone | None, recor
     """Bring the warnings of a site without a route up to date. The route is made by the duty."""
     warnings = _warnings_now(site.host, site.warnings, zone, records)
     if warnings != site.warnings:
-        await context.store.run(set_warnings(site.id, warnings))
+        await context.store.run(sites.set_warnings(site.id, warnings))
     return _not_made(site_pattern(site.host, site.path), _reason(replace(site, warnings=warnings)))
 
 

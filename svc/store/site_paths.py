@@ -10,7 +10,6 @@ from svc.errors import Forbidden
 from svc.model import Retiring
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account
-from svc.store.site_notes import notes_to_json
 from svc.store.sites import live_site, unused_path
 from svc.store.tx import Tx, sql
 from svc.store.versions import bump_version
@@ -50,14 +49,13 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snip
         retiring=tuple(sorted(retiring, key=lambda old: (old.until, old.path))),
     )
     yield sql(
-        "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = $6,"
-        " config_error = null, version = $5, snippet = $7 where id = $1",
+        "update sites set path = $2, script_name = $3, state = $4, route_id = null, error = null,"
+        " config_error = null, version = $5, snippet = $6 where id = $1",
         site_id,
         rotated.path,
         script_name,
         rotated.state,
         version,
-        notes_to_json(None, rotated.warnings),
         snippet,
     )
     yield sql(

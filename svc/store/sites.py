@@ -11,7 +11,6 @@ from svc.ids import new_site_path
 from svc.model import EndedPath, Retiring, RouteState, Site
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account, lock_user
-from svc.store.site_notes import notes_from_json, notes_of, notes_to_json
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, note_from_json, placeholders, sql, to_json
 from svc.store.versions import bump_version
 
@@ -35,8 +34,8 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         raise Conflict("site_on_link_host", details={"host": site.host})
     rows = yield sql(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
-        " respect_gpc, route_id, error, version, created_at, snippet)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+        " respect_gpc, route_id, error, version, created_at, snippet, warnings)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
         " on conflict (account_id, host) where state <> 'deleted' do nothing returning id",
         added.id,
         added.account_id,
@@ -49,10 +48,11 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         to_json(added.excluded_paths),
         int(added.respect_gpc),
         added.route_id,
-        notes_to_json(added.error, added.warnings),
+        to_json(added.error),
         added.version,
         added.created_at,
         added.snippet,
+        to_json(added.warnings),
     )
     if not rows:
         raise Conflict("site_exists")
@@ -90,7 +90,7 @@ def change_site(
         site_id,
         to_json(changed.excluded_paths),
         int(changed.respect_gpc),
-        notes_to_json(changed.error, changed.warnings),
+        to_json(changed.error),
         changed.version,
         to_json(changed.config_error),
     )
@@ -105,8 +105,8 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
     site = yield from live_site(account_id, site_id)
     version = yield from bump_version(account_id)
     yield sql(
-        "update sites set state = 'deleted', route_id = null, error = null, config_error = null, version = $2"
-        " where id = $1",
+        "update sites set state = 'deleted', route_id = null, error = null, config_error = null, version = $2,"
+        " warnings = '[]' where id = $1",
         site_id,
         version,
     )
@@ -210,20 +210,21 @@ def set_site_route(
     deleted site, nothing is: its route is among the unwanted. Where the zone has left, the routes of the old paths have
     gone with it, too.
     """
-    error_before, warnings = yield from notes_of(site_id)
+    error_before, warnings = yield from _notes_of(site_id)
     if warning is not None:
         warnings = (warning, *(one for one in warnings if one.code != warning.code))
     elif error is not None and error.code == "zone_not_found":
         warnings = ()  # they were about the zone that is gone
     rows = yield sql(
-        "update sites set state = $4, zone_id = $3, route_id = $5, error = $6"
+        "update sites set state = $4, zone_id = $3, route_id = $5, error = $6, warnings = $7"
         " where id = $1 and path = $2 and state <> 'deleted' returning id",
         site_id,
         path,
         zone_id,
         state,
         route_id,
-        notes_to_json(_note_of_now(error_before, error), warnings),
+        to_json(_note_of_now(error_before, error)),
+        to_json(warnings),
     )
     if not rows:
         yield from set_old_route(site_id, path, route_id)
@@ -249,15 +250,33 @@ def saw_site_route(
     warnings: Sequence[ErrorNote] = (),
 ) -> Tx[None]:
     """How the site's active route was found; nothing where the site was changed since `site` was read."""
-    error_before, _ = yield from notes_of(site.id)
+    error_before, _ = yield from _notes_of(site.id)
     yield sql(
-        "update sites set state = $3, route_id = $4, error = $5 where id = $1 and path = $2 and state = 'active'",
+        "update sites set state = $3, route_id = $4, error = $5, warnings = $6"
+        " where id = $1 and path = $2 and state = 'active'",
         site.id,
         site.path,
         state,
         route_id,
-        notes_to_json(_note_of_now(error_before, error), warnings),
+        to_json(_note_of_now(error_before, error)),
+        to_json(warnings),
     )
+
+
+def set_warnings(site_id: str, warnings: Sequence[ErrorNote]) -> Tx[None]:
+    """Replace the site's warnings, unless it is deleted."""
+    yield sql("update sites set warnings = $2 where id = $1 and state <> 'deleted'", site_id, to_json(tuple(warnings)))
+
+
+def _notes_of(site_id: str) -> Tx[tuple[ErrorNote | None, tuple[ErrorNote, ...]]]:
+    """The site's error and warnings; none where there is no such site."""
+    rows = yield sql("select error, warnings from sites where id = $1", site_id)
+    return (note_from_json(rows[0]["error"]), _warnings(rows[0])) if rows else (None, ())
+
+
+def _warnings(row: Row) -> tuple[ErrorNote, ...]:
+    notes = (note_from_json(to_json(fields)) for fields in from_json(row["warnings"]))
+    return tuple(note for note in notes if note is not None)
 
 
 def _note_of_now(before: ErrorNote | None, error: ErrorNote | None) -> ErrorNote | None:
@@ -289,7 +308,6 @@ def sites_of_rows(rows: list[Row]) -> Tx[list[Site]]:
 
 
 def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath, ...]) -> Site:
-    error, warnings = notes_from_json(row["error"])
     return Site(
         id=row["id"],
         account_id=row["account_id"],
@@ -304,12 +322,12 @@ def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath
         respect_gpc=row["respect_gpc"] == 1,
         route_id=row["route_id"],
         retiring=retiring,
-        error=error,
+        error=note_from_json(row["error"]),
         version=row["version"],
         created_at=row["created_at"],
         config_error=note_from_json(row["config_error"]),
         live_at=row["live_at"],
-        warnings=warnings,
+        warnings=_warnings(row),
         ended_paths=ended_paths,
         first_view_at=row["first_view_at"],
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.model import UnwantedRoute
-from svc.store.site_notes import set_error
-from svc.store.tx import Tx, many, sql
+from svc.store.tx import Tx, many, sql, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +56,7 @@ def forget(route: UnwantedRoute, error: ErrorNote | None = None) -> Tx[None]:
     """There is nothing more to be done about this route; `error`: why it stays, which its site shows."""
     yield from _delete(route.account_id, route.zone_id, route.pattern)
     if error is not None and route.site_id is not None:
-        yield from set_error(route.site_id, error)
+        yield sql("update sites set error = $2 where id = $1", route.site_id, to_json(error))
 
 
 def want_again(account_id: str, zone_id: str, pattern: str) -> Tx[None]:

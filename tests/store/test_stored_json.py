@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from svc.errors import ErrorNote
-from svc.model import Rule, WorkerPush
-from svc.store import accounts, links, operations, site_notes, sites, states
+from svc.model import Rule, UnwantedRoute, WorkerPush
+from svc.store import accounts, links, operations, sites, states, unwanted_routes
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account, owner_of
@@ -79,11 +79,12 @@ async def test_warnings_of_a_site_stay_beside_its_error(store):
         site = await store.read(sites.get_site(user_id, site_id))
         return site.error, site.warnings
 
-    await store.run(site_notes.set_warnings(site_id, [warning]))
+    await store.run(sites.set_warnings(site_id, [warning]))
     assert await notes() == (None, (warning,))
-    await store.run(site_notes.set_error(site_id, NOTE))
+    route = UnwantedRoute(account_id, "zone", "shop.example.com", "shop.example.com/old*", None, site_id)
+    await store.run(unwanted_routes.forget(route, NOTE))
     assert await notes() == (NOTE, (warning,))
-    await store.run(site_notes.set_warnings(site_id, []))
+    await store.run(sites.set_warnings(site_id, []))
     assert await notes() == (NOTE, ())
 
 

@@ -3,6 +3,9 @@
 alter table sites add column snippet TEXT not null default '';
 update sites set snippet = '{let r,a,t=navigator,e=document,o=location,n=()=>e.prerendering||r==(a=o.pathname)||t.sendBeacon?.("__PATH__",[a,r||e.referrer,/[?&](?:utm_source|ref)=[^&#]*/.exec(o),t.webdriver].join`\n`,r=a);e.$v||(n(),self.navigation?navigation.addEventListener("currententrychange",n):setInterval(n,500),addEventListener("pageshow",i=>i.persisted&&n(r="//")),e.$v=e.onprerenderingchange=n)}';
 
+-- What keeps visitors from the counter although the site is set up (JSON list of notes).
+alter table sites add column warnings TEXT not null default '[]';
+
 -- From when on every isolate serves the version (epoch milliseconds). Null: not synced since this migration.
 alter table sites add column live_at INT;
 alter table links add column live_at INT;
