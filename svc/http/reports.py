@@ -77,7 +77,8 @@ class Reports:
             return api.OneReport(report=closed_link_report(span, stored, absent))
         first_day = span.first_day
         if not breakdowns:
-            own_days = range(max(span.first_day, day_of(link.created_at)), span.today)
+            # The edge platform's clock may be behind ours: the first click may be of the day before.
+            own_days = range(max(span.first_day, day_of(link.created_at) - 1), span.today)
             first_day = next((day for day in own_days if day not in stored.sent_days), span.today)
         live, unavailable = await self._live(read.caller.user.id, account, link.id, first_day, span.today)
         return api.OneReport(report=link_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable))

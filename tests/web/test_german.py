@@ -33,7 +33,7 @@ def test_what_is_wrong_with_a_field_or_a_host_is_said_in_german(furnished: Place
     tab.locator("textarea").fill("admin")
     send = tab.locator("form button[type=submit]")
     send.click()
-    tab.get_by_text("Das muss mit / beginnen").wait_for()
+    tab.get_by_text("Ein Pfad beginnt mit /").wait_for()
     tab.locator("textarea").fill("\n".join(f"/{number}" for number in range(51)))
     send.click()
     tab.get_by_text("Höchstens 50 Einträge.").wait_for()
