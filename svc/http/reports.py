@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors.live import Unavailable
 from svc.api import reports as api
-from svc.clock import DAY_MS, day_of
+from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.http.visible import readable_link, readable_site
 from svc.model import FormerAccount
 from svc.report import Stored, closed_link_report, link_report, site_report, span_of
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from svc.report import Span
     from svc.store.tx import Tx
     from svc.worker.counts import Live
+
+# How far the edge platform's clock may be behind ours: a link's first click may be of the day before its creation.
+_SLOWEST_CLOCK_MS = HOUR_MS
 
 
 class Reports:
@@ -77,8 +80,7 @@ class Reports:
             return api.OneReport(report=closed_link_report(span, stored, absent))
         first_day = span.first_day
         if not breakdowns:
-            # The edge platform's clock may be behind ours: the first click may be of the day before.
-            own_days = range(max(span.first_day, day_of(link.created_at) - 1), span.today)
+            own_days = range(max(span.first_day, day_of(link.created_at - _SLOWEST_CLOCK_MS)), span.today)
             first_day = next((day for day in own_days if day not in stored.sent_days), span.today)
         live, unavailable = await self._live(read.caller.user.id, account, link.id, first_day, span.today)
         return api.OneReport(report=link_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable))

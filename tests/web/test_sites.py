@@ -172,25 +172,26 @@ def test_a_site_from_its_first_view_to_its_end(browser: Browser, furnished: Plac
 
 
 def look_through_the_list(place: Place, tab: Page) -> None:
-    """Two sites, of which the service gives one at a time: more of them, in order, searched."""
+    """Sites, of which the service gives one at a time: more of them, in order, searched."""
+    hosts = [site["host"] for site in read(place, "/v1/sites?order=host").json()["sites"]]
     tab.route("**/v1/sites?*", lambda route: route.continue_(url=route.request.url.replace("limit=50", "limit=1")))
     tab.goto(f"{place.url}/sites?order=host")
     rows = tab.locator(".rows tbody th")
     tab.get_by_role("button", name="Show 50 more").click()
     tab.locator(".rows tbody tr:nth-child(2) a:focus").wait_for()
-    assert rows.all_inner_texts() == ["shop.example", HOST]
-    expect(tab.get_by_role("button", name="Show 50 more")).to_have_count(0)
+    assert rows.all_inner_texts() == hosts[:2]
+    expect(tab.get_by_role("button", name="Show 50 more")).to_have_count(0 if len(hosts) == 2 else 1)
     tab.keyboard.press("k")
-    assert tab.evaluate("document.activeElement.textContent") == "shop.example"
+    assert tab.evaluate("document.activeElement.textContent") == hosts[0]
     tab.keyboard.press("/")
     tab.keyboard.type("WWW.")
     tab.wait_for_url("**/sites?order=host&q=WWW.")
-    tab.get_by_role("link", name="shop.example", exact=True).wait_for(state="detached")
+    tab.get_by_role("link", name=hosts[0], exact=True).wait_for(state="detached")
     assert rows.all_inner_texts() == [HOST]
     tab.keyboard.type("nowhere")
     tab.get_by_text("No site has “WWW.nowhere” in its host.").wait_for()
     tab.keyboard.press("Escape")
-    tab.get_by_role("link", name="shop.example", exact=True).wait_for()
+    tab.get_by_role("link", name=hosts[0], exact=True).wait_for()
     tab.unroute("**/v1/sites?*")
 
 
