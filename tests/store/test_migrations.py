@@ -291,6 +291,7 @@ def insert_all(rows: dict[str, list[dict[str, Any]]]) -> Tx[None]:
 async def test_released_store_is_migrated_with_every_row(store_config, tmp_path, script):
     rows = released_rows(script, tmp_path / "released.db")
     number = int(script.stem.partition("-")[2])
+    store_config = store_config.model_copy(update={"copies": tmp_path / "copies"})
     url = store_config.url.get_secret_value()
     if store_config.engine == "sqlite":
         (tmp_path / "released.db").rename(store_config.path)
