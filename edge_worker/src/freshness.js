@@ -83,17 +83,14 @@ export function ensure(config, db, ctx, url, now) {
  * @param {Config} config @param {D1Database} db @param {ExecutionContext} ctx @param {Need} need
  */
 async function catchUp(config, db, ctx, need) {
-  const until = need.at + WAIT_MS;
   const number = config.begun + 1;
+  const until = () => need.at + (config.isKnown(need) ? WAIT_MS : 2 * WAIT_MS);
   config.want(need);
-  for (let now = need.at; ; now = Date.now()) {
+  for (let now = need.at; now < until(); now = Date.now()) {
     if (config.begun < number && mayRead(config, now)) beginRead(config, db, ctx, now);
     if (!isReading(config, now)) break;
-    const waitsFor = config.begun;
-    const lateAt = config.readingAt + WAIT_MS;
-    await readEnds(config, (config.isKnown(need) ? Math.min(until, lateAt) : lateAt) - now);
+    await readEnds(config, Math.min(until(), config.readingAt + WAIT_MS) - now);
     if (need.at - config.readAt < STALE_MS && config.isCurrent(need)) return;
-    if (waitsFor >= number || (config.isKnown(need) && Date.now() >= until)) break;
   }
   await readCopies(config, need);
 }
