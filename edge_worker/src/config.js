@@ -53,7 +53,7 @@ export class Config {
   hosts = new Map();
   /** @type {Map<string, Known<Link>>} by code, the one read longest ago first */
   links = new Map();
-  /** @type {Set<string>} codes that are no link's as of `version`, oldest first */
+  /** @type {Set<string>} codes that are no link's as of `version`, oldest first; for what is answered in an outage */
   missing = new Set();
   /** @type {Set<string>} codes of `missing` whose copies were removed */
   dropped = new Set();
@@ -84,13 +84,15 @@ export class Config {
   /** @param {Address} url @param {number} at epoch ms when the request came @returns {Need} */
   needOf(url, at) {
     const first = url.pathname.slice(1);
-    const isLink = (this.host === undefined || url.hostname === this.host) && CODE.test(first);
+    // On another host than the link host, too, as it may have become the link host meanwhile.
+    const isLink = CODE.test(first) && findSite(this, url, at) === null;
     return { url, code: isLink ? first : "", at };
   }
 
   /**
-   * Whether all that a request needs is known as of `version`; notes that it was used. A path that a site could have,
-   * and none has, was perhaps given to one meanwhile: a read that began after the request came knows.
+   * Whether all that a request needs is known as of `version`; notes that it was used. A code that is no link's, and a
+   * path that a site could have and none has, may have been given to one meanwhile: only a read that began after the
+   * request came tells.
    * @param {Need} need
    */
   isCurrent({ url, code, at }) {
@@ -98,8 +100,9 @@ export class Config {
     const host = this.hosts.get(hostname);
     if (host === undefined || host.version !== this.version) return false;
     host.usedAt = at;
-    if (hostname !== this.host) return this.readAt >= at || !this.mayBeNewPath(url, at);
-    if (code === "" || this.missing.has(code)) return true;
+    if (hostname !== this.host) return this.readAt >= at || (code === "" && !this.mayBeNewPath(url, at));
+    if (code === "") return true;
+    if (this.missing.has(code)) return this.readAt >= at;
     const link = this.links.get(code);
     if (link === undefined || link.version !== this.version) return false;
     link.usedAt = at;
