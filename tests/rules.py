@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_RULE = re.compile(r"^\| ([GCASLRWDX]\d{1,2}) \|", re.MULTILINE)
+_RULE = re.compile(r"^\| ([GCASLRWDXY]\d{1,2}) \|", re.MULTILINE)
 _IN_PYTHON = re.compile(r"mark\.rule\(([^)]*)\)")
-_IN_JAVASCRIPT = re.compile(r"// rules? ([GCASLRWDX0-9, ]+)")
-_NUMBER = re.compile(r"\b[GCASLRWDX]\d{1,2}\b")
+_IN_JAVASCRIPT = re.compile(r"// rules? ([GCASLRWDXY0-9, ]+)")
+_NUMBER = re.compile(r"\b[GCASLRWDXY]\d{1,2}\b")
 
 
 def rules() -> list[str]:

@@ -105,6 +105,7 @@ async def write(world: World, path: str) -> Write:
     return Write(world, path, bodies[path], session)
 
 
+@pytest.mark.rule("Y4")
 @pytest.mark.parametrize("path", ["/v1/links", "/v1/keys"])
 @pytest.mark.parametrize(("version", "headers"), [("1.1", CLOSE), ("1.0", {})], ids=["connection close", "HTTP 1.0"])
 @pytest.mark.parametrize("behind", [b"\r\n", b"\x00garbage\r\n\r\n", b"x" * 100_000])
@@ -119,6 +120,7 @@ async def test_bytes_behind_a_last_request_do_not_replace_its_answer(world, path
     assert await made.created() == 1
 
 
+@pytest.mark.rule("Y4")
 @pytest.mark.parametrize("path", ["/v1/links", "/v1/keys"])
 @pytest.mark.parametrize(("version", "headers"), [("1.1", CLOSE), ("1.0", {})], ids=["connection close", "HTTP 1.0"])
 async def test_bytes_that_come_while_a_last_request_runs_do_not_replace_its_answer(world, path, version, headers):

@@ -285,7 +285,7 @@ def insert_all(rows: dict[str, list[dict[str, Any]]]) -> Tx[None]:
             yield sql(f"insert into {table} ({', '.join(row)}) values ({places})", *row.values())
 
 
-@pytest.mark.rule("X17")
+@pytest.mark.rule("X17", "Y5")
 @pytest.mark.both_engines
 @pytest.mark.parametrize("script", sorted(RELEASED.glob("*.sql")), ids=lambda path: path.stem)
 async def test_released_store_is_migrated_with_every_row(store_config, tmp_path, script):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -32,6 +33,22 @@ async def test_an_update_that_failed_after_its_upload_is_installed_by_the_next_t
         assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)  # from the upload on
         shown = await install_again(service, "ready")
         assert shown["error"] is None
+
+
+@pytest.mark.rule("Y5")
+async def test_an_update_with_another_snippet_changes_no_sites_snippet(place):
+    async with place.running() as service:
+        account_id = await service.ready()
+        body = {"account_id": account_id, "host": next(iter(service.customer.zones))}
+        site = (await service.call("POST", "/v1/sites", body)).body["site"]
+    place.upgrade()
+    place.bundle = replace(place.bundle, snippet='navigator.sendBeacon("__PATH__","another")')
+    async with place.running() as service:
+        await install_again(service, "ready")
+        path = f"/v1/sites/{site['id']}"
+        assert (await service.call("GET", path)).body["site"]["snippet"] == site["snippet"]
+        rotated = (await service.call("POST", f"{path}/rotate")).body["site"]
+        assert "another" in rotated["snippet"]["inline"]
 
 
 @pytest.mark.rule("A6", "A11")
