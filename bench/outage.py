@@ -1,4 +1,4 @@
-"""What visitors wait while the worker's database is slow, silent or failing, in the real runtime.
+"""Visitors' waiting times while the worker's database is slow, silent or failing, in the real runtime.
 
 20,000 requests, one in 25 of which hangs up. A known target is one for which the isolate has answered before.
 """

@@ -27,7 +27,7 @@ _A_PHASE = 150
 
 @dataclass(frozen=True)
 class Phase:
-    """How the database behaves for some time: a fault of the emulator for all of its calls, or none."""
+    """A period in which one fault of the emulator, or none, applies to all calls of the database."""
 
     name: str
     fault: str = ""
@@ -48,7 +48,7 @@ def _phases(chance: random.Random) -> Iterator[Phase]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a visitor got. `known`: the isolate had answered for the same target before."""
+    """The answer to one visitor. `known`: the isolate had answered for the same target before."""
 
     phase: str
     target: str
@@ -68,12 +68,12 @@ class Storm:
 
     @property
     def statuses(self) -> Counter[int]:
-        """How often each status was answered."""
+        """The number of answers with each status."""
         return Counter(answer.status for answer in self.answers)
 
     @property
     def counted(self) -> Counter[str]:
-        """How many views each target has from those who had an answer."""
+        """The number of views and clicks by target, of visitors who had an answer."""
         return Counter(answer.target for answer in self.answers if answer.status in (302, 204))
 
 

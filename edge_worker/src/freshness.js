@@ -4,9 +4,9 @@
  * changed, what was used lately is read again before any request has to wait for it. While the database fails or is
  * silent, the last known configuration is served at once, from the isolate or from a copy.
  *
- * One read at a time is made for all requests of the isolate. Its promise belongs to the request that began it, with
- * which the runtime may end it; so nobody awaits it. Each request waits for a promise of its own, which the end of the
- * read resolves, and for no longer than a time of its own.
+ * One read at a time is made for all requests of the isolate. Its promise belongs to the request that began it, and
+ * the runtime may cancel both together. Other requests therefore never await it: each waits for its own promise, which
+ * the end of the read resolves, and no longer than its own deadline.
  */
 
 import { query } from "./config_query.js";

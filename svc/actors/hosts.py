@@ -59,7 +59,7 @@ class _Retiring:
 
 
 async def look(context: Context, access: Access, account: Account) -> list[Finding]:
-    """What is wrong with the hosts; each site and the link host shows it from then on.
+    """Find out what is wrong with the hosts; each site and the link host shows it from then on.
 
     A route that is gone waits to be made again once its finding is mended. A zone that has left the account took its
     routes with it. Raises EdgeRefused, EdgeUnavailable.
@@ -76,9 +76,9 @@ async def look(context: Context, access: Access, account: Account) -> list[Findi
 
 
 async def check_zones_are_seen(context: Context, access: Access, account: Account) -> None:
-    """Whether the token may read the zones of the account's hosts, as far as they are in the account.
+    """Refuse a token that may not read the zones of the account's hosts, as far as they are in the account.
 
-    The platform leaves a zone that a token may not read out of its list without a word. Raises EdgeRefused
+    The platform omits a zone that a token may not read from its list, without an error. Raises EdgeRefused
     permission_error, EdgeUnavailable.
     """
     listed, cut = await zones.list_zones(access)
@@ -91,7 +91,7 @@ async def check_zones_are_seen(context: Context, access: Access, account: Accoun
 
 
 async def _has_routes(access: Access, zone_id: str) -> bool:
-    """Whether the zone's routes can be listed: not those of one that has left the account."""
+    """Return whether the zone's routes can be listed; those of a zone that has left the account cannot."""
     try:
         await edge_routes.list_routes(access, zone_id)
     except EdgeError:
@@ -102,8 +102,8 @@ async def _has_routes(access: Access, zone_id: str) -> bool:
 async def _wanted(
     context: Context, access: Access, account: Account
 ) -> tuple[list[Finding], list[_Routed], list[_Retiring], list[Site]]:
-    """What is known to be wrong before the platform is asked, the routes that were made, those of old paths, and the
-    sites without a route that have warnings.
+    """Return the findings known without asking the platform, the existing routes, those of old paths, and the sites
+    without a route that have warnings.
     """
     waiting: list[Finding] = []
     made: list[_Routed] = []
@@ -247,7 +247,7 @@ async def _look_at_zone(
 async def _without_zone(
     context: Context, access: Access, zone_id: str, made: Sequence[_Routed], error: EdgeError, right: str
 ) -> list[Finding]:
-    """What the refusal of a zone means: it has left the account, or another reason."""
+    """Explain why a zone was refused: it has left the account, or another reason."""
     if not made:
         return [findings.refused("the routes", _TO_WORKER, error, right)]
     try:
@@ -276,7 +276,7 @@ def _zone_inactive(zone: Zone) -> Finding:
 
 
 def _reason(site: Site) -> ErrorNote | None:
-    """Why the site has no route yet, as far as it is known: a missing DNS record keeps no route from being made."""
+    """Return the reason why the site has no route yet, if known. A missing DNS record is none: it prevents no route."""
     if site.error is not None:
         return site.error
     return next((warning for warning in site.warnings if warning.code == "zone_not_active"), None)

@@ -79,7 +79,7 @@ def _to_do(account_id: str) -> Tx[tuple[list[UnwantedRoute], list[Site], LinkHos
 
 
 async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[UnwantedRoute]) -> bool:
-    """Whether none is left that has to be looked for again."""
+    """Remove the routes; return whether none is left to be looked for again."""
     all_gone = True
     for route in unwanted:
         if route.again_at is not None and context.clock() < route.again_at:
@@ -106,7 +106,7 @@ async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[
 
 
 async def _make_link_host(context: Context, access: Access, account: Account, host: LinkHost) -> bool:
-    """Whether the link host's route is active now."""
+    """Make the link host's route; return whether it is active now."""
     # Past the day's requests a link leads nowhere, but to the platform's own page and not to a dummy record's time-out.
     wanted = _Wanted(host.host, link_pattern(host.host), fail_open=False)
     made = await _make(access, wanted, host.zone_id)
@@ -119,7 +119,7 @@ async def _make_link_host(context: Context, access: Access, account: Account, ho
 
 
 async def _make_sites(context: Context, access: Access, unrouted: Sequence[Site], timers: Timers) -> bool:
-    """Whether the routes of these sites are all active now, those of their old paths included.
+    """Make the routes of these sites and their old paths; return whether all are active now.
 
     A zone that refuses a route because it is not active is asked once, however many sites are in it.
     """
@@ -183,7 +183,7 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class _Made:
-    """How the creation of a route ended; `warning`: the zone is not active, and refused it."""
+    """The outcome of creating a route; `warning`: the zone refused it because it is not active."""
 
     zone_id: str
     state: RouteState

@@ -67,5 +67,5 @@ def _read() -> Tx[None]:
 
 
 def small_write() -> Tx[None]:
-    """Change a number that nobody reads: whether the store can be written."""
+    """Increment a number that has no other use, to find out whether the store can be written."""
     yield sql("update serving set looks = looks + 1")
