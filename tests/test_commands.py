@@ -46,6 +46,19 @@ def make_store(folder: Path) -> None:
     trio.run(make)
 
 
+def make_account(folder: Path, *, site: str | None = None) -> str:
+    """Add an account to the store of the folder, and a site if its host is given. Return the account's id."""
+
+    async def make() -> str:
+        async with open_store(store_of(folder)) as store:
+            account_id = await store.run(an_account())
+            if site is not None:
+                await store.run(a_site(account_id, site))
+            return account_id
+
+    return trio.run(make)
+
+
 def user_of(folder: Path, email: str) -> tuple[User, str] | None:
     async def find() -> tuple[User, str] | None:
         async with open_store(store_of(folder)) as store:
@@ -401,17 +414,13 @@ def test_an_import_that_cannot_be_says_why(tmp_path, text, arguments, why):
 
 @pytest.mark.rule("X2")
 def test_an_import_leaves_out_links_that_were_not_public_unless_they_are_included(tmp_path):
-    async def begin() -> None:
-        async with open_store(store_of(tmp_path)) as store:
-            await store.run(an_account(edge_account_id="a" * 32))
-
-    trio.run(begin)
+    account_id = make_account(tmp_path)
     url = "https://a.example/"
     rows = (
         f"open,{url},f,,\nbanned,{url},t,,\nsecret,{url},f,$2b$,\nover,{url},f,,2020-01-01\nlater,{url},f,,2099-01-01\n"
     )
     (tmp_path / "links.csv").write_text(f"address,target,banned,password,expire_in\n{rows}")
-    command = ("import", "links", "links.csv", "--account", account_of(tmp_path))
+    command = ("import", "links", "links.csv", "--account", account_id)
     answer = svc(tmp_path, *command)
     assert (answer.returncode, answer.stdout.splitlines()) == (
         0,
@@ -461,13 +470,9 @@ def test_an_import_of_totals_that_cannot_be_says_why(tmp_path, text, arguments, 
 
 @pytest.mark.rule("X4")
 def test_totals_are_imported_after_a_dry_run_and_only_once(tmp_path):
-    async def begin() -> None:
-        async with open_store(store_of(tmp_path)) as store:
-            await store.run(a_site(await store.run(an_account(edge_account_id="a" * 32)), "xn--mnchen-3ya.example"))
-
-    trio.run(begin)
+    account_id = make_account(tmp_path, site="xn--mnchen-3ya.example")
     (tmp_path / "export.csv").write_text("date,visitors,pageviews,bounces\n2020-01-01,5,12,1\n2020-01-02,1,2,1\n")
-    of = ("export.csv", "--site", "M\u00fcnchen.example", "--account", account_of(tmp_path))
+    of = ("export.csv", "--site", "M\u00fcnchen.example", "--account", account_id)
     for arguments, added in (((), "2 days would be"), (("--apply",), "2 days were"), (("--apply",), "0 days were")):
         answer = svc(tmp_path, "import", "totals", *of, *arguments)
         assert answer.returncode == 0, answer.stderr
@@ -483,49 +488,27 @@ def test_totals_are_imported_after_a_dry_run_and_only_once(tmp_path):
 
 @pytest.mark.rule("X2", "X4")
 def test_nothing_in_a_file_controls_the_terminal(tmp_path):
-    async def begin() -> None:
-        async with open_store(store_of(tmp_path)) as store:
-            await store.run(an_account(edge_account_id="a" * 32))
-
-    trio.run(begin)
+    account_id = make_account(tmp_path)
     clear = "\x1b[2J\x9b2J"
     (tmp_path / "links.csv").write_text(f"code{clear},url\n{clear},https://a.example/\nabc,{clear}\n")
     rows = f"site,,a{clear}.example,,2020-01-01,1\nsite,,a.example,,2020-01-01,{clear}\n"
     (tmp_path / "totals.csv").write_text(f"kind,edge_account_id,name,target,day,views\n{rows}")
     for kind in ("links", "totals"):
-        answer = svc(tmp_path, "import", kind, f"{kind}.csv", "--account", account_of(tmp_path))
+        answer = svc(tmp_path, "import", kind, f"{kind}.csv", "--account", account_id)
         assert (answer.returncode, "Traceback" in answer.stderr) == (1, False)
         assert "\N{REPLACEMENT CHARACTER}[2J" in answer.stdout + answer.stderr
         assert not {"\x1b", "\x9b"} & {*answer.stdout, *answer.stderr}
 
 
-def account_of(folder: Path) -> str:
-    async def find() -> str:
-        async with open_store(store_of(folder)) as store:
-            return str((await store.run(_account_ids()))[0]["id"])
-
-    return trio.run(find)
-
-
-def _account_ids():
-    return (yield sql("select id from accounts"))
-
-
 @pytest.mark.rule("X2", "X4")
 def test_an_import_into_a_store_that_is_held_says_so_and_how_far_it_came(tmp_path):
     """A backup holds it, say: five seconds are waited for it."""
-
-    async def begin() -> None:
-        async with open_store(store_of(tmp_path)) as store:
-            await store.run(a_site(await store.run(an_account(edge_account_id="a" * 32))))
-
-    trio.run(begin)
+    account_id = make_account(tmp_path, site="shop.example.com")
     (tmp_path / "totals.csv").write_text("day,views\n2020-01-01,12\n")
     (tmp_path / "links.csv").write_text("code,url\nabc,https://a.example/\n")
-    account = account_of(tmp_path)
     with closing(sqlite3.connect(tmp_path / "var/svc.db", isolation_level=None)) as connection:
         connection.execute("begin immediate")
-        to = ("--account", account, "--apply")
+        to = ("--account", account_id, "--apply")
         commands = [("totals", "totals.csv", "--site", "shop.example.com", *to), ("links", "links.csv", *to)]
         answers = trio.run(all_answers, tmp_path, commands)
     for answer, where in zip(answers, ("shop.example.com (site)", "line 2"), strict=True):

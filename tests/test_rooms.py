@@ -40,6 +40,9 @@ MAY_IMPORT = {
     "svc.store": FLOOR | {"svc.store"},
     "svc.edge": FLOOR | {"svc.edge"},
     "svc.backup": FLOOR | {"svc.store", "svc.backup"},
+    "svc.imports": FLOOR | {"svc.store", "svc.imports"},
+    "svc.link_import": FLOOR | {"svc.api", "svc.store", "svc.actors", "svc.imports", "svc.link_import"},
+    "svc.totals_import": FLOOR | {"svc.store", "svc.imports", "svc.totals_import"},
     "svc.actors": FLOOR | {"svc.store", "svc.edge", "svc.actors", "svc.mail", "svc.smtp"},
     "svc.http": FLOOR
     | {
@@ -65,7 +68,7 @@ OWNERS = {
     "httpx": ("svc/edge/",),
     "asyncpg": ("svc/store/postgres",),
     "asyncio": ("svc/store/postgres",),
-    "sqlite3": ("svc/store/sqlite", "svc/store/migrate.py", "svc/link_import/staging.py", "svc/totals_import/tally.py"),
+    "sqlite3": ("svc/store/sqlite", "svc/link_import/staging.py", "svc/totals_import/tally.py"),
     "tarfile": ("svc/backup/archive.py",),
     "prometheus_client": ("svc/metrics.py",),
     "segno": ("svc/http/qr.py",),

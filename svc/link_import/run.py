@@ -13,9 +13,10 @@ from svc.api.bulk import LinkRow
 from svc.api.links import rules_of
 from svc.api.shape import parsed
 from svc.errors import Invalid, Issue, ServiceError
+from svc.imports.accounts import accounts_meant
 from svc.link_import.restrictions import RESTRICTIONS
 from svc.link_import.staging import Staged
-from svc.store import accounts, links, users
+from svc.store import links
 from svc.store.events import by_operator
 
 if TYPE_CHECKING:
@@ -255,17 +256,3 @@ def _reason(error: ServiceError) -> str:
     if isinstance(error, Invalid):
         return "; ".join(f"{issue.path} {issue.message}" for issue in error.issues)
     return error.message
-
-
-def accounts_meant(account_id: str | None, email: str | None) -> Tx[list[Account]]:
-    """The account named, if it is that user's, or all accounts of the user."""
-    user_id = None
-    if email is not None:
-        found = yield from users.find_user(email)
-        if found is None:
-            return []
-        user_id = found[0].id
-    if account_id is not None:
-        account = yield from accounts.account_by_id(account_id)
-        return [] if account is None or user_id not in (None, account.user_id) else [account]
-    return [] if user_id is None else (yield from accounts.list_accounts(user_id))

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
+from svc.imports.reader import DELIMITERS, MOST_IN_A_ROW, SEP, Lines, RowTooLong, csv_reader, encoding_of
 from svc.link_import.restrictions import UNRESTRICTED, Restricted, Restrictions
 
 if TYPE_CHECKING:
-    import _csv
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 # In lower case, letters and digits only; of several columns that fit the first name here counts.
@@ -39,13 +39,8 @@ _CODES = (
     "path",
 )
 _SHORT_ADDRESSES = ("shorturl", "shortlink", "bitlink", "link", "short")
-DELIMITERS = (",", ";", "\t", "|")
-_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-SEP = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _COMPRESSED = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
-# In characters; a title or an address of a page has a few hundred.
-MOST_IN_A_ROW = 1 << 20
 _CHUNK_BYTES = 1 << 16
 
 
@@ -149,54 +144,6 @@ def _unknown_columns(names: Sequence[str]) -> str:
     )
 
 
-def csv_reader(lines: Iterable[str], delimiter: str) -> _csv.Reader:
-    """A strict reader of CSV whose fields may be as long as a row. The limit holds for the whole process."""
-    csv.field_size_limit(MOST_IN_A_ROW)
-    return csv.reader(lines, delimiter=delimiter, strict=True)
-
-
-class _Lines:
-    """The lines of a text, none longer than a row may be; `line` counts them from 1.
-
-    `too_long`: a line that is a row by itself was too long, and an empty line was given in its place.
-    """
-
-    def __init__(self, text: io.TextIOWrapper) -> None:
-        self._text = text
-        self._in_row = 0
-        self.line = 0
-        self.too_long = False
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = self._text.readline(MOST_IN_A_ROW + 1)
-        if not line:
-            raise StopIteration
-        self.line += 1
-        began = self._in_row > 0
-        self._in_row += len(line)
-        if self._in_row <= MOST_IN_A_ROW:
-            return line
-        quotes = line.count('"')
-        while line and not line.endswith(("\n", "\r")):
-            line = self._text.readline(MOST_IN_A_ROW)
-            quotes += line.count('"')
-        if began or quotes % 2:
-            raise NotATable(
-                f"line {self.line} belongs to a row of more than {MOST_IN_A_ROW} characters: is a quotation mark"
-                " missing before it?"
-            )
-        self.too_long = True
-        return ""
-
-    def next_row(self) -> None:
-        """Start counting the characters of the next row."""
-        self._in_row = 0
-        self.too_long = False
-
-
 class _Columns(NamedTuple):
     """Where a row has its code, its short address (one of the two may not be there), its address, and what only an
     export of this service has."""
@@ -219,25 +166,28 @@ def _rows(
     restrictions: Restrictions,
 ) -> Iterator[Row]:
     with _text(file, encoding) as text:
-        lines = _Lines(text)
-        for _ in range(1, header_line):
-            next(lines)
-            lines.next_row()
-        reader = csv_reader(lines, delimiter)
-        next(reader)
-        while True:
-            lines.next_row()
-            line = lines.line + 1
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise _no_csv(line, error) from None
-            if lines.too_long:
-                yield Row(line, "", "", fault=f"the row has more than {MOST_IN_A_ROW} characters")
-            elif any(fields):
-                yield _row(line, [field.strip() for field in fields] + [""] * width, columns, restrictions)
+        lines = Lines(text, skip_long_rows=True)
+        try:
+            for _ in range(1, header_line):
+                next(lines)
+                lines.next_row()
+            reader = csv_reader(lines, delimiter)
+            next(reader)
+            while True:
+                lines.next_row()
+                line = lines.line + 1
+                try:
+                    fields = next(reader)
+                except StopIteration:
+                    return
+                except csv.Error as error:
+                    raise _no_csv(line, error) from None
+                if lines.too_long:
+                    yield Row(line, "", "", fault=f"the row has more than {MOST_IN_A_ROW} characters")
+                elif any(fields):
+                    yield _row(line, [field.strip() for field in fields] + [""] * width, columns, restrictions)
+        except RowTooLong as error:
+            raise NotATable(f"{error}: is a quotation mark missing before it?") from None
 
 
 def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrictions) -> Row:
@@ -281,16 +231,6 @@ def _code_of(short_address: str) -> str:
     if "/" not in rest:
         return rest
     return re.split(r"[?#]", rest.partition("/")[2], maxsplit=1)[0]
-
-
-def encoding_of(start: bytes) -> str | None:
-    """A file's encoding by its byte order mark, or by how UTF-16 has an ASCII letter at its start; None: neither."""
-    for mark, encoding in _BOMS:
-        if start.startswith(mark):
-            return encoding
-    if len(start) > 1 and start[:2].count(0) == 1:
-        return "utf-16-le" if start[1] == 0 else "utf-16-be"
-    return None
 
 
 def _encoding(file: IO[bytes]) -> str:

@@ -5,17 +5,12 @@ A file that was committed is never edited: a store with its number would lack th
 
 from __future__ import annotations
 
-import contextlib
 import re
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from svc.config import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 Engine = Literal["sqlite", "postgres"]
 
@@ -73,38 +68,6 @@ def pending(known: list[Migration], version: int, store: Path | None = None) -> 
             message += f", or go back to the store as it was before the update: svc restore --replace {copy}"
         raise ConfigError(f"{message}.")
     return [migration for migration in known if migration.number > version]
-
-
-def columns_of_schema(version: int) -> dict[str, frozenset[str]]:
-    """The columns of each table that a store with this schema has; the engines' are the same."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as database:
-        for migration in migrations("sqlite"):
-            if migration.number <= version:
-                for statement in migration.statements:
-                    database.execute(statement)
-        tables = database.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
-        return {
-            table: frozenset(row[0] for row in database.execute("select name from pragma_table_info(?)", [table]))
-            for (table,) in tables.fetchall()
-        }
-
-
-def check_tables(version: int, found: Mapping[str, Collection[str]]) -> None:
-    """Compare the columns of a store's tables with those that its schema number promises; other tables are ignored.
-
-    Raises ConfigError: they differ. The store was made by a version of the program that was never released.
-    """
-    different = []
-    for table, columns in sorted(columns_of_schema(version).items()):
-        missing, surplus = columns - set(found.get(table, ())), set(found.get(table, ())) - columns
-        if missing or surplus:
-            names = [*(f"no {name}" for name in sorted(missing)), *(f"a column {name}" for name in sorted(surplus))]
-            different.append(f"{table} has {', '.join(names)}" if table in found else f"there is no table {table}")
-    if different:
-        raise ConfigError(
-            f"The store has schema {version}, but not its tables ({different[0]}): it was made by a version that was"
-            " never released. Restore a backup of a released version, or begin with an empty store"
-        )
 
 
 class NotReady(ConfigError):

@@ -44,9 +44,10 @@ from svc.metrics import STORE_COMMIT, STORE_FAILURES, STORE_READ, STORE_WAIT, ST
 from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
-from svc.store.migrate import check_tables, copy_before, migrations, pending, refuse_to_change
+from svc.store.migrate import copy_before, migrations, pending, refuse_to_change
 from svc.store.postgres_copy import pour_out, schema_version
 from svc.store.served import Served
+from svc.store.sqlite_tables import check_tables
 from svc.store.tx import Changed, sql
 from svc.store.watch import ANSWER_S
 

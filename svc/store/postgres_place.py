@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from svc.config import ConfigError
-from svc.store import postgres_copy, sqlite_file
+from svc.store import postgres_copy, sqlite_file, sqlite_tables
 from svc.store.migrate import migrations
 from svc.store.postgres import DRIVER_ERRORS, connect_alone, lock_alone, lock_migrations, migrate, refused
 
@@ -63,7 +63,7 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
             epoch = await connection.fetchval("select epoch from serving") if version else 0
             aside = await _move_aside(connection, version, stamp) if version else None
             with sqlite_file.opened(source) as file:
-                schema, tables = sqlite_file.schema_of(file), sqlite_file.tables(file)
+                schema, tables = sqlite_tables.schema_version(file), sqlite_file.tables(file)
                 expected = sqlite_file.row_counts(file)
             await migrate(connection, [step for step in migrations("postgres") if step.number <= schema])
             await postgres_copy.fill(connection, source)

@@ -40,8 +40,9 @@ from svc.metrics import (
 from svc.store.changes import Changes
 from svc.store.condition import Condition
 from svc.store.events import recorded
-from svc.store.migrate import NotReady, check_tables, copy_before, migrations, pending, refuse_to_change
+from svc.store.migrate import NotReady, copy_before, migrations, pending, refuse_to_change
 from svc.store.sqlite_place import finish, is_unfinished, lock
+from svc.store.sqlite_tables import check_tables, columns_by_table, run_migrations, schema_version
 from svc.store.tx import Changed
 
 if TYPE_CHECKING:
@@ -536,7 +537,7 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool
         connections[0].execute(f"pragma cache_size = -{_WRITER_CACHE_KIB}")
         connections[0].execute(f"pragma wal_autocheckpoint = {_LOG_PAGES}")
         if as_is or not serving:
-            refuse_to_change(known, _schema_version(connections[0]), may_make=not as_is)
+            refuse_to_change(known, schema_version(connections[0]), may_make=not as_is)
         migrate(connections[0], path, known)
         connections.extend(connect(path, read_only=True) for _ in range(_READERS + 1))
         connections[-1].execute("pragma busy_timeout = 0")  # nobody waits on Trio's thread
@@ -563,19 +564,16 @@ def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) 
 
     Raises ConfigError: a newer schema, or other tables than those of its number.
     """
-    version = _schema_version(connection)
+    version = schema_version(connection)
     if 0 < version <= known[-1].number:
         check_tables(version, columns_by_table(connection))
     if pending(known, version, path):
         with _lone_writer(connection):  # so that two programs that start at once do it once
-            version = _schema_version(connection)
+            version = schema_version(connection)
             steps = pending(known, version, path)
             if steps and version:
                 _copy(path, copy_before(path, version))
-            for step in steps:
-                for statement in step.statements:
-                    connection.execute(statement)
-                connection.execute(f"pragma user_version = {step.number}")
+            run_migrations(connection, steps)
 
 
 def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
@@ -583,21 +581,6 @@ def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
     with _lone_writer(connection):
         value: T = _drive(connection, tx, set())  # no service hears of it
     return value
-
-
-def columns_by_table(connection: sqlite3.Connection) -> dict[str, set[str]]:
-    """The columns of each table of the database."""
-    found: dict[str, set[str]] = {}
-    for table, column in connection.execute(
-        "select t.name, c.name from sqlite_master t, pragma_table_info(t.name) c"
-        " where t.type = 'table' and t.name not like 'sqlite_%'"
-    ):
-        found.setdefault(table, set()).add(column)
-    return found
-
-
-def _schema_version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("pragma user_version").fetchone()[0])
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -10,8 +10,9 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from svc.config import ConfigError
-from svc.store.migrate import check_tables, migrations, pending
-from svc.store.sqlite import change, columns_by_table, connect, migrate
+from svc.store.migrate import migrations, pending
+from svc.store.sqlite import change, connect, migrate
+from svc.store.sqlite_tables import check_tables, columns_by_table, make_tables, schema_version
 from svc.whole_file import sync
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def contents(path: Path) -> Contents:
     try:
         with contextlib.closing(_opened(path, "ro")) as file:
             known = migrations("sqlite")
-            schema = schema_of(file)
+            schema = schema_version(file)
             pending(known, schema)
             troubles = [row[0] for row in file.execute(f"pragma integrity_check({_MOST_TROUBLES})")]
             if troubles != ["ok"]:
@@ -98,7 +99,7 @@ def new_file(path: Path, schema: int) -> Iterator[sqlite3.Connection]:
         file.execute("pragma journal_mode = off")  # it is whole or thrown away
         file.execute("pragma synchronous = off")
         file.execute("begin")
-        _make_tables(file, schema)
+        make_tables(file, schema)
         yield file
         file.execute("commit")
     sync(path)
@@ -109,11 +110,6 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """A whole store's file, to be read."""
     with contextlib.closing(_opened(path, "ro")) as file:
         yield file
-
-
-def schema_of(file: sqlite3.Connection) -> int:
-    """The number of its schema; 0: it has none."""
-    return int(file.execute("pragma user_version").fetchone()[0])
 
 
 def row_counts(file: sqlite3.Connection) -> dict[str, int]:
@@ -127,7 +123,8 @@ def row_counts(file: sqlite3.Connection) -> dict[str, int]:
 def tables(file: sqlite3.Connection) -> list[str]:
     """The tables of a store, each behind those that it refers to."""
     refers = {
-        name: {str(row[2]) for row in file.execute(f'pragma foreign_key_list("{name}")')} for name in _names(file)
+        name: {str(row[2]) for row in file.execute(f'pragma foreign_key_list("{name}")')}
+        for name in sorted(columns_by_table(file))
     }
     return list(TopologicalSorter(refers).static_order())
 
@@ -158,24 +155,9 @@ def set_counter(file: sqlite3.Connection, table: str, last: int) -> None:
     file.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table, last))
 
 
-def _names(file: sqlite3.Connection) -> list[str]:
-    found = file.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
-    return sorted(str(row[0]) for row in found)
-
-
 def _make(path: Path) -> None:
     # It holds password hashes and sealed tokens.
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def _make_tables(file: sqlite3.Connection, schema: int) -> None:
-    for step in migrations("sqlite"):
-        if step.number <= schema:
-            for statement in step.statements:
-                file.execute(statement)
-    for table in _names(file):  # what a migration itself puts there comes with the rows
-        file.execute(f'delete from "{table}"')  # noqa: S608  # a name of the schema
-    file.execute(f"pragma user_version = {schema}")
 
 
 def _opened(path: Path, mode: str) -> sqlite3.Connection:

@@ -21,7 +21,8 @@ from svc.totals_import.tally import Name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from svc.totals_import.source import Lines, Source
+    from svc.imports.reader import Lines
+    from svc.totals_import.source import Source
     from svc.totals_import.table import Table
     from svc.totals_import.tally import Tally
 
@@ -47,13 +48,12 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
     if hits is not None:
         return _goatcounter_json(source, hits, tally)
     name = _table_in(source)
-    with source.text(name) as lines:
-        start = lines.begins()
-    with source.text(name) as lines:
-        if start == "":
-            raise NotReadable("the file is empty")
-        if start in "{[":
-            return _umami_json(lines, tally)
+    start = source.first_character(name)
+    if start == "":
+        raise NotReadable("the file is empty")
+    if start in "{[":
+        return _umami_json(source.whole(name), tally)
+    with source.lines(name) as lines:
         table = read_header(lines)
         known = set(table.names)
         versioned = re.fullmatch(r"([0-9]+)path", table.names[0]) if table.names else None
@@ -174,11 +174,11 @@ def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
     events = set()
     paths = source.named(begin="paths", end=".jsonl")
     if paths is not None:
-        with source.text(paths) as lines:
+        with source.lines(paths) as lines:
             for _, path in _objects(lines):
                 if path.get("event") not in {None, False}:
                     events.add(path.get("id"))
-    with source.text(hits) as lines:
+    with source.lines(hits) as lines:
         for line, hit in _objects(lines):
             try:
                 day = read_day_of_moment(str(hit.get("hour", "")))
@@ -266,9 +266,8 @@ def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
     return Reading("Umami's events", ("created_at", "session_id", "event_type"), (_UMAMI_VISITORS, _NO_BOTS))
 
 
-def _umami_json(lines: Lines, tally: Tally) -> Reading:
+def _umami_json(text: str, tally: Tally) -> Reading:
     """An answer of `GET /api/websites/…/pageviews?unit=day`: rows of views and of sessions."""
-    text = lines.whole()
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc.clock import day_of, day_text
 from svc.errors import NotFound, StoreUnavailable
-from svc.link_import.run import accounts_meant
+from svc.imports.accounts import accounts_meant
 from svc.model import Counts
 from svc.store.accounts import account_by_id
 from svc.store.events import by_operator

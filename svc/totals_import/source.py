@@ -1,7 +1,7 @@
 """Where an export is read from: a file as it is, one that gzip made, or a file in a ZIP. Nothing is unpacked to disk.
 
 However large the file is, or what is in it becomes: it is read as it comes, row by row, and no row is longer than
-`MOST_IN_A_ROW`.
+`MOST_IN_A_ROW` (svc/imports/reader.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
-from svc.link_import.table import MOST_IN_A_ROW, encoding_of
+from svc.imports.reader import Lines, RowTooLong, encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 # Of a file that is read whole, in characters: ten thousand days have 1 MB.
 MOST_AT_ONCE = 1 << 23
-
-
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
 # What bzip2 does not know, and a place before the file's begin, of which a ZIP tells.
 _OF_ITS_CONTENT = (None, errno.EINVAL)
@@ -63,8 +61,30 @@ class Source:
         return found[0] if found else None
 
     @contextmanager
-    def text(self, name: str) -> Iterator[Lines]:
-        """The lines of one of `names`. What is no text of the encoding becomes U+FFFD: no number is among it."""
+    def lines(self, name: str) -> Iterator[Lines]:
+        """The lines of one of `names`. Raises NotReadable while they are read: a row is too long."""
+        with self._text(name) as text:
+            try:
+                yield Lines(text)
+            except RowTooLong as error:
+                raise NotReadable(str(error)) from None
+
+    def whole(self, name: str) -> str:
+        """The whole text of one of `names`. Raises NotReadable: it has more than `MOST_AT_ONCE` characters."""
+        with self._text(name) as text:
+            found = text.read(MOST_AT_ONCE + 1)
+        if len(found) > MOST_AT_ONCE:
+            raise NotReadable(f"the file has more than {MOST_AT_ONCE} characters")
+        return found
+
+    def first_character(self, name: str) -> str:
+        """The first character of one of `names` that is not white space; "" if the first 64 characters are."""
+        with self._text(name) as text:
+            return text.read(64).lstrip()[:1]
+
+    @contextmanager
+    def _text(self, name: str) -> Iterator[io.TextIOWrapper]:
+        """The text of one of `names`. Invalid bytes become U+FFFD, which no number contains."""
         with ExitStack() as stack:
             self._file.seek(0)
             raw: IO[bytes] = self._file
@@ -77,7 +97,7 @@ class Source:
             text = io.TextIOWrapper(buffered, encoding, errors="replace", newline="")
             stack.callback(buffered.detach)  # after the text's: `file` stays open for the next part
             stack.callback(text.detach)
-            yield Lines(text)
+            yield text
 
 
 @contextmanager
@@ -96,41 +116,3 @@ def opened(path: Path) -> Iterator[Source]:
             if isinstance(error, RecursionError):
                 raise
             raise NotReadable(f"the ZIP cannot be unpacked: {error}") from None
-
-
-class Lines:
-    """A text, line by line, and its rows as CSV; `line` counts from 1. Raises NotReadable on a row without an end."""
-
-    def __init__(self, text: io.TextIOWrapper) -> None:
-        self._text = text
-        self._in_row = 0
-        self.line = 0
-
-    def __iter__(self) -> Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = self._text.readline(MOST_IN_A_ROW + 1)
-        if not line:
-            raise StopIteration
-        self.line += 1
-        self._in_row += len(line)
-        if self._in_row > MOST_IN_A_ROW:
-            raise NotReadable(f"line {self.line} belongs to a row of more than {MOST_IN_A_ROW} characters")
-        return line
-
-    def next_row(self) -> None:
-        """The row that was read is over."""
-        self._in_row = 0
-
-    def whole(self) -> str:
-        """All of the text. Raises NotReadable: it is too long for that."""
-        text = self._text.read(MOST_AT_ONCE + 1)
-        if len(text) > MOST_AT_ONCE:
-            raise NotReadable(f"the file has more than {MOST_AT_ONCE} characters")
-        return text
-
-    def begins(self) -> str:
-        """The first character that is no blank, "" of an empty text; for a text of which nothing was read yet."""
-        start = self._text.read(64).lstrip()
-        return start[:1]

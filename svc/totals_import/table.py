@@ -9,14 +9,14 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from svc.clock import day_number
-from svc.link_import.table import DELIMITERS, SEP, csv_reader
+from svc.imports.reader import DELIMITERS, SEP, csv_reader
 from svc.totals_import.source import NotReadable
 from svc.totals_import.tally import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from svc.totals_import.source import Lines
+    from svc.imports.reader import Lines
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

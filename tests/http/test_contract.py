@@ -46,48 +46,35 @@ async def test_every_route_has_something_behind_it(world):
     assert {*world.app.view_functions, *directly} == {f"{one.method} {one.path}" for one in ENDPOINTS}
 
 
-def strings_in(schema, made, seen=()):
-    """The schemas of the texts that a schema takes."""
+def schemas_in(schema, made, field=None, seen=()):
+    """A schema and every schema in it, as (field, schema) pairs.
+
+    `field` is the name of the field that the schema describes, and whether that field is required; None: no field.
+    """
     if isinstance(schema, list):
         for each in schema:
-            yield from strings_in(each, made, seen)
+            yield from schemas_in(each, made, None, seen)
     elif isinstance(schema, dict):
+        yield field, schema
         target = schema.get("$ref", "").rpartition("/")[2]
         if target and target not in seen:
-            yield from strings_in(made["components"]["schemas"][target], made, (*seen, target))
-        if "string" in schema.get("type", ()):
-            yield schema
-        for name in ("items", "prefixItems", "anyOf", "oneOf", "allOf", "schema", "content", "application/json"):
-            yield from strings_in(schema.get(name), made, seen)
-        yield from strings_in(list(schema.get("properties", {}).values()), made, seen)
+            yield from schemas_in(made["components"]["schemas"][target], made, None, (*seen, target))
+        for keyword in ("items", "prefixItems", "anyOf", "oneOf", "allOf", "schema", "content", "application/json"):
+            yield from schemas_in(schema.get(keyword), made, None, seen)
+        for name, each in schema.get("properties", {}).items():
+            yield from schemas_in(each, made, (name, name in schema.get("required", ())), seen)
 
 
 @pytest.mark.rule("D1")
 def test_no_text_that_is_taken_may_hold_a_nul_which_the_store_cannot_keep():
     made = document(BASE_URL)
     operations = [one for each in made["paths"].values() for one in each.values()]
-    taken = [*strings_in([one.get("requestBody") for one in operations], made)]
-    taken += strings_in([one["parameters"] for one in operations], made)
+    accepted = [[one.get("requestBody"), one["parameters"]] for one in operations]
+    taken = [schema for _, schema in schemas_in(accepted, made) if "string" in schema.get("type", ())]
     assert len(taken) > 100
     for schema in taken:
         bound = schema.keys() & {"enum", "const", "format"} or not re.search(schema.get("pattern", ""), "\0")
         assert bound, schema
-
-
-def fields_in(schema, made, seen=()):
-    """The fields of a body, and of the objects in it."""
-    if isinstance(schema, list):
-        for each in schema:
-            yield from fields_in(each, made, seen)
-    elif isinstance(schema, dict):
-        target = schema.get("$ref", "").rpartition("/")[2]
-        if target and target not in seen:
-            yield from fields_in(made["components"]["schemas"][target], made, (*seen, target))
-        for name in ("items", "anyOf", "schema", "content", "application/json"):
-            yield from fields_in(schema.get(name), made, seen)
-        for name, field in schema.get("properties", {}).items():
-            yield name, field, name in schema.get("required", ())
-            yield from fields_in(field, made, seen)
 
 
 @pytest.mark.rule("A21", "D1")
@@ -105,10 +92,11 @@ def test_field_of_a_request_has_no_default_that_would_make_it_mandatory_in_gener
     made = document(BASE_URL)
     operations = [one for each in made["paths"].values() for one in each.values()]
     operations = [one for one in operations if one["security"] != [{"worker": []}]]
-    fields = [*fields_in([one.get("requestBody") for one in operations], made)]
+    bodies = [one.get("requestBody") for one in operations]
+    fields = [(*field, schema) for field, schema in schemas_in(bodies, made) if field is not None]
     assert len(fields) > 30
-    assert [name for name, field, _ in fields if "default" in field] == []
-    optional = [(name, field) for name, field, required in fields if not required]
+    assert [name for name, _, field in fields if "default" in field] == []
+    optional = [(name, field) for name, required, field in fields if not required]
     nullable = [field for _, field in optional if {"type": "null"} in field.get("anyOf", ())]
     assert nullable
     untold = [

@@ -6,7 +6,8 @@ import codecs
 
 import pytest
 
-from svc.link_import.table import MOST_IN_A_ROW, NotATable, Row
+from svc.imports.reader import MOST_IN_A_ROW
+from svc.link_import.table import NotATable, Row
 from tests.link_import.imported import rows_in
 
 A, B = "https://example.com/a?x=1,2", "https://example.org/ü"

@@ -52,10 +52,11 @@ class Row:
     """A code and one way to it. While the trouble lasts:
 
     `shows`: where the code stands. `state`: that of the account, or of the site or link host whose error it is; None:
-    there is none that its user sees. `details`: the keys of its details, without `remedy` and `reason`. `holds`: what
-    the platform has; None: that is not the row's matter. `play` brings it about, calls `met` before and after a next
-    try without the remedy, and then does what the remedy says. `timing`, `limits`: of the service. `shares`: it begins
-    and ends with an installed account without sites and links, so others are played in the same account.
+    there is none that its user sees. `details`: the keys of its details, without `remedy`, `reason` and
+    `bootstrap_token`. `holds`: what the platform has; None: that is not the row's matter. `play` brings it about, calls
+    `met` before and after a next try without the remedy, and then does what the remedy says. `timing`, `limits`: of the
+    service. `shares`: it begins and ends with an installed account without sites and links, so others are played in the
+    same account.
     """
 
     code: Code | AccountWarning
@@ -71,7 +72,8 @@ class Row:
 
 
 ROWS: list[Row] = []
-# Refusals of a connect or a renewal whose bootstrap token still works.
+# Refusals of a connect or a renewal whose answer says that the bootstrap token is still valid. `limit_reached` and
+# `service_full` say so only if another connect takes the last place while the token is checked; no row does that.
 LEAVES_BOOTSTRAP = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -79,6 +81,7 @@ LEAVES_BOOTSTRAP = (
     "token_check_failed",
     "orphan_not_deleted",
     "renew_lost",
+    "account_taken",
 )
 
 

@@ -45,7 +45,7 @@ async def a_user_without_an_address(case: Case) -> None:
     assert (await service.connect()).status == 202  # with the bootstrap token that was refused: nobody has used it
 
 
-@row("account_taken", "answer", details=("bootstrap_token",), state=None)
+@row("account_taken", "answer", state=None)
 async def an_account_of_another_user(case: Case) -> None:
     service, own = case.service, case.service.session
     service.session = await service.world.session(await service.world.user())

@@ -1,0 +1,25 @@
+"""The accounts that the options `--account` and `--user` name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.store import accounts, users
+
+if TYPE_CHECKING:
+    from svc.model import Account
+    from svc.store.tx import Tx
+
+
+def accounts_meant(account_id: str | None, email: str | None) -> Tx[list[Account]]:
+    """The account named, if it is that user's, or all accounts of the user."""
+    user_id = None
+    if email is not None:
+        found = yield from users.find_user(email)
+        if found is None:
+            return []
+        user_id = found[0].id
+    if account_id is not None:
+        account = yield from accounts.account_by_id(account_id)
+        return [] if account is None or user_id not in (None, account.user_id) else [account]
+    return [] if user_id is None else (yield from accounts.list_accounts(user_id))

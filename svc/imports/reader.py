@@ -1,0 +1,86 @@
+"""Read the text of an export as CSV: detect its encoding, find its delimiter, and bound the length of a row."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import _csv
+    import io
+    from collections.abc import Iterable
+
+# In characters; a title or an address of a page has a few hundred.
+MOST_IN_A_ROW = 1 << 20
+DELIMITERS = (",", ";", "\t", "|")
+# The first line with which Excel names the delimiter.
+SEP = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+class RowTooLong(ValueError):
+    """A row has more than `MOST_IN_A_ROW` characters; the message names the line."""
+
+
+class Lines:
+    """The lines of a text, without reading more than `MOST_IN_A_ROW` characters of a row into memory.
+
+    `line` is the number of the last line that was read, from 1. Iterating raises RowTooLong. With `skip_long_rows`, a
+    line that is a row by itself and too long is skipped instead: an empty line takes its place, and `too_long` is True
+    until the next row.
+    """
+
+    def __init__(self, text: io.TextIOWrapper, *, skip_long_rows: bool = False) -> None:
+        self._text = text
+        self._skip_long_rows = skip_long_rows
+        self._in_row = 0
+        self.line = 0
+        self.too_long = False
+
+    def __iter__(self) -> Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(MOST_IN_A_ROW + 1)
+        if not line:
+            raise StopIteration
+        self.line += 1
+        is_first = self._in_row == 0
+        self._in_row += len(line)
+        if self._in_row <= MOST_IN_A_ROW:
+            return line
+        if not (self._skip_long_rows and is_first and self._skip(line)):
+            raise RowTooLong(f"line {self.line} belongs to a row of more than {MOST_IN_A_ROW} characters")
+        self.too_long = True
+        return ""
+
+    def next_row(self) -> None:
+        """Start counting the characters of the next row."""
+        self._in_row = 0
+        self.too_long = False
+
+    def _skip(self, line: str) -> bool:
+        """Read the rest of a line. Return whether the row ends with it: every quotation mark in it has its pair."""
+        quotes = line.count('"')
+        while line and not line.endswith(("\n", "\r")):
+            line = self._text.readline(MOST_IN_A_ROW)
+            quotes += line.count('"')
+        return quotes % 2 == 0
+
+
+def csv_reader(lines: Iterable[str], delimiter: str) -> _csv.Reader:
+    """A strict reader of CSV whose fields may be as long as a row. The limit holds for the whole process."""
+    csv.field_size_limit(MOST_IN_A_ROW)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def encoding_of(start: bytes) -> str | None:
+    """A file's encoding by its byte order mark, or by how UTF-16 has an ASCII letter at its start; None: neither."""
+    for mark, encoding in _BOMS:
+        if start.startswith(mark):
+            return encoding
+    if len(start) > 1 and start[:2].count(0) == 1:
+        return "utf-16-le" if start[1] == 0 else "utf-16-be"
+    return None
