@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 # In characters; a title or an address of a page has a few hundred.
 MOST_IN_A_ROW = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
-# The first line with which Excel names the delimiter.
-SEP = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+# The first line of an export for Excel, which names the delimiter and nothing else.
+SEP = re.compile(r'sep=([^"\r\n])(?:\r\n|\n|\r|\Z)', re.IGNORECASE)
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 

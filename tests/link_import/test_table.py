@@ -59,6 +59,10 @@ def test_the_delimiter_is_found_or_told(delimiter):
 
 
 @pytest.mark.rule("X2")
+def test_a_column_whose_name_begins_like_excels_first_line_is_a_column():
+    assert rows_in(b"sep=;code;url\n1;abc;https://a.test/\n") == [Row(2, "abc", "https://a.test/")]
+
+
 def test_a_row_is_told_by_the_line_on_which_it_begins():
     text = 'code,url,title\na,b,"two\nlines"\n\nc\nd,e,f,g\n'
     assert rows_in(text.encode()) == [Row(2, "a", "b"), Row(5, "c", ""), Row(6, "d", "e")]
@@ -91,6 +95,9 @@ def test_a_code_is_what_stands_behind_the_host(address, code):
         (b'code,url\na,b\nc,"d\ne,f\ng,h\n', "begins in line 3 is no CSV"),
         (b'code,url\na,b\nc,"d\ne,f\ng,"h"\n', "begins in line 3 is no CSV"),
         (b'sep=,\ncode,"url\na,b\n', "begins in line 2 is no CSV"),
+        (b"sep=;", "column"),
+        (b"sep=;\n", "column"),
+        (b"sep=;code;urls", "column"),
         (b"\x00", "line 1 holds a NUL"),
         (b"code,url\na,b\nc,d\x00\n", "line 3 holds a NUL"),
         (b"code,url\na,b\n\x00c,d\n", "line 3 holds a NUL"),
