@@ -36,6 +36,11 @@ _TROUBLES = {
     "over": ("The account has reached a limit of its plan at the edge platform.", None),
 }
 _UPGRADE = "Choose a larger plan at the edge platform, or count fewer sites with this account."
+# What to do instead, by what the account's advice suggests.
+_SUGGESTED = {
+    "shorter_hourly_retention": "Keep breakdowns for fewer days: the account's page has the setting. Or choose a larger"
+    " plan at the edge platform.",
+}
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,8 @@ def user_deleted(to: str, left: Sequence[str], tokens: Sequence[str], service_ur
 def about_account(mail_id: str, to: str, name: str, notice: Mapping[str, Any], link: str) -> Email:
     """A trouble of an account that needs a hand, or that all is well again.
 
-    `notice`: `well`, or `trouble` with the `code` and the `message` of its error, as far as it has them.
+    `notice`: `well`, or `trouble` with the `code` and the `message` of its error and what the account's advice
+    suggests (`suggest`), as far as it has them.
     """
     shown = _shown(name, _LONGEST_NAME)
     if notice.get("well"):
@@ -161,7 +167,7 @@ def about_account(mail_id: str, to: str, name: str, notice: Mapping[str, Any], l
         return Email(to, f"{shown}: well again", text, id=mail_id)
     happened, known = _TROUBLES.get(notice.get("trouble", ""), ("The account needs a hand.", None))
     meaning = CATALOGUE.get(notice.get("code") or known)  # type: ignore[arg-type]  # a code of another version is none
-    remedy = (meaning.remedy if meaning else None) or _UPGRADE
+    remedy = (meaning.remedy if meaning else None) or _SUGGESTED.get(notice.get("suggest") or "", _UPGRADE)
     why = _shown(notice.get("message") or happened, _LONGEST_MESSAGE)
     text = (
         f"The account {shown} needs a hand.\n\nWhat happened: {why}\nWhat to do: {remedy}\n\nLook at it:\n\n{link}\n\n"

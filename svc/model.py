@@ -94,6 +94,9 @@ Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 Plan = Literal["free", "api"]  # a user's, with this service
 EdgePlan = Literal["free", "paid"]  # an account's, with the edge platform, by its user's own word
+Suggestion = Literal["shorter_hourly_retention"]  # advice that a user can follow by a setting of the account
+# The range of DaysKept. The maximum is also what a worker without the setting keeps.
+LEAST_DAYS_KEPT, MOST_DAYS_KEPT = 14, 35
 Metric = Literal["requests", "writes", "reads", "size"]
 AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # each worse than the one before
 Unread = Literal["analytics", "size"]  # what an advice could not read
@@ -279,7 +282,18 @@ class Advice:
     metric: Metric | None = None  # the one that decides the level; None: all is ok, or none could be read
     metrics: Mapping[Metric, Measured] = field(default_factory=dict)  # only those that could be read
     unavailable: tuple[Unread, ...] = ()
-    suggest: Literal["shorter_hourly_retention"] | None = None
+    suggest: Suggestion | None = None  # shown only while it can be followed: see Account.suggestion
+
+
+@dataclass(frozen=True)
+class DaysKept:
+    """The number of days whose breakdowns an account's worker keeps in its database.
+
+    `version`: the account's configuration version that set it. 0: never changed, so the worker has no row of it.
+    """
+
+    days: int = MOST_DAYS_KEPT
+    version: int = 0
 
 
 @dataclass(frozen=True)
@@ -370,7 +384,8 @@ class Account:
     installed_at: int | None
     install_id: str | None  # the operation whose upload runs
     heard_at: int | None  # when the worker reported last, or was installed
-    config_version: int  # the newest version of sites, links and link host
+    days_kept: DaysKept
+    config_version: int  # the newest version of sites, links, link host and days kept
     synced_version: int  # what the worker's database has
     asked_version: int  # what it may have at most, as far as this store knows
     restored_as_of: int | None  # up to when a restored store knew its totals, until its worker was asked
@@ -381,6 +396,13 @@ class Account:
     notice_due_at: int | None
     link_host: LinkHost | None
     created_at: int
+
+    @property
+    def suggestion(self) -> Suggestion | None:
+        """The suggestion of the advice; None when there is none or the setting is already at its minimum."""
+        if self.advice is None or self.days_kept.days <= LEAST_DAYS_KEPT:
+            return None
+        return self.advice.suggest
 
 
 @dataclass(frozen=True)

@@ -65,15 +65,22 @@ def site_report(span: Span, stored: Stored, live: Live | None, unavailable: Unav
 
 
 def link_report(
-    span: Span, stored: Stored, live: Live | None, *, breakdowns: bool, unavailable: UnavailableReason | None
+    span: Span,
+    stored: Stored,
+    live: Live | None,
+    *,
+    breakdowns: bool,
+    unavailable: UnavailableReason | None,
+    created_on: int = 0,
 ) -> api.Report:
     """A link's report: final days as stored, today and all else from `live`; without it, what is known (R4, R5).
 
-    A day of which nothing is known has no point: a missing number is not a zero.
+    A day of which nothing is known has no point: a missing number is not a zero. `created_on`: no click is of a day
+    before it (day number).
     """
     days: dict[int, Counts] = {}
     for day in span.days:
-        known = _link_day(day, span.today, stored, live)
+        known = _link_day(day, span.today, stored, live, created_on)
         if known is not None:
             days[day] = known
     if span.period == "today":
@@ -94,12 +101,12 @@ def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReaso
     return site_report(span, replace(stored, hours_refused=False), None, unavailable)
 
 
-def _link_day(day: int, today: int, stored: Stored, live: Live | None) -> Counts | None:
+def _link_day(day: int, today: int, stored: Stored, live: Live | None, created_on: int) -> Counts | None:
     kept = stored.days.get(day)
     if day in stored.sent_days and day < today:
         return kept or Counts()  # the worker names only targets that were counted
-    if live is not None:
-        # The database keeps its days longer than a report looks back; a day that it lacks had no click.
+    if live is not None and (day in live.days or day >= live.kept_from or day < created_on):
+        # A day that the database lacks had no click, unless it is one of those that are deleted.
         return live.days.get(day, kept or Counts())
     return kept if day < today else None
 
@@ -138,5 +145,6 @@ def _report(
                 for dimension in DIMENSIONS
             }
         ),
+        breakdowns_from=None if live is None else max(span.first_day, live.kept_from),
         unavailable=unavailable,
     )

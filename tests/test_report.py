@@ -21,8 +21,8 @@ NOW = TODAY * DAY_MS + 5 * HOUR_MS + 600_000  # ten past five
 NOTHING = Stored(days={}, hours={}, sent_until=None, sent_days=frozenset())
 
 
-def live(days: Any = None, hours: Any = None, at: int = NOW, breakdowns: Any = None) -> Live:
-    return Live(at=at, days=days or {}, hours=hours or {}, breakdowns=breakdowns or {})
+def live(days: Any = None, hours: Any = None, at: int = NOW, breakdowns: Any = None, kept_from: int = 0) -> Live:
+    return Live(at=at, days=days or {}, hours=hours or {}, breakdowns=breakdowns or {}, kept_from=kept_from)
 
 
 def site_report(*of: Any) -> Any:
@@ -56,6 +56,7 @@ def test_a_period_ends_today(period, days):
         "series",
         "incomplete",
         "breakdowns",
+        "breakdowns_from",
         "unavailable",
     ]
 
@@ -141,6 +142,45 @@ def test_breakdowns_have_every_dimension():
     assert list(report["breakdowns"]) == list(DIMENSIONS)
     assert report["breakdowns"]["pages"] == [{"key": "/", "n": 3}]
     assert report["breakdowns"]["bots"] == []
+
+
+@pytest.mark.rule("R3")
+@pytest.mark.parametrize(
+    ("period", "kept_from", "first"),
+    [("30d", 0, 29), ("30d", TODAY - 35, 29), ("30d", TODAY - 29, 29), ("30d", TODAY - 15, 15), ("7d", TODAY - 15, 6),
+     ("today", TODAY - 15, 0)],
+)  # fmt: skip
+def test_a_report_says_from_which_day_its_breakdowns_are(period, kept_from, first):
+    span, read = span_of(period, NOW), live(kept_from=kept_from)
+    for report in (
+        site_report(span, NOTHING, read, None),
+        link_report(span, NOTHING, read, breakdowns=True, unavailable=None),
+    ):
+        assert report["breakdowns_from"] == day_text(TODAY - first)
+    for report in (
+        site_report(span, NOTHING, None, "cloudflare"),
+        link_report(span, NOTHING, read, breakdowns=False, unavailable=None),
+        link_report(span, NOTHING, None, breakdowns=True, unavailable="cloudflare"),
+        closed_link_report(span, NOTHING, "not_installed"),
+    ):
+        assert (report["breakdowns"], report["breakdowns_from"]) == (None, None)
+
+
+@pytest.mark.rule("R4")
+def test_a_links_deleted_days_that_were_never_sent_are_unknown_and_not_nothing():
+    stored = Stored(
+        days={TODAY - 18: Counts(8, 0, 7), TODAY - 17: Counts(3, 0, 2)},
+        hours={},
+        sent_until=(TODAY - 16) * DAY_MS,
+        sent_days={TODAY - 19, TODAY - 18},
+    )
+    # A cron deleted a day after its rows were read: they are right all the same.
+    read = live({TODAY - 16: Counts(6, 0, 5), TODAY - 3: Counts(2, 0, 2)}, kept_from=TODAY - 15)
+    report = link_report(span_of("30d", NOW), stored, read, breakdowns=True, unavailable=None, created_on=TODAY - 25)
+    known = {(TODAY * DAY_MS - ago * DAY_MS): views for ago, views in ((18, 8), (17, 3), (16, 6), (3, 2))}
+    ago = [*range(29, 25, -1), *range(19, -1, -1)]
+    assert at_of(report) == [iso((TODAY - days) * DAY_MS) for days in ago], "before its creation it had no click"
+    assert [point["views"] for point in report["series"]] == [known.get((TODAY - days) * DAY_MS, 0) for days in ago]
 
 
 @pytest.mark.rule("R4")

@@ -17,6 +17,7 @@ import {
   waitingStatement,
 } from "./event_pages.js";
 import { mergeDay } from "./fold.js";
+import { deleteExpired, expiredStatements, readExpired } from "./kept_days.js";
 import { addLate, addPushed, clearLedger } from "./ledger.js";
 import { PARTS_KEPT_MS, clearStatements, partStatements } from "./outbox.js";
 import { MOST_PARTS, PUSH_CHARS, afterPush, ownSecond, pushBody, pushDue, send } from "./push.js";
@@ -282,27 +283,36 @@ async function refuseHours(run, until) {
 /** @param {Run} run @param {number} day */
 async function closeDay(run, day) {
   const { db, now, state } = run;
-  const [counts, expired] = await db.batch([
+  const [counts, givenUp, setting, oldest] = await db.batch([
     db.prepare("select count(distinct target) as targets, count(*) as hours from hour where day = ?").bind(day),
     db.prepare("select count(*) as n from outbox where made_at < ?").bind(now - PARTS_KEPT_MS),
+    ...expiredStatements(db, day),
   ]);
   const { targets = 0, hours: rows = 0 } = /** @type {{targets?: number, hours?: number}} */ (counts?.results[0] ?? {});
   const hours = state.dirty.filter((hour) => Math.floor(hour / 24) === day).map((hour) => hour % 24);
   const closing = { day, hours, refused: [], last: 23, final: true, targets };
   const parts = targets === 0 ? [] : partStatements(db, closing, state.next_part, now);
-  const gone = Number(/** @type {{n: number} | undefined} */ (expired?.results[0])?.n ?? 0);
+  const gone = Number(/** @type {{n: number} | undefined} */ (givenUp?.results[0])?.n ?? 0);
+  const expired = readExpired(setting, oldest, day, state.kept_from);
   const next = {
     ...state,
     day,
+    kept_from: expired.keptFrom,
     hour: Math.max(state.hour, (day + 1) * 24),
     as_of: Math.max(state.as_of, (day + 1) * DAY_MS),
     dirty: state.dirty.filter((hour) => Math.floor(hour / 24) > day),
     next_part: state.next_part + parts.length,
     dropped: { ...state.dropped, expired: state.dropped.expired + gone },
-    // The day's rows twice: their visitors now, their end after 35 days. Some of the ledger end, too.
-    written: addWritten(state, 2 * parts.length + 2 * targets + rows + gone + 6, now),
+    // The day's visitors, and all that is deleted. Some of the ledger ends, too.
+    written: addWritten(state, 2 * parts.length + targets + rows + expired.rows + gone + 6, now),
   };
-  return advance(run, next, [...parts, ...clearStatements(db, day, now), clearLedger(db, day)]);
+  return advance(run, next, [
+    // First: in a database that is full the parts need the room.
+    ...deleteExpired(db, expired),
+    ...parts,
+    ...clearStatements(db, day, now),
+    clearLedger(db, day),
+  ]);
 }
 
 /** Isolates read the level, and when the last run was, with their configuration. @param {Run} run */

@@ -5,7 +5,7 @@
  * the column `tally` and the table `ledger`, and the statements on it.
  */
 
-import { DAYS_KEPT } from "./outbox.js";
+import { PARTS_KEPT_DAYS } from "./outbox.js";
 
 /**
  * @typedef {import("./state.js").DropReason} DropReason
@@ -163,5 +163,5 @@ export function addPushed(db, { gone, accepted, unknown }) {
 /** @param {D1Database} db @param {number} day epoch day that is closed @returns {D1PreparedStatement} */
 export function clearLedger(db, day) {
   // The same days as the oldest part that may still wait: what is given up leaves no day that cannot be explained.
-  return db.prepare("delete from ledger where day <= ?").bind(day - DAYS_KEPT);
+  return db.prepare("delete from ledger where day <= ?").bind(day - PARTS_KEPT_DAYS);
 }

@@ -9,11 +9,9 @@ const ROW_CHARS = 60;
 /** … but a run has 50 queries (platform docs: D1 limits, free plan), so a very large day has larger ones. */
 const CLOSING_PARTS = 15;
 
-/** Report periods end 30 days back; a few more for the service's clock. */
-export const DAYS_KEPT = 35;
-
 /** How long a part waits for its acknowledgement before it is given up. */
-export const PARTS_KEPT_MS = 35 * DAY_MS;
+export const PARTS_KEPT_DAYS = 35;
+export const PARTS_KEPT_MS = PARTS_KEPT_DAYS * DAY_MS;
 
 // ?1 id, ?2 made_at, ?3 day, ?4 date, ?5 as_of, ?6 final, ?7 hours (JSON), ?8 refused hours (JSON), ?9 last hour
 // covered, ?10 ?11 limit and offset of the targets. A subquery's JSON is text again, hence json(…) around each; numbers
@@ -80,7 +78,7 @@ export function partStatements(db, closing, firstId, now) {
 }
 
 /**
- * What goes when a day is closed: its lists of hashes, its salt, days and parts that are too old.
+ * What goes when a day is closed: its lists of hashes, its salt, parts that are too old.
  * @param {D1Database} db @param {number} day @param {number} now
  */
 export function clearStatements(db, day, now) {
@@ -89,12 +87,13 @@ export function clearStatements(db, day, now) {
       .prepare(
         "update day set totals = json_set(totals, '$.visitors', (" +
           "select count(distinct list.value) from hour, json_each(hour.visitors) list " +
-          "where hour.target = day.target and hour.day = day.day)) where day = ?",
+          "where hour.target = day.target and hour.day = day.day)) " +
+          // By its key: reading all days would cost a row read for each.
+          "where day = ?1 and target in (select target from hour where day = ?1)",
       )
       .bind(day),
     db.prepare("delete from hour where day <= ?").bind(day),
     db.prepare("delete from salt where day <= ?").bind(day),
-    db.prepare("delete from day where day < ?").bind(day - DAYS_KEPT),
     db.prepare("delete from outbox where made_at < ?").bind(now - PARTS_KEPT_MS),
   ];
 }

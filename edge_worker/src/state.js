@@ -24,6 +24,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  *   any more
  * @property {number} hour hours before this epoch hour are closed
  * @property {number} day days up to this epoch day are closed
+ * @property {number} kept_from epoch day: the first day that has not been deleted from `day` by its age; 0: none was
  * @property {number} since epoch ms: when this database began to count
  * @property {number} as_of epoch ms: the end of the latest hour that was closed with its counts
  * @property {number[]} dirty epoch hours that changed since they were put in the outbox
@@ -54,6 +55,7 @@ export function readState(text, now, since = now) {
     sorted: 0,
     hour: hourOf(since),
     day: dayOf(since) - 1,
+    kept_from: 0,
     since,
     as_of: hourOf(since) * HOUR_MS,
     dirty: [],

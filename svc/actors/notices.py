@@ -87,7 +87,7 @@ def troubles_of(account: Account) -> dict[str, JsonObject]:
     if "token_expires_soon" in account.warnings and account.state != "revoked":
         found["token_expires_soon"] = {"expires_at": account.token_expires_at}
     if account.advice is not None and account.advice.metric is not None and account.advice.level == "over":
-        found["over"] = {"message": _reached(account.advice.metric, account.advice)}
+        found["over"] = {"message": _reached(account.advice.metric, account.advice), "suggest": account.suggestion}
     elif account.advice is not None and account.advice.unavailable and "over" in _seen(account.told):
         found["over"] = {}  # whether it is well again is not known
     return found

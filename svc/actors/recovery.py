@@ -76,7 +76,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
 async def _remove_unknown(context: Context, access: Access, account: Account, database_id: str, version: int) -> None:
     all_sites = await context.store.read(sites.changed_sites(account.id, 0))
     all_links = await context.store.read(links.changed_links(account.id, 0))
-    known = {row.key for row in config_rows.rows_of(all_sites, all_links, account.link_host, 0)}
+    known = {row.key for row in config_rows.rows_of(all_sites, all_links, account.link_host, account.days_kept, 0)}
     there = await worker_config.versions(access, database_id)
     unknown = [ConfigRow(key, version, None) for key in there if key not in known]
     await worker_config.write(access, database_id, unknown)
@@ -103,12 +103,16 @@ async def _read_back_totals(
         if not found.rows:
             break
         days += stored_totals.days_of(found.rows, visitors)
+    # Of days that a cron deleted meanwhile only some targets may be here: such a day is not known to its end.
+    kept_from = (await read_meta(access, database_id)).kept_from
     # The oldest first: killed in the middle, what is stored is whole up to the newest stored day.
-    for part in _parts(days, hours, meta):
+    for part in _parts(days, hours, meta, kept_from):
         await context.store.run(totals.ingest(account.id, [part], context.clock()))
 
 
-def _parts(days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta) -> list[PushedPart]:
+def _parts(
+    days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta, kept_from: int
+) -> list[PushedPart]:
     """The same as the worker's pushes would say, a part for each day; one without rows says up to when nothing was."""
     of_day: dict[int, list[TargetCounts]] = defaultdict(list)
     for one in days:
@@ -119,7 +123,7 @@ def _parts(days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: Wo
     for day in sorted(of_day):
         final = day <= meta.closed_day
         as_of = (day + 1) * DAY_MS if final else min(max(meta.as_of, day * DAY_MS), (day + 1) * DAY_MS)
-        parts.append(part_of(day, as_of, of_day[day], hours, final=final))
+        parts.append(part_of(day, as_of, of_day[day], hours, final=final and day >= kept_from))
     return parts
 
 

@@ -1,4 +1,4 @@
-"""Keeping the worker's configuration equal to the service's: sites, links, link host.
+"""Keeping the worker's configuration equal to the service's: sites, links, link host, days kept.
 
 Every change raises the account's version. A sync writes what is newer than the worker's database has, oldest first,
 and raises the version there last; so one that is cut short or done twice leaves the same rows. What the worker's
@@ -98,7 +98,9 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
     version = account.config_version
     changed_links = await context.store.read(links.changed_links(account.id, account.synced_version))
     changed_sites = await context.store.read(sites.changed_sites(account.id, account.synced_version))
-    rows = config_rows.rows_of(changed_sites, changed_links, account.link_host, account.synced_version)
+    rows = config_rows.rows_of(
+        changed_sites, changed_links, account.link_host, account.days_kept, account.synced_version
+    )
     await context.store.run(syncs.begin_sync(account.id, version))
     refused = await _write_all(access, database_id, rows, version)
     for target, note in refused.items():

@@ -211,7 +211,9 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
     refused = await context.store.read(syncs.synced_rows(account.id))
     if refused is None:
         return  # a sync is still to come; the next look sees what is lost then
-    rows = await trio.to_thread.run_sync(config_rows.rows_of, all_sites, all_links, account.link_host, 0)
+    rows = await trio.to_thread.run_sync(
+        config_rows.rows_of, all_sites, all_links, account.link_host, account.days_kept, 0
+    )
     wanted = {row.key: row for row in rows if row.body is not None}
     there = await worker_config.versions(access, account.database_id)
     wrong = [row for key, row in wanted.items() if there.get(key) != row.version]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,8 @@ from svc.errors import Code, with_remedy
 from svc.leftover import LeftKind, LeftWhy
 from svc.model import (
     DROP_REASONS,
+    LEAST_DAYS_KEPT,
+    MOST_DAYS_KEPT,
     AccountState,
     AccountWarning,
     AdviceLevel,
@@ -26,6 +28,7 @@ from svc.model import (
     OperationKind,
     OperationState,
     RouteState,
+    Suggestion,
     Unread,
 )
 from svc.token_page import TOKEN_PAGE
@@ -42,6 +45,9 @@ _OF_BOOTSTRAP = (
     "`x-token-page` of the operation is the edge platform's page for it, filled in. It is used within this request and "
     "deleted, never stored."
 )
+
+
+DaysKept = Annotated[int, Field(ge=LEAST_DAYS_KEPT, le=MOST_DAYS_KEPT, examples=[LEAST_DAYS_KEPT])]
 
 
 class Connect(Body):
@@ -71,6 +77,12 @@ class AccountChange(Body):
         None,
         description="The account's plan for workers at the edge platform, by whose limits `advice` measures. The"
         " platform does not tell it.",
+    )
+    days_kept: DaysKept | None = Field(
+        None,
+        description="The number of days whose breakdowns (pages, sources, countries, …) the worker's database keeps."
+        " Daily totals are kept permanently. A lower number deletes older breakdowns over the next nights, and they do"
+        " not return when the number is raised again.",
     )
 
 
@@ -164,12 +176,15 @@ class Advice(Answer):
         " bytes of the worker's database. A paid plan has no daily limits, so `size` alone."
     )
     unavailable: tuple[Unread, ...] = Field(description="What could not be read, in part or at all.")
-    suggest: Literal["shorter_hourly_retention"] | None = Field(description="Set when the size alone is the problem.")
+    suggest: Suggestion | None = Field(
+        description="`shorter_hourly_retention`: the size alone is the problem, and `days_kept` of the account can be"
+        " lowered."
+    )
     at: Moment
 
     @classmethod
-    def of(cls, advice: model.Advice) -> Advice:
-        """An advice."""
+    def of(cls, advice: model.Advice, suggestion: Suggestion | None) -> Advice:
+        """An advice. `suggestion`: what the account's user can still do."""
         return cls(
             level=advice.level,
             metric=advice.metric,
@@ -183,7 +198,7 @@ class Advice(Answer):
                 for name, one in advice.metrics.items()
             },
             unavailable=advice.unavailable,
-            suggest=advice.suggest,
+            suggest=suggestion,
             at=advice.at,
         )
 
@@ -196,6 +211,7 @@ class Account(Answer):
     name: str
     location: Location | None
     plan: EdgePlan = Field(description="By its user's own word.")
+    days_kept: DaysKept = Field(description="The number of days whose breakdowns the worker's database keeps.")
     state: AccountState
     token: WorkingToken | None
     error: AccountTrouble | None
@@ -382,6 +398,7 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
         "name": account.name,
         "location": account.location,
         "plan": account.plan,
+        "days_kept": account.days_kept.days,
         "state": account.state,
         "token": None
         if account.token_name is None or account.token_expires_at is None
@@ -405,7 +422,7 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
             error=account.push.error,
             dropped={reason: account.push.dropped.get(reason, 0) for reason in DROP_REASONS},
         ),
-        "advice": None if account.advice is None else Advice.of(account.advice),
+        "advice": None if account.advice is None else Advice.of(account.advice, account.suggestion),
         "created_at": account.created_at,
     }
 
@@ -482,9 +499,9 @@ CHANGE = Endpoint(
     path="/v1/accounts/{account_id}",
     tag="accounts",
     action="account.change",
-    summary="Change an account's name, or tell its plan at the edge platform",
+    summary="Change an account's name, its plan at the edge platform, or the days that its worker keeps",
     description="An addition to the specification. With another plan the advice is computed anew at once; until then"
-    " there is none.",
+    " there is none. The worker gets changed `days_kept` with the next sync.",
     scopes=("accounts",),
     body=AccountChange,
     answer=OneAccount,

@@ -60,6 +60,7 @@ class Account(Answer):
     edge_account_id: str
     name: str
     plan: EdgePlan | None = may_be_absent()
+    days_kept: int | None = may_be_absent()
     state: AccountState | None = may_be_absent()
     location: Location | None = may_be_absent()
     link_host: str | None = may_be_absent()
@@ -81,6 +82,7 @@ class Account(Answer):
             edge_account_id=account.edge_account_id,
             name=account.name,
             plan=account.plan,
+            days_kept=account.days_kept.days,
             state=account.state,
             location=account.location,
             link_host=None if account.link_host is None else account.link_host.host,
@@ -180,7 +182,8 @@ and quotes where they are needed (RFC 4180).
 
 user.json          Who you are here, and when the export was made (exported_at).
 accounts.json      Accounts at the edge platform; edge_account_id is the id there, plan its
-                   plan there. One with disconnected_at was disconnected then.
+                   plan there, days_kept how many days its worker keeps breakdowns. One with
+                   disconnected_at was disconnected then.
 sites.json         Sites: the host, what is not counted (excluded_paths, respect_gpc),
                    the path of the snippet. One whose state is "deleted" counts no more.
 sites.csv          The same as a table; excluded_paths is a JSON list in its cell.

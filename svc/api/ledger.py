@@ -50,7 +50,9 @@ class LedgerTarget(Answer):
     )
     dropped: dict[DropReason, Count] | None = Field(description="How many of these it did not count, by reason.")
     waiting: EventCounts | None = Field(description="What it has not counted yet.")
-    counted: EventCounts | None = Field(description="What its own total of the day holds.")
+    counted: EventCounts | None = Field(
+        description="What its own total of the day holds; null also where the worker has deleted that by its age."
+    )
     queued: EventCounts | None = Field(description="What the largest of its parts holds that waits to be sent.")
     pushed: EventCounts | None = Field(description="What the service has acknowledged to it.")
     stored: EventCounts = Field(description="What the service has, without imported days.")

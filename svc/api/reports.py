@@ -67,6 +67,10 @@ class Report(Answer):
         description="Hourly points of today were refused; the daily totals stay exact. Always false for a link."
     )
     breakdowns: Breakdowns | None
+    breakdowns_from: Day | None = Field(
+        description="The first day that the breakdowns cover, later than `from` where the worker's database keeps fewer"
+        " days than the period has; null without breakdowns."
+    )
     unavailable: UnavailableReason | None = Field(description="Why what is read live is absent.")
 
 

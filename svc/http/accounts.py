@@ -63,9 +63,12 @@ class Accounts:
         return api.OneFullAccount(account=api.FullAccount.of_all(account, self._bundle.sha256, latest))
 
     async def change(self, write: Write[api.AccountChange]) -> StoredAnswer:
-        """Change the account's name, or its plan."""
+        """Change the account's name, its plan, or the days that its worker keeps."""
         account = await visible_account(self._store, write.caller, write.id)
-        changed = accounts.change_account(account.id, write.body.name, write.body.plan, self._clock())
+        wanted = write.body
+        changed = accounts.change_account(
+            account.id, self._clock(), name=wanted.name, plan=wanted.plan, days_kept=wanted.days_kept
+        )
         return await self._store.run(write.commit(self._one, about=account)(changed))
 
     async def zones(self, read: Read[NoQuery]) -> api.Zones:

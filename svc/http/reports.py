@@ -78,12 +78,14 @@ class Reports:
         if isinstance(account, FormerAccount) and account.has_all_counts:
             absent: UnavailableReason | None = "not_installed" if breakdowns else None
             return api.OneReport(report=closed_link_report(span, stored, absent))
+        created_on = day_of(link.created_at - _SLOWEST_CLOCK_MS)
         first_day = span.first_day
         if not breakdowns:
-            own_days = range(max(span.first_day, day_of(link.created_at - _SLOWEST_CLOCK_MS)), span.today)
+            own_days = range(max(span.first_day, created_on), span.today)
             first_day = next((day for day in own_days if day not in stored.sent_days), span.today)
         live, unavailable = await self._live(read.caller.user.id, account, link.id, first_day, span.today)
-        return api.OneReport(report=link_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable))
+        report = link_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable, created_on=created_on)
+        return api.OneReport(report=report)
 
     async def _live(
         self, user_id: int, account: Account | FormerAccount, target_id: str, first_day: int, last_day: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svc.errors import CATALOGUE, Conflict, NotFound
-from svc.model import Account, AccountWarning, WorkerPush
+from svc.model import Account, AccountWarning, DaysKept, WorkerPush
 from svc.store import operations, states
 from svc.store.advice import advice_from_json
 from svc.store.link_hosts import link_host_of
@@ -23,6 +23,7 @@ from svc.store.tx import (
     sql,
     to_json,
 )
+from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -177,10 +178,15 @@ def add_account(*, account_id: str, user_id: int, edge_account_id: str, name: st
     yield from states.begin(account_id, user_id, edge_account_id, name, now)
 
 
-def change_account(account_id: str, name: str | None, plan: EdgePlan | None, now: int) -> Tx[Account]:
-    """Change what is given. Advice by the limits of another plan is none: the next is due at once. Raises NotFound."""
+def change_account(
+    account_id: str, now: int, *, name: str | None = None, plan: EdgePlan | None = None, days_kept: int | None = None
+) -> Tx[Account]:
+    """Change what is given. Advice by the limits of another plan is none: the next is due at once. Raises NotFound.
+
+    A change of `days_kept` raises the version of the configuration, so the next sync writes it to the worker.
+    """
     account = present((yield from locked(account_id)))
-    if name in (None, account.name) and plan in (None, account.plan):
+    if name in (None, account.name) and plan in (None, account.plan) and days_kept in (None, account.days_kept.days):
         yield UNCHANGED
     if name is not None:
         yield sql("update accounts set name = $2 where id = $1", account_id, name)
@@ -189,6 +195,11 @@ def change_account(account_id: str, name: str | None, plan: EdgePlan | None, now
             "update accounts set plan = $2, advice = null, advice_due_at = $3 where id = $1", account_id, plan, now
         )
         yield Changed(account.edge_account_id)
+    if days_kept is not None and days_kept != account.days_kept.days:
+        version = yield from bump_version(account_id)
+        yield sql(
+            "update accounts set days_kept = $2, days_kept_version = $3 where id = $1", account_id, days_kept, version
+        )
     return present((yield from account_by_id(account_id)))
 
 
@@ -407,6 +418,7 @@ def _account(row: Row, host: Row | None) -> Account:
         installed_at=row["installed_at"],
         install_id=row["install_id"],
         heard_at=row["heard_at"],
+        days_kept=DaysKept(row["days_kept"], row["days_kept_version"]),
         config_version=row["config_version"],
         synced_version=row["synced_version"],
         asked_version=row["asked_version"],

@@ -38,7 +38,7 @@ def synced_rows(account_id: str) -> Tx[Synced | None]:
     if not account["synced"]:
         return None
     count = versions = 0
-    for text in (_HOST_ROWS, _LINK_ROWS, _SITE_ROWS, _RETIRING_ROWS):
+    for text in (_HOST_ROWS, _DAYS_KEPT_ROWS, _LINK_ROWS, _SITE_ROWS, _RETIRING_ROWS):
         [found] = yield sql(
             f"select count(*) as n, cast(coalesce(sum(version), 0) as bigint) as versions from ({text}) as kept",  # noqa: S608  # texts of this file
             account_id,
@@ -55,6 +55,7 @@ def synced_rows(account_id: str) -> Tx[Synced | None]:
 
 
 _HOST_ROWS = "select version from link_hosts where account_id = $1"
+_DAYS_KEPT_ROWS = "select days_kept_version as version from accounts where id = $1 and days_kept_version > 0"
 _LINK_ROWS = "select version from links where account_id = $1 and state = 'active' and config_error is null"
 _SITE_ROWS = "select version from sites where account_id = $1 and state <> 'deleted' and config_error is null"
 _RETIRING_ROWS = (
@@ -152,4 +153,5 @@ def overtake(account_id: str, worker_version: int) -> Tx[int]:
     version = int(rows[0]["config_version"])
     for table in (*_SITES_AND_LINKS, "link_hosts"):
         yield sql(f"update {table} set version = $2 where account_id = $1", account_id, version)  # noqa: S608  # as above
+    yield sql("update accounts set days_kept_version = $2 where id = $1 and days_kept_version > 0", account_id, version)
     return version

@@ -1,6 +1,7 @@
 """The version of an account's configuration: raised by every change that its worker has to know.
 
-Whoever raises it has the account's actor woken: nobody who changes sites, links or the link host has to think of it.
+Whoever raises it has the account's actor woken: nobody who changes sites, links, the link host or the days kept has to
+think of it.
 """
 
 from __future__ import annotations

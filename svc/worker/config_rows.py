@@ -1,4 +1,4 @@
-"""Rows of the worker's table `config`: made of sites, links and the link host, and written by statements. Pure."""
+"""Rows of the worker's table `config`: made of an account's configuration, and written by statements. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import Link, LinkHost, Site
+    from svc.model import DaysKept, Link, LinkHost, Site
 
 # 33 rows of 3 parameters: the platform takes 100 parameters a statement.
 _ROWS_A_STATEMENT = 33
@@ -31,7 +31,9 @@ class ConfigRow(NamedTuple):
     body: str | None
 
 
-def rows_of(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, after_version: int) -> list[ConfigRow]:
+def rows_of(
+    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, kept: DaysKept, after_version: int
+) -> list[ConfigRow]:
     """The rows that bring the worker from `after_version` to the state of these, oldest first.
 
     Of rows with one key the newest stays, of two with one version (a restored store gives all the same) the one that
@@ -40,7 +42,9 @@ def rows_of(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None,
     """
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []
-    for row in sorted(_rows(sites, links, host, after_version), key=lambda row: (row.version, row.body is not None)):
+    for row in sorted(
+        _rows(sites, links, host, kept, after_version), key=lambda row: (row.version, row.body is not None)
+    ):
         older = newest.get(row.key)
         if older is not None and older.body is None and older.version < row.version and row.body is not None:
             removals.append(older)
@@ -78,10 +82,14 @@ def target_of(row: ConfigRow) -> str | None:
     return target if isinstance(target, str) else None
 
 
-def _rows(sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, after_version: int) -> list[ConfigRow]:
+def _rows(
+    sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, kept: DaysKept, after_version: int
+) -> list[ConfigRow]:
     rows: list[ConfigRow] = []
     if host is not None and host.version > after_version:
         rows.append(ConfigRow("host", host.version, _body({"host": host.host})))
+    if kept.version > after_version:  # 0, never changed, is after no version
+        rows.append(ConfigRow("days_kept", kept.version, _body({"days": kept.days})))
     rows += [
         ConfigRow(f"link:{link.code}", link.version, _body(_link_fields(link) if link.state == "active" else None))
         for link in links

@@ -24,7 +24,7 @@ Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_b
 # Why the worker did not count what it had accepted, or what it took for no event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
 
-# The worker deletes a day with the last part of it that could still be sent.
+# The worker deletes a day of its ledger with the last part of it that could still be sent; its totals perhaps before.
 KEPT_DAYS = 35
 
 
@@ -102,11 +102,13 @@ class WorkerDay:
     `accepted`: all that it took on to count; of this, `dropped` by reason, `waiting` to be folded, and `folded` into
     the day's own row. `pushed`: the most that the service acknowledged, `refused`: that it refused, `unknown`: that it
     left out, as it does not know the target. `queued_parts`: parts of this day that wait in the outbox; `queued`: the
-    most that they hold. `since` (epoch ms): the database knows of nothing before.
+    most that they hold. `since` (epoch ms): the database knows of nothing before. Where not `has_totals` the day's own
+    rows are deleted by their age, and `folded` is empty.
     """
 
     closed: bool
     since: int = 0
+    has_totals: bool = True
     queued_parts: int = 0
     accepted: dict[str, Events] = field(default_factory=dict)
     dropped: dict[str, dict[DropReason, Events]] = field(default_factory=dict)
@@ -159,6 +161,7 @@ class WorkerDay:
 @dataclass(frozen=True)
 class TargetDay:
     """What became of a target's events of a day. `agrees` None: the worker's side is not known; then only `stored` is.
+    `counted` None: the worker's own total is not known, or is deleted by its age.
 
     `off_by`: by how much the later of the two numbers that differ exceeds the earlier, negative where some are missing.
     """
@@ -178,6 +181,7 @@ class TargetDay:
 
 class _State(BaseModel):
     day: int = -1
+    kept_from: NonNegativeInt = 0
     since: NonNegativeInt | None = None  # None: no cron has run yet
 
 
@@ -213,7 +217,10 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     if state.since is None or day < day_of(state.since):
         return None
     found = WorkerDay(
-        closed=day <= state.day, since=state.since, queued_parts=sum(int(str(row["parts"])) for row in outbox)
+        closed=day <= state.day,
+        since=state.since,
+        has_totals=day >= state.kept_from,
+        queued_parts=sum(int(str(row["parts"])) for row in outbox),
     )
     for row in ledger:
         for target, (views, bots) in _Pairs.validate_json(str(row["counts"])).items():
@@ -258,7 +265,7 @@ def _compared(worker: WorkerDay, target: str, before: Stored | None, after: Stor
         stored=stored.total,
         accepted=worker.accepted.get(target, NONE),
         waiting=worker.waiting.get(target, NONE),
-        counted=worker.folded.get(target, NONE),
+        counted=worker.folded.get(target, NONE) if worker.has_totals else None,
         queued=worker.queued.get(target, NONE),
         pushed=worker.pushed.get(target, NONE),
         dropped=worker.counted_drops([target]),
@@ -272,11 +279,13 @@ def _first_fault(
     worker: WorkerDay, target: str, before: Stored, after: Stored | None
 ) -> tuple[Fault, Events] | tuple[None, None]:
     """Where an event's way, from the first write to the service's store, first has two numbers that differ."""
-    folded, pushed = worker.folded.get(target, NONE), worker.pushed.get(target, NONE)
+    pushed = worker.pushed.get(target, NONE)
     dropped = sum(worker.dropped.get(target, {}).values(), start=NONE)
-    balance = folded + worker.waiting.get(target, NONE) + dropped - worker.accepted.get(target, NONE)
-    if balance != NONE:
-        return "counting", balance
+    to_count = worker.accepted.get(target, NONE) - worker.waiting.get(target, NONE) - dropped
+    # Of a day whose totals are deleted, what was sent is compared with what was accepted.
+    folded = worker.folded.get(target, NONE) if worker.has_totals else to_count
+    if folded != to_count:
+        return "counting", folded - to_count
     if after is None or (worker.unknown.get(target, NONE) != NONE and pushed == NONE):
         return "unknown_target", NONE - folded
     # A part that waits is sent sooner or later; of one whose acknowledgement was lost the service may have it already.

@@ -38,6 +38,7 @@ class _State(BaseModel):
     """The part that we use of what the crons know (edge_worker/src/state.js)."""
 
     day: Annotated[int, Field(ge=-1, le=LAST_DAY)] = -1
+    kept_from: Annotated[int, Field(ge=0, le=LAST_DAY)] = 0
     as_of: _Moment = 0
     push: _Push = _Push()
 
@@ -49,7 +50,7 @@ class WorkerMeta:
     `schema`: its number; 0: it has none. `config_version`: of the account's configuration, what is written whole.
     `closed_day`: the last day that is closed; `as_of`: the end of the latest closed hour. `tried`: the operation whose
     upload pushed last, with whatever outcome; `next_push_at`: when it was to push again. Both are empty before the
-    first cron.
+    first cron. `kept_from`: the first day that was not deleted by its age; 0: none was.
     """
 
     schema: int
@@ -58,6 +59,7 @@ class WorkerMeta:
     as_of: int
     tried: str
     next_push_at: int
+    kept_from: int = 0
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, object]]) -> WorkerMeta:
@@ -67,4 +69,5 @@ class WorkerMeta:
         schema, version = (int(str(values.get(key, 0))) for key in ("schema", "config_version"))
         if schema < 0 or not 0 <= version <= _MOST_CHANGES:
             raise ValueError("not what the service wrote")
-        return cls(schema, version, state.day, state.as_of, state.push.tried, state.push.next_at)
+        push = state.push
+        return cls(schema, version, state.day, state.as_of, push.tried, push.next_at, state.kept_from)

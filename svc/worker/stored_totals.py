@@ -1,7 +1,8 @@
 """The counts that the worker keeps, of all targets, for a service that has lost what it was sent. Pure.
 
-Its `day` rows hold each day's counts for 35 days; its `hour` rows only those of days that are not closed, which have no
-count of visitors yet.
+Its `day` rows hold the counts of the days that the account keeps (14 to 35); its `hour` rows only those of days that
+are not closed, which have no count of visitors yet. The counts of a day that is deleted and was not sent are in the
+parts that wait in its `outbox`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,14 @@ _DAYS = (
     "select target, day, totals ->> '$.views' as views, totals -> '$.bots' as bots,"
     " coalesce(totals ->> '$.visitors', 0) as visitors from day"
     " where day >= cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer)) order by target, day limit 2000"
+)
+# A closed day's final parts have its whole totals, and name each of its targets once. A part has up to 2 MB, and an
+# answer of the platform's API is read up to 16 MB.
+_PART = "case when json_valid(part) then part else '{}' end"
+_PART_DAY = f"unixepoch({_PART} ->> 'day') / 86400"
+_QUEUED = (
+    f"select id, {_PART_DAY} as day, {_PART} -> '$.days' as days from outbox where id > cast(?2 as integer)"  # noqa: S608  # names of this file
+    f" and {_PART} ->> 'final' and {_PART_DAY} < cast(?1 as integer) order by id limit 7"
 )
 
 
@@ -66,6 +75,20 @@ def days_statement(first_day: int, after: TargetCounts | None) -> tuple[str, lis
     """The statement for the next rows from `first_day` on, in order of targets; `after`: the last one known."""
     target, day = ("", -1) if after is None else (after.target, after.day)
     return _DAYS, [str(first_day), target, str(day)]
+
+
+def queued_statement(before_day: int, after: Row | None) -> tuple[str, list[str]]:
+    """The statement for the next parts that wait of closed days before `before_day`; `after`: the last row known."""
+    return _QUEUED, [str(before_day), "-1" if after is None else str(after["id"])]
+
+
+def queued_of(rows: Sequence[Row]) -> list[TargetCounts]:
+    """The rows of `queued_statement`. Raises KeyError, TypeError, ValueError on what the worker did not write."""
+    return [
+        TargetCounts(str(target), _int(row["day"]), _int(views), _int(bots), _int(visitors))
+        for row in rows
+        for target, views, bots, visitors in json.loads(str(row["days"]))
+    ]
 
 
 def hours_of(rows: Sequence[Row]) -> list[TargetCounts]:

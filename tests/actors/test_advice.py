@@ -238,7 +238,7 @@ def test_a_thousand_accounts_do_not_ask_in_the_same_minute():
 @pytest.mark.rule("A24")
 async def test_advice_by_the_limits_of_a_plan_that_is_no_more_is_not_kept(store):
     account_id = await store.run(an_account())
-    await store.run(accounts.change_account(account_id, None, "paid", 1))
+    await store.run(accounts.change_account(account_id, 1, plan="paid"))
     await store.run(keep_advice(account_id, Advice(2, "over", "requests"), "free", 3))
     account = await store.read(accounts.account_by_id(account_id))
     assert (account.advice, account.advice_due_at) == (None, 1)

@@ -175,7 +175,10 @@ async def test_a_database_that_was_emptied_or_restored_is_filled_again(service, 
     await with_site_and_link(service, zone)
     hand = Hand(service)
     assert await redirects(service, zone)
-    for left in ("nothing", "no configuration", "no meta", "an earlier state"):
+    path = f"/v1/accounts/{(await service.account()).id}"
+    assert (await service.call("PATCH", path, {"days_kept": 14})).status == 200
+    await service.idle()
+    for left in ("nothing", "no configuration", "no meta", "an earlier state", "no days kept"):
         if left == "nothing":
             for row in await hand.sql(
                 "select name from sqlite_master where type = 'table' and name not like '\\_%' escape '\\'"
@@ -185,13 +188,17 @@ async def test_a_database_that_was_emptied_or_restored_is_filled_again(service, 
             await hand.sql("drop table config")
         elif left == "no meta":
             await hand.sql("delete from meta")
+        elif left == "no days kept":
+            await hand.sql("delete from config where key = 'days_kept'")
         else:
             await hand.sql(
                 "delete from config where key = 'link:code'; update meta set value = 1 where key = 'config_version'"
             )
         [finding] = await check(service)
         assert finding["mended"], left
-        assert "lost" in finding["found"], left
+        assert ("lost" if left != "no days kept" else "deleted") in finding["found"], left
+        [row] = await hand.sql("select body from config where key = 'days_kept'")
+        assert row["body"] == '{"days":14}', left
         assert await redirects(service, zone), left
         assert await check(service) == [], left
         run = await service.emulator.cron(service.customer.account_id, SCRIPT)

@@ -151,6 +151,19 @@ async def test_each_limit_of_a_plan_sends_one_email_when_it_is_reached_and_one_w
         assert subjects == [f"{(await told.account()).name}: well again"], metric
 
 
+@pytest.mark.rule("X13", "A24")
+@pytest.mark.parametrize(("days", "suggested"), [(15, True), (14, False)])
+async def test_email_about_the_size_suggests_fewer_days_while_they_can_be_fewer(told, days, suggested):
+    account = await told.account()
+    await told.store.run(accounts.change_account(account.id, told.clock(), days_kept=days))
+    limit = LIMITS["free"]["size"].limit
+    size: dict[Metric, Measured] = {"size": Measured("over", limit, 412_900_000, day_number("2026-11-20"), None)}
+    await now_advised(told, Advice(1, "over", "size", size, suggest="shorter_hourly_retention"))
+    [(_, text)] = await sent(told)
+    assert ("Keep breakdowns for fewer days" in text) == suggested
+    assert "larger plan" in text
+
+
 async def now_advised(service, advice):
     """The account has this advice, and a while later its duties have looked at it."""
     account = await service.account()

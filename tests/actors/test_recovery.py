@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager, closing
 import pytest
 
 from edge_worker.harness.service import eventually
+from svc.actors import recovery
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
 from svc.ids import digest
-from svc.model import Counts
+from svc.model import Counts, DaysKept
 from svc.store import open_store, syncs, totals, worker_keys
 from svc.store.totals import PushedPart
 from tests.actors.conftest import Place
@@ -246,6 +247,34 @@ async def test_a_service_that_has_lost_nothing_but_a_push_asks_its_worker_by_its
         assert {day: found[0].views for day, found in counts.items()} == {today - 3: 3, today - 2: 4, today - 1: 5}
 
 
+@pytest.mark.rule("S7", "W3")
+async def test_a_day_that_is_deleted_while_it_is_read_back_is_not_known_to_its_end(original, zone):
+    async with original.running() as service:
+        account_id = await service.ready()
+        await service.confirmed()
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        read, unread = await add_link(service, "read"), await add_link(service, "unread")
+        account = await service.account()
+        today = day_of(original.clock())
+        worker = Worker(service, account.database_id)
+        stored = json.dumps({"views": 3, "bots": {}, "visitors": 1})
+        for link_id, ago in ((read, 16), (read, 15), (unread, 15)):
+            await worker.sql("insert into day values (?, cast(? as integer), ?)", link_id, str(today - ago), stored)
+        access = service.context.access(account)
+        await worker.set_state(day=today - 1, as_of=today * DAY_MS)
+        before = await recovery.read_meta(access, account.database_id)
+        # A cron has deleted the day's other rows between two of the reads.
+        await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=today - 15)
+        await recovery.catch_up(service.context, access, account, account.database_id, before)
+        final = await service.store.read(totals.final_days(account_id, today - 20, today))
+        assert (today - 16 in final, today - 15 in final) == (False, True)
+        counts = await service.store.read(totals.day_counts(read, today - 16, today))
+        assert {day: (found.views, whole) for day, (found, _, whole) in counts.items()} == {
+            today - 16: (3, False),
+            today - 15: (3, True),
+        }
+
+
 async def worker_versions(service):
     worker = Worker(service, (await service.account()).database_id)
     return {int(row["version"]) for row in await worker.sql("select version from config where body is not null")}
@@ -270,6 +299,35 @@ async def test_what_somebody_else_wrote_does_not_keep_a_restored_service_from_it
     async with restored(original, copy) as service:
         await add_link(service, "fresh")
         assert await Worker(service, (await service.account()).database_id).links() == {"kept", "fresh"}
+
+
+@pytest.mark.rule("S7", "W5")
+@pytest.mark.parametrize("before", [None, 14], ids=["never changed", "changed"])
+async def test_days_kept_of_a_restored_store_replace_those_that_the_worker_has(original, tmp_path, zone, before):
+    async with original.running() as service:
+        account_id = await service.ready()
+        await service.confirmed()
+        await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        await service.call("PATCH", f"/v1/accounts/{account_id}", {"days_kept": before})
+        await eventually(lambda: nothing_to_sync(service))
+        copy = copy_of(tmp_path)
+    async with original.running() as service:
+        await service.call("PATCH", f"/v1/accounts/{account_id}", {"days_kept": 20})
+        await eventually(lambda: nothing_to_sync(service))
+        ahead = (await service.account()).config_version
+    async with open_store(sqlite_config(copy.parent)) as store:
+        await store.run(syncs.mark_restored(original.clock()))
+    async with restored(original, copy) as service:
+
+        async def together():
+            account = await service.account()
+            return (account.config_version > ahead and account.synced_version == account.config_version) or None
+
+        await eventually(together)
+        account = await service.account()
+        assert account.days_kept == (DaysKept() if before is None else DaysKept(14, account.config_version))
+        [row] = await Worker(service, account.database_id).sql("select body from config where key = 'days_kept'")
+        assert row["body"] == (None if before is None else '{"days":14}')
 
 
 @pytest.mark.rule("S7")

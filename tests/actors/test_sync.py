@@ -57,6 +57,37 @@ async def written(service):
     return {row["key"][5:]: row["body"] and json.loads(row["body"])["url"] for row in rows}
 
 
+async def days_kept_row(service):
+    """The row of the worker's database as (version, body); None: there is none."""
+    account = await service.account()
+    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
+    path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
+    statement = {"sql": "select version, body from config where key = 'days_kept'"}
+    answer = await service.as_platform("POST", path, hand, json=statement)
+    rows = answer.json()["result"][0]["results"]
+    return (int(rows[0]["version"]), rows[0]["body"]) if rows else None
+
+
+@pytest.mark.rule("W5")
+async def test_changed_days_kept_are_written_to_the_worker_at_once_and_the_same_ones_are_not(service, account_id):
+    async def change(**body):
+        answer = await service.call("PATCH", f"/v1/accounts/{account_id}", body)
+        assert answer.status == 200, answer.raw
+        await service.idle()
+        account = await service.account()
+        assert account.synced_version == account.config_version
+        return account.config_version
+
+    begin = await change(name="Shop")
+    assert await days_kept_row(service) is None
+    version = await change(days_kept=14)
+    assert version == begin + 1
+    assert await days_kept_row(service) == (version, '{"days":14}')
+    assert await change(days_kept=14, plan="paid") == version
+    assert await change(days_kept=35) == version + 1
+    assert await days_kept_row(service) == (version + 1, '{"days":35}')
+
+
 @pytest.mark.rule("L1")
 async def test_addresses_that_look_like_attacks_reach_the_worker_as_they_are(service, account_id):
     urls = {

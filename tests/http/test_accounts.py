@@ -29,6 +29,7 @@ ACCOUNT_FIELDS = [
     "name",
     "location",
     "plan",
+    "days_kept",
     "state",
     "token",
     "error",
@@ -286,6 +287,70 @@ async def test_a_wrong_name_or_plan_changes_nothing(world, ready, wrong):
     assert (await world.call("PATCH", path, {"plan": "paid", **wrong}, headers=session)).code == "invalid_request"
     shown = (await world.call("GET", path, headers=session)).body["account"]
     assert (shown["name"], shown["plan"]) == (account.name, "free")
+
+
+@pytest.mark.rule("W5", "G5")
+async def test_days_kept_are_changed_alone_and_with_name_and_plan(world):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+
+    async def change(body):
+        answer = await world.call("PATCH", path, body, headers=session)
+        assert answer.status == 200, answer.raw
+        shown = (await world.call("GET", path, headers=session)).body["account"]
+        [listed] = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
+        assert answer.body["account"] == listed == {name: shown[name] for name in listed}
+        stored = await world.store.read(accounts.account_by_id(account.id))
+        return shown["days_kept"], shown["name"], shown["plan"], stored.config_version
+
+    *_, begin = unchanged = await change({})
+    assert unchanged == (35, account.name, "free", begin)
+    assert await change({"days_kept": 35}) == (35, account.name, "free", begin)
+    assert await change({"days_kept": 14}) == (14, account.name, "free", begin + 1)
+    assert await change({"days_kept": 14}) == (14, account.name, "free", begin + 1)
+    assert await change({"days_kept": None, "plan": "paid"}) == (14, account.name, "paid", begin + 1)
+    assert await change({"days_kept": 20, "name": "Shop", "plan": "free"}) == (20, "Shop", "free", begin + 2)
+    assert await change({"days_kept": 35}) == (35, "Shop", "free", begin + 3)
+
+
+@pytest.mark.rule("W5", "G5")
+@cases("wrong", [13, 36, 0, -14, 14.5, "14", "", True, [14], {"days": 14}, 10**30])
+async def test_wrong_days_kept_are_refused_and_nothing_changes(world, ready, wrong):
+    _, session, account = ready
+    path = f"/v1/accounts/{account.id}"
+    answer = await world.call("PATCH", path, {"name": "Other", "days_kept": wrong}, headers=session)
+    assert (answer.status, answer.code) == (400, "invalid_request")
+    [issue] = answer.body["error"]["details"]["issues"]
+    assert issue["path"] == "days_kept"
+    if wrong in (13, 36):
+        bound = {13: ("too_small", 14), 36: ("too_large", 35)}[wrong]
+        assert (issue["code"], issue["limit"]) == bound
+    shown = (await world.call("GET", path, headers=session)).body["account"]
+    assert (shown["name"], shown["days_kept"]) == (account.name, 35)
+
+
+@pytest.mark.rule("A20")
+@cases("state", ["pending", "connected", "resource_drift", "revoked", "no_connection"])
+async def test_days_kept_are_changed_in_any_state_of_the_account(world, ready, state):
+    _, session, account = ready
+    await world.store.run(change("update accounts set state = $2 where id = $1", account.id, state))
+    answer = await world.call("PATCH", f"/v1/accounts/{account.id}", {"days_kept": 14}, headers=session)
+    assert (answer.status, answer.body["account"]["days_kept"]) == (200, 14)
+
+
+@pytest.mark.rule("A24")
+async def test_shorter_retention_is_suggested_only_while_the_days_can_be_fewer(world):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+    size = Measured("over", 500_000_000, 450_000_000, 20_000, None)
+    advice = Advice(world.clock(), "over", "size", {"size": size}, suggest="shorter_hourly_retention")
+    await world.store.run(keep_advice(account.id, advice, "free", world.clock() + 1))
+    for days, suggested in ((35, True), (15, True), (14, False), (20, True)):
+        answer = await world.call("PATCH", path, {"days_kept": days}, headers=session)
+        shown = answer.body["account"]["advice"]
+        assert shown["suggest"] == ("shorter_hourly_retention" if suggested else None), days
+        assert (shown["level"], shown["metric"]) == ("over", "size")  # which the change leaves alone
+        assert (await world.call("GET", path, headers=session)).body["account"]["advice"] == shown
 
 
 @pytest.mark.rule("A24")

@@ -175,7 +175,7 @@ async def test_what_changes_nothing_is_no_event(world: World) -> None:
     so_already: list[tuple[str, str, JSON]] = [
         ("PATCH", "/v1/me", {"notify": True}),
         ("PATCH", f"/v1/accounts/{account.id}", {}),
-        ("PATCH", f"/v1/accounts/{account.id}", {"plan": "free", "name": account.name}),
+        ("PATCH", f"/v1/accounts/{account.id}", {"plan": "free", "name": account.name, "days_kept": 35}),
         ("PUT", f"/v1/accounts/{account.id}/link-host", {"host": "go.example.com"}),
         ("PATCH", f"/v1/sites/{made_id(site)}", {"respect_gpc": False}),
         ("PATCH", f"/v1/links/{made_id(link)}", {"url": "https://a.example"}),

@@ -114,7 +114,7 @@ def test_whatever_a_user_can_set_is_in_it():
 async def test_everything_is_in_it(world):
     user, first, second = await a_full_user(world)
     session = await world.session(user)
-    paid = {"plan": "paid"}
+    paid = {"plan": "paid", "days_kept": 21}
     assert (await world.call("PATCH", f"/v1/accounts/{first.id}", headers=session, json=paid)).status == 200
     files = await export(world, session)
     assert user.email in files["README.txt"].decode()
@@ -123,6 +123,7 @@ async def test_everything_is_in_it(world):
     connected, former = json.loads(files["accounts.json"])
     assert (connected["id"], connected["edge_account_id"]) == (first.id, EDGE_ACCOUNT)
     assert (connected["state"], connected["plan"], connected["link_host"]) == ("ready", "paid", "go.example.com")
+    assert connected["days_kept"] == 21
     assert (former["id"], former["edge_account_id"]) == (second.id, OTHER_EDGE_ACCOUNT)
     assert former["disconnected_at"] == iso(START_MS)
 

@@ -164,6 +164,7 @@ async def test_a_push_becomes_a_report_and_sent_twice_changes_nothing(place):
             ],
             "incomplete": False,
             "breakdowns": None,
+            "breakdowns_from": None,
             "unavailable": None,
         }
     assert place.world.supervisor.asked == ["zone of example.com"]
@@ -436,6 +437,21 @@ async def test_breakdowns_are_read_only_when_they_are_asked_for(place):
     assert report["breakdowns"]["pages"] == [{"key": "(other)", "n": 5}, {"key": "/", "n": 3}]
     assert report["breakdowns"]["os"] == []
     assert place.world.supervisor.asked[-1] == f"live {place.site} {place.today - 6} {place.today}"
+    assert report["breakdowns_from"] == report["from"] == day_text(place.today - 6)
+
+
+@pytest.mark.rule("R3")
+async def test_a_report_names_the_first_day_of_breakdowns_that_cover_fewer_days(place):
+    kept_from = place.today - 15
+    place.world.supervisor.readable = Live(
+        at=place.world.clock(), days={}, hours={}, breakdowns={}, kept_from=kept_from
+    )
+    for noun in ("site", "link"):
+        month = await place.report(noun, "?breakdowns=1&period=30d")
+        assert (month["from"], month["breakdowns_from"]) == (day_text(place.today - 29), day_text(kept_from))
+        # The link was made today: before, it had no click, whatever is deleted.
+        assert len(month["series"]) == 30
+        assert (await place.report(noun, "?period=30d"))["breakdowns_from"] is None
 
 
 @pytest.mark.rule("R5")

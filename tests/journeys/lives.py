@@ -377,6 +377,7 @@ class Lives:
             "as_of": shown["as_of"],
             "incomplete": False,
             "breakdowns": recount.breakdowns(target, period, now) if with_breakdowns and life.connected else None,
+            "breakdowns_from": shown["from"] if with_breakdowns and life.connected else None,
             "unavailable": "not_installed" if with_breakdowns and not life.connected else None,
         }
         if target.kind == "site" and life.level_day == now // DAY_MS:

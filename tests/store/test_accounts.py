@@ -11,7 +11,7 @@ import trio
 from svc.clock import DAY_MS, day_of
 from svc.errors import Conflict, ErrorNote
 from svc.ids import new_id
-from svc.model import UnwantedRoute, WorkerPush
+from svc.model import DaysKept, UnwantedRoute, WorkerPush
 from svc.store import accounts, link_hosts, operations, states, syncs, totals, unwanted_routes
 from svc.store.totals import PushedPart
 from svc.store.tx import sql
@@ -174,6 +174,51 @@ async def test_an_operation_outlives_its_accounts_record(store):
 
 def without_record(account_id: str) -> Tx[None]:
     yield sql("delete from accounts where id = $1", account_id)
+
+
+@pytest.mark.rule("W5")
+async def test_a_change_of_the_days_kept_is_a_new_version_of_the_configuration(store):
+    account_id = await store.run(an_account())
+    account = await account_of(store, account_id)
+    assert (account.days_kept, account.config_version) == (DaysKept(35, 0), 1)
+    woken: list[str] = []
+    with store.changes.told_to(woken.append):
+        for same in ({}, {"days_kept": 35}, {"days_kept": None, "name": "Other"}):
+            changed = await store.run(accounts.change_account(account_id, START_MS, **same))
+            assert (changed.days_kept, changed.config_version, woken) == (DaysKept(35, 0), 1, [])
+        changed = await store.run(accounts.change_account(account_id, START_MS, name="Shop", plan="paid", days_kept=14))
+    assert (changed.name, changed.plan, changed.days_kept, changed.config_version) == (
+        "Shop",
+        "paid",
+        DaysKept(14, 2),
+        2,
+    )
+    assert set(woken) == {account.edge_account_id}
+    again = await store.run(accounts.change_account(account_id, START_MS, plan="free", days_kept=14))
+    assert (again.plan, again.days_kept, again.config_version) == ("free", DaysKept(14, 2), 2)
+    # The default that is chosen again has to reach the worker, too.
+    back = await store.run(accounts.change_account(account_id, START_MS, days_kept=35))
+    assert (back.days_kept, back.config_version) == (DaysKept(35, 3), 3)
+
+
+@pytest.mark.rule("W5")
+@pytest.mark.parametrize(("days", "versions"), [((14, 20), [2, 3]), ((14, 14), [2, 2])], ids=["other", "same"])
+async def test_two_changes_of_the_days_kept_at_once_come_one_after_the_other(store, pause, days, versions):
+    account_id = await store.run(an_account())
+    answered = []
+
+    async def change(wanted: int) -> None:
+        transaction = slowly(accounts.change_account(account_id, START_MS, days_kept=wanted), pause)
+        answered.append((await store.run(transaction)).days_kept)
+
+    async with trio.open_nursery() as nursery:
+        for each in days:
+            nursery.start_soon(change, each)
+    account = await account_of(store, account_id)
+    assert sorted(kept.version for kept in answered) == versions
+    assert sorted(kept.days for kept in answered) == sorted(days)
+    last = max(answered, key=lambda kept: kept.version)
+    assert (account.days_kept, account.config_version) == (last, last.version)
 
 
 @pytest.mark.rule("A19")

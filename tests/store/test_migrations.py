@@ -36,6 +36,7 @@ RELEASED = Path(__file__).parent / "released"
 DIGESTS = {
     "0001-start.sql": "cedc5d9ae8ccbfb63d0d877ae5c81045d25b572f7bb469a7738f7049be688c21",
     "0002-kept-snippets.sql": "1404cd6b3bdd82269ef4ab104ae5a20899427f17c837d0fc403635bdfad72fdd",
+    "0003-days-kept.sql": "4309a76cf1e72f5298b382939672817f67785b309b86f6953cd8cfc1399c3bb4",
 }
 
 SNIPPET_OF_SCHEMA_1 = "e9ca5aea551f60ed28840946c960816295ef38655d1b7325d441ba782ffa12be"
@@ -309,6 +310,9 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
         # The pages carry the snippet of that release.
         for row in await store.read(_one("select snippet from sites")):
             assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
+        # Their workers keep what they kept, and have no row of it.
+        days = await store.read(_one("select distinct days_kept, days_kept_version from accounts"))
+        assert [tuple(row.values()) for row in days] == [(35, 0)]
     async with open_store(store_config, as_is=True):
         pass
 

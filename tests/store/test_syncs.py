@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc.errors import ErrorNote
-from svc.model import Link
+from svc.model import DaysKept, Link
 from svc.store import accounts, links, sites, syncs
 from svc.store.links import add_links, changed_links
 from svc.store.tx import Tx, sql
@@ -66,7 +66,11 @@ async def test_everything_is_newer_than_the_worker_that_was_ahead(store):
     assert account.link_host is not None
     assert account.link_host.version == 41
     assert {one.version for one in (await links_of(store, account_id)).values()} == {41}
+    assert account.days_kept == DaysKept(35, 0)  # never changed: the worker has no row that could be older
     assert await store.run(syncs.overtake(account_id, 40)) == 42  # begun again
+    await store.run(accounts.change_account(account_id, START_MS, days_kept=20))
+    assert await store.run(syncs.overtake(account_id, 50)) == 51
+    assert (await account_of(store, account_id)).days_kept == DaysKept(20, 51)
 
 
 def retire(site_id: str, path: str) -> Tx[None]:
@@ -102,15 +106,17 @@ async def test_what_the_workers_table_has_to_hold_is_what_a_sync_of_everything_w
         await store.run(retire(site_id, f"/old{number}"))
         await store.run(end(site_id, f"/older{number}", 1))
     await store.run(delete("sites", site_id))
+    await store.run(accounts.change_account(account_id, START_MS, days_kept=14))
     assert await store.read(syncs.synced_rows(account_id)) is None  # a sync is still to come
     version = (await account_of(store, account_id)).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {bad: NOTE}, LIVE_AT))
 
     all_sites = await store.read(sites.changed_sites(account_id, 0))
     all_links = [one for one in await store.read(links.changed_links(account_id, 0)) if one.id != bad]
-    host = (await account_of(store, account_id)).link_host
-    rows = [row for row in rows_of(all_sites, all_links, host, 0) if row.body is not None]
-    assert len(rows) == 1 + 2 + 2 * 2
+    account = await account_of(store, account_id)
+    rows = rows_of(all_sites, all_links, account.link_host, account.days_kept, 0)
+    rows = [row for row in rows if row.body is not None]
+    assert len(rows) == 2 + 2 + 2 * 2
     expected = syncs.Synced(len(rows), sum(row.version for row in rows), ("link:bad",))
     assert await store.read(syncs.synced_rows(account_id)) == expected
     # Another account's rows are not counted.

@@ -179,6 +179,51 @@ def test_an_account_is_renamed_renewed_checked_and_disconnected(page, world, cus
     expect(page.get_by_role("link", name="<b>Daily</b> news")).to_have_count(0)
 
 
+def test_days_of_breakdowns_are_changed_and_suggested_until_they_are_the_fewest(page, world, customer):
+    """By keyboard alone; a number out of range is refused at its field."""
+    account_id = world.connected(customer)
+    world.platform(lambda emulator: emulator.set_usage(customer.account_id, size=450_000_000))
+    page.goto(f"{world.place.url}/accounts/{account_id}")
+    for plan, meters in (("Paid", 1), ("Free", 4)):  # each computes the advice anew
+        page.get_by_label("Cloudflare plan").select_option(plan)
+        expect(page.get_by_role("meter")).to_have_count(meters)
+    section = page.get_by_role("region", name="Use of the plan")
+    fewer = section.get_by_role("button", name="Keep fewer days")
+    expect(section).to_contain_text("35 days")
+
+    fewer.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="How long breakdowns are kept")
+    field = dialog.get_by_label("Days of breakdowns")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("35")
+    for wrong, said in (("13", "must be at least 14"), ("36", "must be at most 35"), ("", "must be at least 14")):
+        field.fill(wrong)
+        page.keyboard.press("Enter")
+        expect(dialog.get_by_role("alert")).to_contain_text(said)
+        expect(field).to_be_focused()
+    field.fill("20")
+    page.keyboard.press("Enter")
+    dialog.wait_for(state="detached")
+    expect(section).to_contain_text("20 days")
+    expect(fewer).to_be_focused()
+
+    section.get_by_role("button", name="Change days").click()
+    field.fill("14")
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    expect(section).to_contain_text("20 days")
+    section.get_by_role("button", name="Change days").click()
+    expect(field).to_have_value("20")
+    field.fill("14")
+    dialog.get_by_role("button", name="Save").click()
+    expect(section).to_contain_text("14 days")
+    expect(fewer).to_have_count(0)
+    found = world.account(customer)
+    assert found is not None
+    assert (found["days_kept"], found["advice"]["suggest"], found["advice"]["level"]) == (14, None, "over")
+
+
 def _clicks(world: World, account_id: str, customer: Customer, zone: str) -> None:
     """A link, and clicks on it: two of people, one of a bot."""
     body = {"account_id": account_id, "code": "hello", "url": f"https://{zone}/landing"}

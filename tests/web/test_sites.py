@@ -263,6 +263,30 @@ def test_a_report_says_what_it_does_not_have(furnished: Place, tab: Page) -> Non
     tab.locator(".breakdown.pages li").first.wait_for()
 
 
+def test_lists_of_fewer_days_than_the_report_name_their_first_day(furnished: Place, tab: Page) -> None:
+    days: list[str] = []
+
+    def as_of_a_worker_that_keeps_fewer_days(route: Route) -> None:
+        response = route.fetch()
+        answer = response.json()
+        answer["report"]["breakdowns_from"] = answer["report"]["to"]
+        days.append(answer["report"]["to"])
+        route.fulfill(response=response, json=answer)
+
+    tab.route("**/report?*breakdowns=1*", as_of_a_worker_that_keeps_fewer_days)
+    for noun in ("sites", "links"):
+        tab.goto(furnished.at(f"/{noun}/:id") + "?period=30d")
+        tab.locator(".report .lists").scroll_into_view_if_needed()
+        lists = tab.get_by_role("region", name="Where from, what, with what")
+        lists.wait_for()
+        day = datetime.fromisoformat(days[-1])
+        expect(lists.get_by_text(f"These lists start on {day:%b} {day.day} (UTC)")).to_be_visible()
+        # A report of one day has no earlier ones.
+        tab.goto(furnished.at(f"/{noun}/:id") + "?period=today")
+        tab.locator(".breakdown.sources, .report .empty").first.wait_for()
+        assert tab.get_by_text("These lists start on").count() == 0
+
+
 def test_numbers_of_another_period_step_back_until_those_asked_for_come(furnished: Place, tab: Page) -> None:
     held: list[Route] = []
 

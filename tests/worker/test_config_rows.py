@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.model import EndedPath, Link, LinkHost, Retiring, Rule, Site
+from svc.model import DaysKept, EndedPath, Link, LinkHost, Retiring, Rule, Site
 from svc.worker.bundle import load_bundle
 from svc.worker.config_rows import raise_version, rows_of, write_statements
 
@@ -44,11 +44,12 @@ def site(
 
 
 HOST = LinkHost("go.example", "zone", "active", "r", None, 1)
+DEFAULT = DaysKept()
 
 
 def test_a_link_with_rules_is_written_with_only_the_conditions_it_has():
     rules = (Rule("https://de.example", countries=("DE", "AT")), Rule("https://m.example", devices=("mobile",)))
-    [(key, version, body)] = rows_of([], [link("abc", 3, rules=rules)], None, 0)
+    [(key, version, body)] = rows_of([], [link("abc", 3, rules=rules)], None, DEFAULT, 0)
     assert (key, version) == ("link:abc", 3)
     assert json.loads(body or "") == {
         "target": "lnk_a",
@@ -61,7 +62,7 @@ def test_a_link_with_rules_is_written_with_only_the_conditions_it_has():
 
 
 def test_a_code_that_was_freed_and_taken_again_belongs_to_the_new_link():
-    rows = rows_of([], [link("abc", 5, link_id="lnk_new"), link("abc", 4, "deleted")], None, 0)
+    rows = rows_of([], [link("abc", 5, link_id="lnk_new"), link("abc", 4, "deleted")], None, DEFAULT, 0)
     # The removal comes first, and alone stays where the new row is refused.
     assert [(key, version) for key, version, _ in rows] == [("link:abc", 4), ("link:abc", 5)]
     assert rows[0].body is None
@@ -72,13 +73,13 @@ def test_a_code_that_was_freed_and_taken_again_belongs_to_the_new_link():
 @pytest.mark.parametrize("order", [1, -1])
 def test_after_a_restore_which_gives_all_one_version_a_code_belongs_to_the_link_that_lives(order):
     links = [link("abc", 7, "deleted", "lnk_old"), link("abc", 7, "deleted", "lnk_older"), link("abc", 7)]
-    [row] = rows_of([], links[::order], None, 0)
+    [row] = rows_of([], links[::order], None, DEFAULT, 0)
     assert json.loads(row.body or "")["target"] == "lnk_a"
 
 
 @pytest.mark.rule("L3")
 def test_what_is_deleted_is_written_as_removed():
-    rows = rows_of([site(2, "deleted")], [link("abc", 3, "deleted")], None, 0)
+    rows = rows_of([site(2, "deleted")], [link("abc", 3, "deleted")], None, DEFAULT, 0)
     assert rows == [("path:shop.example/ab/cd", 2, None), ("link:abc", 3, None)]
 
 
@@ -86,13 +87,13 @@ def test_what_is_deleted_is_written_as_removed():
 @pytest.mark.parametrize(("after", "removed"), [(0, {"/older", "/old"}), (3, {"/old"}), (4, set())])
 def test_an_old_path_that_has_ended_is_removed_once(after, removed):
     ended = (EndedPath("/older", 3), EndedPath("/old", 4))
-    rows = rows_of([replace(site(5), ended_paths=ended)], [], None, after)
+    rows = rows_of([replace(site(5), ended_paths=ended)], [], None, DEFAULT, after)
     assert {row.key for row in rows if row.body is None} == {f"path:shop.example{path}" for path in removed}
     assert [row.key for row in rows if row.body is not None] == ["path:shop.example/ab/cd"]
 
 
 def test_an_old_path_is_written_with_its_end():
-    rows = rows_of([site(2, retiring=(Retiring("/old", None, 99),))], [], None, 0)
+    rows = rows_of([site(2, retiring=(Retiring("/old", None, 99),))], [], None, DEFAULT, 0)
     bodies = {key: json.loads(body or "") for key, _, body in rows}
     fields = {"target": "site_a", "excluded_paths": ["/admin"], "script": "k3"}
     assert bodies["path:shop.example/ab/cd"] == fields
@@ -100,25 +101,34 @@ def test_an_old_path_is_written_with_its_end():
 
 
 def test_a_site_that_heeds_gpc_says_so_at_each_of_its_paths():
-    rows = rows_of([site(2, retiring=(Retiring("/old", None, 99),), respect_gpc=True)], [], None, 0)
+    rows = rows_of([site(2, retiring=(Retiring("/old", None, 99),), respect_gpc=True)], [], None, DEFAULT, 0)
     assert [json.loads(row.body or "")["respect_gpc"] for row in rows] == [True, True]
 
 
 def test_the_link_host_is_written_only_when_it_is_newer():
-    assert rows_of([], [], HOST, 1) == []
-    assert rows_of([], [], HOST, 0) == [("host", 1, '{"host":"go.example"}')]
+    assert rows_of([], [], HOST, DEFAULT, 1) == []
+    assert rows_of([], [], HOST, DEFAULT, 0) == [("host", 1, '{"host":"go.example"}')]
+
+
+def test_days_kept_are_written_only_when_they_were_changed_and_are_newer():
+    assert rows_of([], [], None, DEFAULT, 0) == []
+    kept = DaysKept(14, 6)
+    assert rows_of([], [], None, kept, 6) == []
+    assert rows_of([], [], None, kept, 5) == [("days_kept", 6, '{"days":14}')]
+    # A default that was chosen again is a row, since it replaces the one before.
+    assert rows_of([], [], None, DaysKept(35, 7), 6) == [("days_kept", 7, '{"days":35}')]
 
 
 def test_rows_come_oldest_first():
-    rows = rows_of([site(7)], [link("b", 2), link("a", 9)], HOST, 0)
+    rows = rows_of([site(7)], [link("b", 2), link("a", 9)], HOST, DEFAULT, 0)
     assert [version for _, version, _ in rows] == [1, 2, 7, 9]
 
 
 @pytest.mark.parametrize("batches", [[0, 1], [1, 0], [1, 1], [0, 0, 1]])
 def test_statements_leave_the_newest_rows_in_whatever_order_and_however_often_they_run(batches):
-    older = rows_of([], [link(f"c{n}", n) for n in range(1, 80)], HOST, 0)
+    older = rows_of([], [link(f"c{n}", n) for n in range(1, 80)], HOST, DEFAULT, 0)
     again = [link("c8", 94, "deleted"), link("c8", 95, link_id="lnk_new")]
-    newer = rows_of([site(100)], [link("c7", 90, "deleted"), *again], None, 80)
+    newer = rows_of([site(100)], [link("c7", 90, "deleted"), *again], None, DEFAULT, 80)
     written = [[*write_statements(older), raise_version(80)], [*write_statements(newer), raise_version(100)]]
     with closing(sqlite3.connect(":memory:")) as database:
         database.create_function("unhex", 1, lambda text: None if text is None else bytes.fromhex(text))
@@ -146,5 +156,5 @@ def test_a_rule_has_one_form_in_json(rule):
     fields = json.loads(json.dumps(rule.fields()))
     assert Rule.of(fields) == rule
     assert None not in fields.values()
-    [row] = rows_of([], [link("abc", 3, rules=(rule,))], None, 0)
+    [row] = rows_of([], [link("abc", 3, rules=(rule,))], None, DEFAULT, 0)
     assert json.loads(row.body or "")["rules"] == [fields]

@@ -138,6 +138,29 @@ def test_an_event_that_came_after_its_day_was_closed_is_not_counted():
     assert live.days == {DAY: Counts(2, 0, 2)}
 
 
+@pytest.mark.rule("R3")
+def test_breakdowns_are_of_the_days_that_are_said_to_be_kept():
+    """A cron deleted the oldest day after its rows were read and before the state was."""
+    days = [
+        {"day": DAY - ago, "totals": json.dumps({"views": 2, "visitors": 1, "pages": {f"/{ago}": 2}})}
+        for ago in (20, 19)
+    ]
+    states = [{"value": json.dumps({"day": DAY - 1, "kept_from": DAY - 19})}]
+    asked = TargetDays(TARGET, DAY - 29, DAY)
+    live = add_up(Rows(days, [], [log_row(event("a" * 8))], [], states), asked, BUNDLE.caps, AT)
+    assert live.kept_from == DAY - 19
+    assert live.breakdowns["pages"] == {"/19": 2, "": 1}
+    assert live.days == {DAY - 20: Counts(2, 0, 1), DAY - 19: Counts(2, 0, 1), DAY: Counts(1, 0, 1)}
+    assert live.with_tops().kept_from == DAY - 19
+    assert counted([]).kept_from == 0, "a worker that does not tell"
+
+
+@pytest.mark.parametrize("kept_from", [-1, DAY, 10**7, 10**30, 1.5, "x", None])
+def test_a_first_kept_day_that_is_not_the_workers_is_refused(kept_from):
+    with pytest.raises(ValueError):  # noqa: PT011  # of pydantic or of ours
+        counted([], states=[{"value": json.dumps({"day": DAY - 1, "kept_from": kept_from})}])
+
+
 @pytest.mark.rule("W6")
 def test_keys_beyond_the_cap_of_a_day_are_other():
     events = []

@@ -33,13 +33,14 @@ def rows(
     queued: tuple[int, int] | None = None,
     state_after: str | None = None,
     folded: tuple[int, int] | None = None,
+    kept_from: int = 0,
 ) -> list[list[dict[str, Any]]]:
     """What the statements find."""
 
     def of_target(counts: tuple[int, int] | None) -> list[dict[str, Any]]:
         return [] if counts is None else [{"target": TARGET, "views": counts[0], "bots": counts[1]}]
 
-    state = json.dumps({"day": closed_day, "since": since})
+    state = json.dumps({"day": closed_day, "since": since, "kept_from": kept_from})
     return [
         [{"value": state}],
         [{"entry": entry, "counts": json.dumps(counts)} for entry, counts in (ledger or {}).items()],
@@ -95,6 +96,7 @@ def test_a_database_that_began_later_says_nothing_of_the_day():
         {"folded": (-1, 0)},
         {"queued": (0, -1)},
         {"since": -(10**18)},
+        {"kept_from": -1},
         {"log": "x\n"},
         {"log": lines([TARGET])},
         {"log": "5\n"},
@@ -152,6 +154,28 @@ def open_day(**more: Any) -> WorkerDay:
 
 
 RIGHT = Stored(Events(5, 1), Events(4, 1))
+
+
+@pytest.mark.rule("X5")
+def test_a_day_whose_totals_are_deleted_is_compared_without_them():
+    ledger = {"accepted": {TARGET: [6, 1]}, "too_old": {TARGET: [1, 0]}, "pushed": {TARGET: [5, 1]}}
+    for kept_from, counted in ((DAY, Events()), (DAY + 1, None)):
+        found = read_day(rows(closed_day=DAY + 20, ledger=ledger, kept_from=kept_from), DAY)
+        assert found is not None
+        [line] = compare(found, {TARGET: RIGHT}, {TARGET: RIGHT})
+        assert line.counted == counted
+        assert (line.agrees, line.fault) == ((True, None) if counted is None else (False, "counting"))
+    # What was sent of it and what is stored is still compared with what was accepted.
+    deleted = worker_day(folded=Events(), has_totals=False)
+    for worker, stored, fault in (
+        (deleted, RIGHT, None),
+        (replace(deleted, accepted={TARGET: Events(6, 1)}), RIGHT, "push"),
+        (deleted, Stored(Events(4, 1)), "store"),
+        (replace(deleted, pushed={}, queued={TARGET: Events(5, 1)}), Stored(), None),
+        (replace(deleted, pushed={}, refused={TARGET: Events(5, 1)}), Stored(), "refused"),
+    ):
+        [line] = compare(worker, {TARGET: stored}, {TARGET: stored})
+        assert (line.fault, line.agrees) == (fault, fault is None)
 
 
 @pytest.mark.rule("X5")

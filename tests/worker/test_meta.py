@@ -19,6 +19,7 @@ def test_what_the_worker_and_the_service_write_is_read():
     assert meta() == WorkerMeta(1, 7, -1, 0, "", 0)
     state = {"day": 20_000, "as_of": 1_795_000_000_000, "push": {"tried": "op_abc", "next_at": 5}, "more": [1]}
     assert meta(state, config_version=10**12) == WorkerMeta(1, 10**12, 20_000, 1_795_000_000_000, "op_abc", 5)
+    assert meta({"day": 20_000, "kept_from": 19_980}).kept_from == 19_980
     assert WorkerMeta.of([]) == WorkerMeta(0, 0, -1, 0, "", 0)
 
 
@@ -27,6 +28,7 @@ def test_what_the_worker_and_the_service_write_is_read():
     "values",
     [
         {"config_version": 10**12 + 1}, {"config_version": -1}, {"config_version": 1.5}, {"schema": -1},
+        {"state": {"kept_from": -1}}, {"state": {"kept_from": 10**7}},
         {"state": {"day": 10**7}}, {"state": {"as_of": 2**63}}, {"state": {"push": {"next_at": 10**30}}},
         {"state": {"push": {"tried": "op_\0"}}}, {"state": {"push": {"tried": "x" * 101}}},
     ],

@@ -64,7 +64,10 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 
 
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
-    """The days that the worker has closed, from `first_day` on, and the counts of open ones."""
+    """The days that the worker has closed, from `first_day` on, and the counts of open ones.
+
+    Closed days that the worker has deleted by their age are those that wait to be sent: the others are stored.
+    """
     meta = await recovery.read_meta(access, database_id)
     counts = OpenCounts(meta.closed_day)
     tables: tuple[Literal["event_log", "event_page"], ...] = ("event_log", "event_page")
@@ -91,6 +94,13 @@ async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[
         if not rows:
             break
         days += stored_totals.days_of(rows, {})
+    if first_day < meta.kept_from:
+        await _every_row(
+            access,
+            database_id,
+            lambda last: stored_totals.queued_statement(meta.kept_from, last),
+            lambda rows: days.extend(stored_totals.queued_of(rows)),
+        )
     return [day for day in days if day.day <= meta.closed_day], counts
 
 

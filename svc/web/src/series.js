@@ -47,7 +47,7 @@ export function slotsOf(report, before) {
   });
 }
 
-/** @param {Total[]} totals @returns {Counts} */
+/** @param {(Counts & {at: string})[]} totals @returns {Counts} */
 export function sum(totals) {
   const all = { ...NONE };
   for (const { views, visitors, bots } of totals) {
@@ -57,6 +57,15 @@ export function sum(totals) {
   }
   return all;
 }
+
+/**
+ * @param {Pick<Report, "from" | "breakdowns_from">} report
+ * @returns {string | null} the first day of its breakdowns, where that is later than its own; null: it is not
+ */
+export const firstListed = ({ from, breakdowns_from: first }) => (first !== null && first > from ? first : null);
+
+/** @param {Pick<Report, "series">} report @param {string} from a day @returns {Counts} of its points from there on */
+export const sumFrom = ({ series }, from) => sum(series.filter(({ at }) => at >= from));
 
 /**
  * @param {number} most the largest number that is drawn

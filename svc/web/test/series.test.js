@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { addDays, periodBefore, scale, slotsOf, sum } from "../src/series.js";
+import { addDays, firstListed, periodBefore, scale, slotsOf, sum, sumFrom } from "../src/series.js";
 
 const counts = { views: 3, visitors: 2, bots: 1 };
 
@@ -26,6 +26,14 @@ test("each day has its place, also where nothing is known of it, beside the same
     [0, 3, 0, 0, 0, 0, 0],
   );
   assert.equal(slotsOf({ ...week, series }, null)[0]?.before, null);
+});
+
+test("lists of fewer days than the report say so, and are a part of those days", () => {
+  assert.equal(firstListed({ from: "2026-11-16", breakdowns_from: "2026-11-16" }), null);
+  assert.equal(firstListed({ from: "2026-11-16", breakdowns_from: null }), null);
+  assert.equal(firstListed({ from: "2026-11-16", breakdowns_from: "2026-11-20" }), "2026-11-20");
+  const series = ["19", "20", "21"].map((day) => ({ at: `2026-11-${day}T00:00:00.000Z`, ...counts }));
+  assert.deepEqual(sumFrom({ series }, "2026-11-20"), { views: 6, visitors: 4, bots: 2 });
 });
 
 test("today has 24 hours, those to come too", () => {

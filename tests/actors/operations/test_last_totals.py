@@ -7,7 +7,7 @@ import json
 import pytest
 import trio
 
-from svc.clock import DAY_MS, HOUR_MS, day_of, iso
+from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.ids import digest
 from svc.model import Counts
 from svc.store import totals, worker_keys
@@ -184,6 +184,59 @@ async def test_of_counts_that_were_pushed_already_nothing_changes(counting):
     report = (await service.call("GET", f"/v1/links/{link}/report?period=today")).body["report"]
     assert [point["views"] for point in report["series"]] == [0] * 13 + [2, 0]
     assert report["as_of"] == "".join([report["as_of"][:10], "T14:30:00.000Z"])
+
+
+@pytest.mark.rule("A17", "W3", "W4")
+async def test_days_that_were_deleted_before_they_were_sent_are_kept(counting):
+    """The worker keeps 14 days, and no push was taken for 20."""
+    service, link, worker = counting
+    now = service.clock()
+    today = day_of(now)
+    pushed = PushedPart(0, today - 21, (today - 20) * DAY_MS, True, (), (), ((link, 1, 0, 1),))
+    await service.store.run(totals.ingest((await service.account()).id, [pushed], now))
+    kept_from = today - 15
+    await set_worker(
+        worker, today - 1, today * DAY_MS, days=[(link, today - ago, 100 + ago, 1, 2) for ago in range(15, 0, -1)]
+    )
+    await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=kept_from)
+    parts: list[tuple[int, bool, list[object]]] = [
+        # As far as it was counted at noon, and at its end; each of its two parts names other targets.
+        (20, False, [link, 3, 0, 2]),
+        (20, True, ["lnk_other", 9, 9, 9]),
+        (20, True, [link, 120, 1, 2]),
+        *((ago, True, [link, 100 + ago, 1, 2]) for ago in range(19, 0, -1)),
+    ]
+    for number, (ago, final, row) in enumerate(parts, 1):
+        text = json.dumps({"day": day_text(today - ago), "as_of": now, "final": final, "hours": [], "days": [row]})
+        await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number), text)
+    # Parts that somebody else wrote keep nothing from being read.
+    for number, text in enumerate(("x", "{}", '{"days": 5}', '{"day": "x", "final": true, "days": [[1]]}'), 100):
+        await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number), text)
+    assert (await disconnect(service))["left"] == []
+    found = await service.store.read(totals.day_counts(link, today - 30, today - 1))
+    assert found.pop(today - 21)[0] == Counts(1, 0, 1)
+    assert found == {
+        today - ago: (Counts(100 + ago, 1, 2), (today - ago + 1) * DAY_MS, True) for ago in range(20, 0, -1)
+    }
+    report = (await service.call("GET", f"/v1/links/{link}/report?period=30d")).body["report"]
+    assert report["totals"]["views"] == 1 + sum(100 + ago for ago in range(1, 21))
+
+
+@pytest.mark.rule("A17", "W4")
+async def test_deleted_days_of_thousands_of_targets_take_few_calls(counting):
+    service, link, worker = counting
+    today = day_of(service.clock())
+    await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=today - 15)
+    for number in range(9):
+        days = [[f"lnk_{number}_{n}", 1, 0, 1] for n in range(1_500)] + [[link, 4, 0, 3]] * (number == 8)
+        text = json.dumps({"day": day_text(today - 16), "final": True, "days": days})
+        await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number + 1), text)
+    await service.emulator.forget_requests()
+    await disconnect(service)
+    calls = await service.emulator.requests()
+    assert len([call for call in calls if call["path"].endswith("/query")]) < 25
+    counts = await service.store.read(totals.day_counts(link, today - 16, today))
+    assert counts[today - 16][0] == Counts(4, 0, 3)
 
 
 @pytest.mark.rule("A17")

@@ -15,8 +15,15 @@ import { Level } from "./accounts.jsx";
 /** What is measured on each plan, in the order in which it is shown. @type {Record<Account["plan"], Metric[]>} */
 const METRICS = { free: ["requests", "writes", "reads", "size"], paid: ["size"] };
 
-/** @param {{account: Account, choose: (plan: Account["plan"]) => void, busy: boolean}} props */
-export function Plan({ account: { advice, plan }, choose, busy }) {
+/**
+ * @param {{
+ *   account: Account,
+ *   choose: (plan: Account["plan"]) => void,
+ *   busy: boolean,
+ *   changeDays: () => void,
+ * }} props `changeDays`: asks for another number of days kept
+ */
+export function Plan({ account: { advice, plan, days_kept }, choose, busy, changeDays }) {
   const words = t().account.plan;
   return (
     <section aria-labelledby="plan">
@@ -33,11 +40,19 @@ export function Plan({ account: { advice, plan }, choose, busy }) {
               </li>
             ))}
           </ul>
-          {advice.suggest && <p>{words[advice.suggest]}</p>}
+          {advice.suggest && (
+            <p class="actions">
+              {words[advice.suggest]}
+              <button type="button" class="quiet" onClick={changeDays}>
+                {words.keepFewer}
+              </button>
+            </p>
+          )}
           <p class="small">{words.asked(ago(advice.at))}</p>
         </>
       )}
       <Choose plan={plan} choose={choose} busy={busy} />
+      <Days days={days_kept} change={changeDays} />
     </section>
   );
 }
@@ -90,5 +105,23 @@ function Choose({ plan, choose, busy }) {
         {words.chooseHint}
       </span>
     </p>
+  );
+}
+
+/** @param {{days: number, change: () => void}} props the days whose breakdowns the worker's database keeps */
+function Days({ days, change }) {
+  const words = t().account.days;
+  const id = useId();
+  return (
+    <div class="field column">
+      <strong id={id}>{words.label}</strong>
+      <span class="actions">
+        {words.kept(days)}
+        <button type="button" class="quiet" aria-describedby={id} onClick={change}>
+          {words.change}
+        </button>
+      </span>
+      <span class="hint">{words.hint}</span>
+    </div>
   );
 }

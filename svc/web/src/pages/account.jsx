@@ -21,11 +21,15 @@ import { Progress, Troubles } from "./account-state.jsx";
 import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-token.jsx";
 
 /** @typedef {import("../wire").FullAccount} Account */
-/** @typedef {"rename" | "renew" | "disconnect"} Asking what a dialog asks */
+/** @typedef {"rename" | "renew" | "days" | "disconnect"} Asking what a dialog asks */
 
 /** After a change of the plan its advice is computed anew, which is a matter of seconds. */
 const ADVICE_MS = 2_000;
 const ADVICE_WITHIN_MS = 30_000;
+
+/** The range of `days_kept` in the API. */
+const LEAST_DAYS = 14;
+const MOST_DAYS = 35;
 
 /** @param {{id: string}} props */
 export function Account({ id }) {
@@ -99,7 +103,12 @@ export function Account({ id }) {
             <Troubles account={account} does={does} busy={write.busy} />
             {account.token && (
               <>
-                <Plan account={account} choose={does.plan} busy={write.doing.startsWith("plan")} />
+                <Plan
+                  account={account}
+                  choose={does.plan}
+                  busy={write.doing.startsWith("plan")}
+                  changeDays={() => (asking.value = "days")}
+                />
                 <Host account={account} changed={read.again} />
                 <Installed account={account} />
                 <Holds id={id} />
@@ -109,6 +118,7 @@ export function Account({ id }) {
             )}
             {asking.value === "rename" && <Rename account={account} show={show} close={() => (asking.value = null)} />}
             {asking.value === "renew" && <Renew account={account} show={show} close={() => (asking.value = null)} />}
+            {asking.value === "days" && <DaysKept account={account} show={show} close={() => (asking.value = null)} />}
             {asking.value === "disconnect" && (
               <Disconnect
                 account={account}
@@ -147,6 +157,36 @@ function Rename({ account, show, close }) {
         <Field name="name" label={words.rename.name} defaultValue={account.name} autocomplete="off" required />
       </Form>
     </Dialog>
+  );
+}
+
+/** @param {Shown} props */
+function DaysKept({ account, show, close }) {
+  const words = t().account.days;
+  return (
+    <Confirm
+      title={words.title}
+      submit={words.submit}
+      close={close}
+      send={async (key, { days_kept = "" }) => {
+        const body = { days_kept: Number(days_kept) };
+        show((await call("PATCH /v1/accounts/{account_id}", { account_id: account.id, body, key })).account);
+        close();
+      }}
+    >
+      <p>{words.explain}</p>
+      <Field
+        name="days_kept"
+        label={words.label}
+        hint={words.range(LEAST_DAYS, MOST_DAYS)}
+        type="number"
+        min={LEAST_DAYS}
+        max={MOST_DAYS}
+        defaultValue={account.days_kept}
+        autocomplete="off"
+        required
+      />
+    </Confirm>
   );
 }
 

@@ -1,6 +1,6 @@
 /** The lists of a report: what was counted most, each line with a bar behind it. */
 
-import { country, number } from "../format.js";
+import { country, day, number } from "../format.js";
 import { t } from "../words.js";
 
 /**
@@ -13,10 +13,14 @@ const NAMES = ["pages", "sources", "countries", "devices", "browsers", "os", "bo
 /** What is beyond the keys that the worker keeps apart. */
 const OTHER = "(other)";
 
-/** @param {{kind: "site" | "link", of: Lists, totals: import("../wire").Counts}} props `totals`: what a whole bar is */
-export const Breakdowns = ({ kind, of, totals }) => (
+/**
+ * @param {{kind: "site" | "link", of: Lists, totals: import("../wire").Counts, from: string | null}} props
+ *   `totals`: what a whole bar is; `from`: the first day of the lists, where that is later than the report's
+ */
+export const Breakdowns = ({ kind, of, totals, from }) => (
   <section aria-labelledby="lists">
     <h2 id="lists">{t().report.lists}</h2>
+    {from && <p class="small">{t().report.listsFrom(day(from))}</p>}
     <div class="breakdowns">
       {NAMES.filter((name) => kind === "site" || name !== "pages").map((name) => (
         <List key={name} kind={kind} name={name} of={of[name]} all={name === "bots" ? totals.bots : totals.views} />

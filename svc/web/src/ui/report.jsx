@@ -10,7 +10,7 @@ import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource } from "../resource.js";
 import { address, setSearch } from "../router.js";
-import { periodBefore, slotsOf, sum } from "../series.js";
+import { firstListed, periodBefore, slotsOf, sum, sumFrom } from "../series.js";
 import { t } from "../words.js";
 import { Breakdowns } from "./breakdowns.jsx";
 import { Chart } from "./chart.jsx";
@@ -123,12 +123,10 @@ export function Report({ kind, id, name }) {
         <Loaded read={live} rows={6}>
           {({ report }) => (
             <div aria-busy={live.loading}>
-              {!report.breakdowns ? (
-                <Unavailable report={report} again={live.again} />
+              {report.breakdowns ? (
+                <Lists kind={kind} report={report} of={report.breakdowns} />
               ) : (
-                Object.values(report.breakdowns).some((list) => list.length > 0) && (
-                  <Breakdowns kind={kind} of={report.breakdowns} totals={report.totals} />
-                )
+                <Unavailable report={report} again={live.again} />
               )}
             </div>
           )}
@@ -136,6 +134,16 @@ export function Report({ kind, id, name }) {
       </div>
     </div>
   );
+}
+
+/** @param {{kind: Kind, report: What, of: NonNullable<What["breakdowns"]>}} props */
+function Lists({ kind, report, of }) {
+  const from = firstListed(report);
+  const empty = Object.values(of).every((list) => list.length === 0);
+  // Where the totals are of days that have no lists any more, empty ones need their reason.
+  if (empty && (from === null || nothing(report.totals))) return null;
+  const totals = from === null ? report.totals : sumFrom(report, from);
+  return <Breakdowns kind={kind} of={of} totals={totals} from={from} />;
 }
 
 /** @param {Counts | null} counts */

@@ -133,12 +133,26 @@ const account = {
     idle: "Nichts wurde verbraucht.",
     forecast: (day) => `Geht es so weiter, ist die Grenze am ${longDay(day)} erreicht.`,
     unavailable: "Cloudflare hat es nicht gesagt.",
-    shorter_hourly_retention: "Nur die Datenbank ist zu groß: Der Betreiber kann Stundenzahlen kürzer aufbewahren.",
+    shorter_hourly_retention:
+      "Nur die Datenbank ist nahe an ihrer Grenze oder darüber. Sie wird kleiner, wenn Sie Aufschlüsselungen kürzer aufbewahren.",
+    keepFewer: "Kürzer aufbewahren",
     choose: "Tarif bei Cloudflare",
     chooseHint: "Cloudflare verrät ihn nicht.",
     free: "Kostenlos",
     paid: "Bezahlt",
     asked: (ago) => `Abgefragt ${ago}.`,
+  },
+
+  days: {
+    label: "Tage mit Aufschlüsselung",
+    kept: (days) => `${days} Tage`,
+    change: "Tage ändern",
+    hint: "Tagessummen bleiben dauerhaft. Seiten, Quellen, Länder und andere Aufschlüsselungen gibt es nur für diese Tage.",
+    title: "Wie lange Aufschlüsselungen bleiben",
+    explain:
+      "Tagessummen bleiben dauerhaft. Aufschlüsselungen (Seiten, Quellen, Länder …) gibt es nur für die aufbewahrten Tage. Bei weniger Tagen werden ältere Aufschlüsselungen endgültig gelöscht, und die Datenbank wird in den nächsten Nächten kleiner.",
+    range: (least, most) => `${least} bis ${most} Tage.`,
+    submit: "Speichern",
   },
 
   host: {

@@ -38,6 +38,8 @@ const report = {
   hour: "Stunde (UTC)",
   export: "Alle Tage als CSV",
   lists: "Woher, was und womit",
+  listsFrom: (day) =>
+    `Diese Listen beginnen am ${day} (UTC): Die Aufschlüsselung früherer Tage hat der Worker des Kontos gelöscht.`,
   pages: "Seiten",
   sources: "Quellen",
   countries: "Länder",

@@ -124,12 +124,25 @@ export default {
     forecast: (/** @type {string} */ day) => `At this pace the limit is reached on ${longDay(day)}.`,
     unavailable: "Cloudflare did not tell.",
     shorter_hourly_retention:
-      "Only the database is too large: the operator can keep hourly figures for a shorter time.",
+      "Only the database is near or over its limit. Keep breakdowns for fewer days to make it smaller.",
+    keepFewer: "Keep fewer days",
     choose: "Cloudflare plan",
     chooseHint: "Cloudflare does not tell it.",
     free: "Free",
     paid: "Paid",
     asked: (/** @type {string} */ ago) => `Asked ${ago}.`,
+  },
+
+  days: {
+    label: "Days of breakdowns",
+    kept: (/** @type {number} */ days) => `${days} days`,
+    change: "Change days",
+    hint: "Daily totals are kept permanently. Pages, sources, countries and other breakdowns exist only for these days.",
+    title: "How long breakdowns are kept",
+    explain:
+      "Daily totals are kept permanently. Breakdowns (pages, sources, countries …) exist only for the days kept. If you enter fewer days, older breakdowns are deleted permanently, and the database gets smaller over the next nights.",
+    range: (/** @type {number} */ least, /** @type {number} */ most) => `${least} to ${most} days.`,
+    submit: "Save",
   },
 
   host: {

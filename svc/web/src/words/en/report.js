@@ -35,6 +35,8 @@ export default {
   hour: "Hour (UTC)",
   export: "All days as CSV",
   lists: "Where from, what, with what",
+  listsFrom: (/** @type {string} */ day) =>
+    `These lists start on ${day} (UTC): the account's worker has deleted the breakdowns of earlier days.`,
   pages: "Pages",
   sources: "Sources",
   countries: "Countries",
