@@ -68,15 +68,15 @@ FOLDER_worker := edge_worker
 FOLDER_web := svc/web
 
 shots: build ## pictures of all pages, in both themes and three widths, in var/shots
-	$(PY) -m tests.web.shots
+	$(PY) -m tools.shots
 
 bench: build ## the benchmarks of bench/, as ratios taken in one run (PARTS="http lists": these only)
 	$(PY) -m bench $(PARTS)
 
 WITH_SEED = $(if $(SEED),--seed $(SEED))
 fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of every operation (CASES=…), reports of 10,000 random histories (HISTORIES=…), with a SEED=…
-	$(PY) -m tests.http.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(WITH_SEED)
-	$(PY) -m tests.http.fuzz_contract $(if $(CASES),--cases $(CASES)) $(WITH_SEED)
+	$(PY) -m tools.fuzz.server $(if $(SECONDS),--seconds $(SECONDS)) $(WITH_SEED)
+	$(PY) -m tools.fuzz.contract $(if $(CASES),--cases $(CASES)) $(WITH_SEED)
 	$(if $(SEED),SVC_TEST_SEED=$(SEED)) SVC_TEST_HISTORIES=$(or $(HISTORIES),10000) $(PYTEST) \
 		tests/journeys/test_reports.py -k many_lives -rP -o faulthandler_timeout=0
 
@@ -84,7 +84,7 @@ units: env ## systemd's own analyser over the units of packaging/systemd
 	$(PY) packaging/systemd/analyse.py
 
 rules: env ## the rules of docs/conformance.md that no test names
-	$(PY) -m tests.rules
+	$(PY) -m tools.rules
 
 binary: dist/svc ## dist/svc, one file that runs the service on a machine without Python
 wheel: build ## dist/svc-….whl, for pipx
@@ -109,7 +109,7 @@ svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
 svc/web/dist/manifest.json: $(WEB) $(WIRE) svc/web/node_modules/.made
 	$(NODE) svc/web/build.js svc/web/dist
 
-$(WIRE): svc/web/wire.py svc/errors.py svc/leftover.py svc/model.py svc/token_page.py $(wildcard svc/api/*.py) .venv/.made
+$(WIRE): svc/web/wire.py svc/errors.py svc/leftover.py svc/model.py svc/security/token_page.py $(wildcard svc/api/*.py) .venv/.made
 	$(PY) -m svc.web.wire svc/web/src
 
 env: .venv/.made

@@ -35,11 +35,11 @@ from bench.load import cpu_s, paced, request
 from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import open_service
 from edge_worker.tools.next_bundle import build_next_bundle
-from svc.api_key import new_api_key
 from svc.clock import system_clock
 from svc.config import StoreConfig
 from svc.ids import digest, new_id
 from svc.model import WAVES, Key
+from svc.security.api_key import new_api_key
 from svc.store import keys, open_store, users
 from svc.store.tx import sql
 from svc.worker.bundle import load_bundle

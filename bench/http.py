@@ -21,11 +21,11 @@ from bench.load import load, request
 from bench.service import ENGINES, NOW, add_account, add_counted, add_links, add_user, new_config
 from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import open_service
-from svc.api_key import new_api_key
 from svc.clock import DAY_MS, HOUR_MS, day_text
 from svc.ids import digest, new_id, new_secret
 from svc.model import Key
-from svc.passwords import hash_password
+from svc.security.api_key import new_api_key
+from svc.security.passwords import hash_password
 from svc.store import keys, open_store, users, worker_keys
 
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.installed import CHROME, LINK_HOST
 from edge_worker.harness.service import eventually, open_service
-from svc.api_key import new_api_key
 from svc.clock import system_clock
 from svc.config import StoreConfig
 from svc.ids import digest, new_id
 from svc.model import Key, Scope
+from svc.security.api_key import new_api_key
 from svc.store import keys, open_store, users
 
 if TYPE_CHECKING:

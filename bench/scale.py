@@ -32,7 +32,6 @@ from bench.service import ENGINES, add_user, new_config
 from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import open_service
 from svc.actors.operations.install import push_second
-from svc.api_key import new_api_key
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
 from svc.config import EdgeConfig
 from svc.edge import tokens
@@ -42,6 +41,7 @@ from svc.errors import EdgeUnavailable
 from svc.ids import digest, new_id
 from svc.metrics import Metrics
 from svc.model import Key
+from svc.security.api_key import new_api_key
 from svc.store import keys, open_store
 from svc.store.tx import many
 

@@ -25,12 +25,12 @@ import trio
 
 from bench.figures import Row
 from bench.service import ENGINES, new_config
-from svc.actors import housekeeping
 from svc.actors.context import Context
+from svc.actors.service import housekeeping
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
 from svc.config import Config, LimitsConfig
-from svc.http.app import create_app
-from svc.http.deps import Deps
+from svc.http.serving.app import create_app
+from svc.http.serving.deps import Deps
 from svc.ids import digest, new_id, new_secret
 from svc.model import Counts
 from svc.store import accounts, open_store, sessions, totals, users, worker_keys

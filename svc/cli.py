@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if words[:1] == ["health"]:
         parser = _parser(health)
     else:
-        from svc.core_dumps import forbid_core_dumps
+        from svc.process.core_dumps import forbid_core_dumps
 
         forbid_core_dumps()
         parser = parser_of_all()

@@ -26,9 +26,8 @@ from pydantic import (
     model_validator,
 )
 
-from svc import bind
+from svc import addresses
 from svc.clock import DAY_MS
-from svc.emails import parse_sender
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +93,7 @@ def _network(value: str) -> str:
 
 
 def _bind(value: str) -> str:
-    bind.parse(value)
+    addresses.parse_bind(value)
     return value
 
 
@@ -118,7 +117,7 @@ class _Section(BaseModel):
 class HttpConfig(_Section):
     """Where and how the service answers."""
 
-    bind: Bind = bind.DEFAULT
+    bind: Bind = addresses.DEFAULT_BIND
     base_url: HttpUrl = ""
     trusted_proxies: tuple[Network, ...] = ()
     connections: Number = 1_000
@@ -190,7 +189,7 @@ class MailConfig(_Section):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
 
     transport: Literal["smtp", "file"] = "file"
-    sender: Annotated[str, AfterValidator(parse_sender)] = Field(default="svc@localhost", alias="from")
+    sender: Annotated[str, AfterValidator(addresses.parse_sender)] = Field(default="svc@localhost", alias="from")
     smtp_url: SecretStr = SecretStr("")
     folder: Path = Path("var/mail")
 

@@ -383,7 +383,7 @@ class ServiceError(Exception):
     """A refusal. `code` is stable and for programs, `message` is for people, `details` is JSON.
 
     `status` is that of the answer to a request which it ends. `had_effect`: the refusal is final, and the request
-    changed something before, so its repeat must not run again (see `svc.http.idempotency`).
+    changed something before, so its repeat must not run again (see `svc.http.serving.idempotency`).
     """
 
     def __init__(

@@ -20,23 +20,23 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.actors.context import Context
-from svc.actors.outbox import open_outbox
 from svc.actors.supervisor import open_supervisor
-from svc.bind import parse
+from svc.addresses import parse_bind
 from svc.clock import system_clock
 from svc.config import ConfigError
-from svc.container import data_trouble
 from svc.edge.client import open_edge
-from svc.http.app import create_app
-from svc.http.deps import Deps
 from svc.http.metrics_page import open_metrics_page
-from svc.http.server import serve
-from svc.http.web import load_web
+from svc.http.serving.app import create_app
+from svc.http.serving.deps import Deps
+from svc.http.serving.server import serve
+from svc.http.serving.web import load_web
+from svc.mail.outbox import open_outbox
 from svc.metrics import Metrics, counting_log_lines
+from svc.process.container import data_trouble
+from svc.process.systemd import Systemd
+from svc.security.vault import open_vault
 from svc.store import open_store, users
-from svc.store.sealed_tokens import sealed_tokens
-from svc.systemd import Systemd
-from svc.vault import open_vault
+from svc.store.working_tokens import sealed_tokens
 from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from svc.clock import Clock
     from svc.config import Config
-    from svc.http.web import Web
+    from svc.http.serving.web import Web
     from svc.store.tx import Store
     from svc.worker.bundle import WorkerBundle
 
@@ -201,7 +201,7 @@ async def _listen(section: str, bind: str) -> tuple[list[trio.SocketListener], s
     One socket only where the port is free to choose, since each would choose another.
     Raises ConfigError: the address is taken, or not of this machine.
     """
-    host, port = parse(bind)
+    host, port = parse_bind(bind)
     try:
         listeners = await trio.open_tcp_listeners(port, host=host.strip("[]"))
     except OSError as error:

@@ -6,7 +6,7 @@ A room is handed the process's `Metrics`, as it is handed the clock, and calls
     metrics.observe(CALL_SECONDS, took_s, "d1", "ok")
 
 What is a state and no event is not reported but asked for when somebody scrapes (`at_scrape`), and costs nothing else.
-From the table come docs/metrics.md and the dashboard (tests/dashboard.py).
+From the table come docs/metrics.md and the dashboard (tools/dashboard.py).
 
 Labels are bounded by construction: each label says which values it may have, anything else is `other`; where the values
 are names that the program itself gives (a route's template, a duty), no metric gets more than `MOST_CHILDREN` of them.

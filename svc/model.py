@@ -274,8 +274,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Advice:
-    """How near an account is to its limits (see svc/advice.py); stored by these names, so that each new one has a
-    default."""
+    """How near an account is to its limits (see svc/worker/advice.py). It is stored by these names, so each new one has
+    a default."""
 
     at: int
     level: AdviceLevel | None  # None: no metric could be read
@@ -392,7 +392,7 @@ class Account:
     push: WorkerPush | None
     advice: Advice | None
     advice_due_at: int | None  # when it is to be computed next; None: it never was
-    told: JsonObject  # what its user was told by e-mail (actors/notices.py)
+    told: JsonObject  # what its user was told by e-mail (actors/service/notifications.py)
     notice_due_at: int | None
     link_host: LinkHost | None
     created_at: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from argon2 import PasswordHasher
 
-from svc import passwords
+from svc.security import passwords
 
 # What a service takes.
 AS_IT_IS = passwords._HASHER

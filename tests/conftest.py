@@ -94,7 +94,11 @@ def pytest_collection_finish() -> None:
 def programs() -> Iterator[None]:
     """The service and the emulator start quickly."""
     with forking(
-        "svc.main", "svc.store.postgres", "svc.store.sqlite", "tests.cheap_passwords", "edge_worker.emulator.__main__"
+        "svc.main",
+        "svc.store.engines.postgres",
+        "svc.store.engines.sqlite",
+        "tests.cheap_passwords",
+        "edge_worker.emulator.__main__",
     ):
         yield
 

@@ -19,8 +19,8 @@ import asyncpg
 from pydantic import SecretStr
 
 from svc.config import StoreConfig
-from svc.store.migrate import migrations
-from svc.store.sqlite import connect, migrate
+from svc.store.engines.migrate import migrations
+from svc.store.engines.sqlite import connect, migrate
 from tests.secrecy import SEARCH
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 from zlib import crc32
 
-from svc.api_key import is_api_key
 from svc.logs import JsonFormatter
+from svc.security.api_key import is_api_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -10,12 +10,12 @@ from urllib.parse import quote
 import pytest
 
 from edge_worker.emulator.api.tokens import new_value
-from svc.api_key import new_api_key
 from svc.config import VaultConfig
-from svc.http.session_tokens import first_pair, next_pair
 from svc.ids import digest, new_secret
+from svc.security.api_key import new_api_key
+from svc.security.session_tokens import first_pair, next_pair
+from svc.security.vault import open_vault
 from svc.store.tx import sql
-from svc.vault import open_vault
 from tests.scraped import Scraped
 from tests.secrecy import SEARCH, USUAL_PASSWORDS, Search, leaks_of
 from tests.store.makers import an_account

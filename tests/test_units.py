@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svc import bind
+from svc import addresses
 from svc.cli import parser_of_all
 from svc.config import Config
 
@@ -74,7 +74,7 @@ def test_what_the_service_runs_is_a_command_that_there_is():
 
 
 def test_the_socket_listens_where_the_service_would_and_the_service_has_the_time_that_it_needs():
-    assert unit("svc.socket")["Socket"]["ListenStream"] == [bind.DEFAULT]
+    assert unit("svc.socket")["Socket"]["ListenStream"] == [addresses.DEFAULT_BIND]
     service = unit("svc.service")["Service"]
     config = Config()
     closing_s = 5

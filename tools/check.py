@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 TEST_FOLDERS = ("tests", "edge_worker/test")
 # The layering of packages concerns every change, and takes a second.
-ALWAYS = "tests/test_rooms.py"
+ALWAYS = "tests/test_layers.py"
 # What pytest needs before the first test and after the last.
 _START_S = 6.0
 _JS_FOLDERS = ("edge_worker", "svc/web")

@@ -100,7 +100,7 @@ class Sum:
 
 
 def folder_of(test: str) -> str:
-    """The folder that a test counts for, two levels deep: `tests/http/test_me.py::test_a` is `tests/http`."""
+    """The folder that a test counts for, two levels deep: `tests/http/resources/test_me.py::test_a` is `tests/http`."""
     parts = test.partition("::")[0].split("/")[:-1]
     return "/".join(parts[:2])
 

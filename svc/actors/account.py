@@ -13,25 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 import outcome
 import trio
 
-from svc.actors import (
-    advice,
-    bulk,
-    checkup,
-    expiry,
-    health,
-    ledger,
-    link_host,
-    links,
-    notices,
-    operations,
-    routes,
-    sites,
-    sync,
-    zones,
-)
+from svc.actors import operations
+from svc.actors.checks import account_state, expiry, health_check
 from svc.actors.duty import Timers, name_of
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
+from svc.actors.requests import bulk, ledger, link_host, links, sites, zones
+from svc.actors.service import advice, notifications
+from svc.actors.sync import configuration, routes
 from svc.errors import ServiceError, Stopping
 from svc.logs import lines_about
 from svc.metrics import ASK_SECONDS, DUTY_SECONDS, MAILBOX_WAIT
@@ -43,12 +32,12 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from svc.actors.bulk import WantedLink
-    from svc.actors.checkup import Checked
+    from svc.actors.checks.health_check import Checked
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty
-    from svc.actors.ledger import WorkerSide
-    from svc.actors.live import LiveReads, Unavailable
+    from svc.actors.requests.bulk import WantedLink
+    from svc.actors.requests.ledger import WorkerSide
+    from svc.actors.requests.live_reads import LiveReads, Unavailable
     from svc.edge.zones import Zone
     from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, OperationKind, Rule, Site
     from svc.store.idempotency import Claim
@@ -69,15 +58,15 @@ DUTIES: tuple[Duty, ...] = (
     expiry.note_when_due,
     routes.end_old_paths,
     routes.make_when_due,
-    sync.sync_when_due,
-    health.note_silence,
-    checkup.check_when_due,
-    checkup.repeat_install_when_due,
+    configuration.sync_when_due,
+    account_state.note_silence,
+    health_check.check_when_due,
+    health_check.repeat_install_when_due,
     advice.advise_when_due,
-    notices.tell_when_due,
+    notifications.tell_when_due,
 )
 # Those that only look, and mend what they find: broken off for who asks, they begin anew.
-_BROKEN_OFF: tuple[Duty, ...] = (checkup.check_when_due, advice.advise_when_due)
+_BROKEN_OFF: tuple[Duty, ...] = (health_check.check_when_due, advice.advise_when_due)
 
 
 class AccountActor:
@@ -208,7 +197,7 @@ class AccountActor:
         return answer
 
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
-        """Look at the whole account now, and mend what mends itself; see `checkup`. Raises also EdgeUnavailable.
+        """Check the whole account now and repair what is safe to repair; see `checks`. Raises also EdgeUnavailable.
 
         Those who ask while one look is under way share the one after it.
         """
@@ -219,9 +208,9 @@ class AccountActor:
             if self._checked is None or own:
                 began_at = trio.current_time()
                 account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
-                self._checked = began_at, await checkup.check_now(self._context, account, self.timers)
+                self._checked = began_at, await health_check.check_now(self._context, account, self.timers)
             # Who shares the look of somebody else has mended nothing.
-            return await self._context.store.run(commit(checkup.told(self._checked[1], own=own)))
+            return await self._context.store.run(commit(health_check.told(self._checked[1], own=own)))
 
         return await self.ask(look)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.client import Edge
     from svc.model import Account
+    from svc.security.vault import Vault
     from svc.store.tx import Store, Tx
-    from svc.vault import Vault
     from svc.worker.bundle import WorkerBundle
 
 T = TypeVar("T")

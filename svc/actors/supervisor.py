@@ -3,7 +3,7 @@
 The supervisor holds one heap of due times for all accounts, starts a bounded number of tasks a pass, restarts what
 crashed with a growing wait, and drains at shutdown. It is a sibling of the HTTP server, never its child. Each life of
 an account's task is a fault domain: nothing that happens in it ends another or the process. A store that is away is
-waited for, and counts as nobody's crash. What a commit changed wakes its account (`store/changes.py`).
+waited for, and counts as nobody's crash. What a commit changed wakes its account (`store/engines/changes.py`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from weakref import WeakValueDictionary
 
 import trio
 
-from svc.actors import housekeeping, look_times, rollout
 from svc.actors.account import DUTIES, AccountActor
-from svc.actors.departures import Departures
+from svc.actors.checks import schedule
+from svc.actors.checks.worker_database import STOPPED_MS
 from svc.actors.duty import Timers, spread
-from svc.actors.live import LiveReads
-from svc.actors.worker_watch import STOPPED_MS
+from svc.actors.requests.live_reads import LiveReads
+from svc.actors.service import housekeeping, rollout
+from svc.actors.service.user_deletions import Departures
 from svc.errors import ServiceError, StoreUnavailable
 from svc.faults import contained
 from svc.logs import begin_lines
@@ -122,13 +123,13 @@ class Supervisor:
         now = trio.current_time()
         timing, now_ms = self._context.config.timing, self._context.clock()
         for due in found:
-            look_s = look_times.first_wait_s(due, timing, now_ms)
+            look_s = schedule.first_wait_s(due, timing, now_ms)
             self._timers[due.edge_account_id] = Timers(health_at=now + look_s)
             wait_s = math.inf if due.at is None else max(0.0, (due.at - now_ms) / 1000)
             if due.edge_account_id in crashed:
                 self._failures[due.edge_account_id] = _Failures(shown=True)
                 wait_s = 0.0
-            advice_s = look_times.first_advice_s(due, timing, now_ms)
+            advice_s = schedule.first_advice_s(due, timing, now_ms)
             self._schedule(due.edge_account_id, now + min(look_s, wait_s, advice_s))
 
     async def run(self) -> None:

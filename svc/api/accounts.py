@@ -31,7 +31,7 @@ from svc.model import (
     Suggestion,
     Unread,
 )
-from svc.token_page import TOKEN_PAGE
+from svc.security.token_page import TOKEN_PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

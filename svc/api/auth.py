@@ -8,13 +8,13 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import Email, MailToken, Moment, NewPassword, Password, Wrong
 from svc.api.me import User
 from svc.api.shape import Answer, Body, NoBody, Ok
-from svc.password_rules import fault_for
+from svc.security.password_policy import fault_for
 
 REFRESH_COOKIE = "svc_refresh"
 
 
 def cookie_name(name: str, base_url: str) -> str:
-    """The name that a cookie of ours has where the service is reached at `base_url`; see `http/cookies.py`."""
+    """The name that a cookie of ours has where the service is reached at `base_url`; see `http/serving/cookies.py`."""
     return f"__Host-{name}" if base_url.startswith("https:") else name
 
 

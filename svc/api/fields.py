@@ -17,10 +17,11 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from svc import emails, password_rules
+from svc import addresses
 from svc.api.ascii_forms import ascii_host, ascii_path, ascii_url
 from svc.clock import day_number, day_text, iso
 from svc.model import RESERVED_CODES
+from svc.security import password_policy
 
 if TYPE_CHECKING:
     from svc.errors import IssueCode
@@ -164,7 +165,7 @@ def _network(value: str) -> str:
 
 def _email(value: str) -> str:
     try:
-        return emails.parse_address(value)
+        return addresses.parse_email(value)
     except ValueError as error:
         raise Wrong(str(error), "not_email") from None
 
@@ -188,15 +189,15 @@ def _day(value: object) -> int:
 
 
 def _new_password(value: SecretStr) -> SecretStr:
-    fault = password_rules.fault_of(_password(value).get_secret_value())
+    fault = password_policy.fault_of(_password(value).get_secret_value())
     if fault is not None:
         raise Wrong(fault, "weak_password")
     return value
 
 
 def _password(value: SecretStr) -> SecretStr:
-    if len(value.get_secret_value()) > password_rules.LONGEST:
-        raise Wrong(f"must have at most {password_rules.LONGEST} characters", "too_long", password_rules.LONGEST)
+    if len(value.get_secret_value()) > password_policy.LONGEST:
+        raise Wrong(f"must have at most {password_policy.LONGEST} characters", "too_long", password_policy.LONGEST)
     return value
 
 
@@ -261,16 +262,16 @@ Network = Annotated[
 ]
 Email = Annotated[
     str,
-    Field(max_length=emails.LONGEST_ADDRESS),
+    Field(max_length=addresses.LONGEST_EMAIL),
     AfterValidator(_email),
-    _string(format="email", pattern=_EMAIL, maxLength=emails.LONGEST_ADDRESS, examples=["ann@example.com"]),
+    _string(format="email", pattern=_EMAIL, maxLength=addresses.LONGEST_EMAIL, examples=["ann@example.com"]),
 ]
 NewPassword = Annotated[
     SecretStr,
     AfterValidator(_new_password),
-    _secret(minLength=password_rules.SHORTEST, maxLength=password_rules.LONGEST),
+    _secret(minLength=password_policy.SHORTEST, maxLength=password_policy.LONGEST),
 ]
-Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=password_rules.LONGEST)]
+Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=password_policy.LONGEST)]
 EdgeToken = Annotated[SecretStr, AfterValidator(_edge_token), _secret(pattern=_EDGE_TOKEN)]
 MailToken = Annotated[SecretStr, Field(max_length=200), _secret(maxLength=200)]
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]

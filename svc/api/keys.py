@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, EdgeAccountId, Moment, Name, Network, Wrong
 from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Ok
-from svc.api_key import PATTERN
 from svc.model import Scope
+from svc.security.api_key import PATTERN
 
 if TYPE_CHECKING:
     from svc import model

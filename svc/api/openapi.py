@@ -19,9 +19,9 @@ from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
 from svc.api.errors import ErrorAnswer
 from svc.api.export import ZIP_TYPE
 from svc.api.probes import YAML_TYPE
-from svc.api_key import PATTERN
 from svc.errors import CATALOGUE, ServiceError
 from svc.ids import ID_PATTERN
+from svc.security.api_key import PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

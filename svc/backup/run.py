@@ -11,14 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
 
+from svc.atomic_file import holding, sync
 from svc.backup import archive
 from svc.backup.archive import BadBackup, Manifest
 from svc.clock import iso
 from svc.config import ConfigError
-from svc.store import copies, sqlite_file, sqlite_place, syncs
-from svc.store.sqlite_file import Contents, NotAStore
-from svc.vault import Vault, changing, keys_of, read_keys, text_of, write_keys
-from svc.whole_file import holding, sync
+from svc.security.vault import Vault, changing, keys_of, read_keys, text_of, write_keys
+from svc.store import syncs
+from svc.store.engines import copies, sqlite_file, sqlite_place
+from svc.store.engines.sqlite_file import Contents, NotAStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

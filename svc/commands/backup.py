@@ -67,12 +67,12 @@ def _note(config: Config, manifest: Manifest, now: int) -> None:
 
     from svc.config import ConfigError
     from svc.errors import StoreUnavailable
-    from svc.store import backups, open_store
-    from svc.store.migrate import migrations
+    from svc.store import open_store, service_state
+    from svc.store.engines.migrate import migrations
 
     async def note() -> None:
         async with open_store(config.store) as store:
-            await store.run(backups.note_backup(now))
+            await store.run(service_state.note_backup(now))
 
     if manifest.schema_number == migrations("sqlite")[-1].number:
         try:

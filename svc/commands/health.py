@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from svc import bind
+from svc import addresses
 
 if TYPE_CHECKING:
     import argparse
@@ -43,8 +43,8 @@ def _health(_: object, arguments: argparse.Namespace) -> int:
     try:
         if url is None:
             here = _bind(arguments.config, arguments.environ)
-            url = bind.url_to_ask(here)
-            standby = bind.standby_name(here)
+            url = addresses.url_to_ask(here)
+            standby = addresses.standby_name(here)
         _ask(url)
     except (OSError, HTTPException, ValueError) as error:
         told = _told(standby)
@@ -75,7 +75,7 @@ def _bind(path: Path | None, environ: Mapping[str, str]) -> str:
     """[http] bind, as `config.load` finds it, without its checks. Raises OSError, ValueError: the file is none."""
     http = {} if path is None else tomllib.loads(path.read_text("utf-8-sig")).get("http", {})
     written = http.get("bind") if isinstance(http, dict) else None
-    return str(environ.get("SVC_HTTP_BIND") or written or bind.DEFAULT)
+    return str(environ.get("SVC_HTTP_BIND") or written or addresses.DEFAULT_BIND)
 
 
 def _ask(url: str) -> None:

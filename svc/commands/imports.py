@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.commands.arguments import edge_account_id
-from svc.commands.told import printable
+from svc.commands.output import printable
 from svc.faults import first_of
-from svc.link_import.restrictions import RESTRICTIONS
+from svc.imports.links.restrictions import RESTRICTIONS
 
 if TYPE_CHECKING:
     import argparse
 
     from svc.commands.arguments import Commands
     from svc.config import Config
-    from svc.totals_import.run import Done
+    from svc.imports.totals.run import Done
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
@@ -88,9 +88,9 @@ def _restrictions(text: str) -> tuple[str, ...]:
 
 def _import_links(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import system_clock
-    from svc.link_import.run import NoAccount, find_account, import_links, restrictions_of
-    from svc.link_import.staging import staging
-    from svc.link_import.table import NotATable, opened, read_table
+    from svc.imports.links.run import NoAccount, find_account, import_links, restrictions_of
+    from svc.imports.links.staging import staging
+    from svc.imports.links.table import NotATable, opened, read_table
     from svc.store import open_store
 
     if arguments.apply and arguments.dry_run:
@@ -145,11 +145,11 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
 
 def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import day_of, system_clock
+    from svc.imports.totals.formats import read_totals
+    from svc.imports.totals.run import NoTarget, import_totals, lines_of
+    from svc.imports.totals.source import NotReadable, opened
+    from svc.imports.totals.tally import Name, tally
     from svc.store import open_store
-    from svc.totals_import.formats import read_totals
-    from svc.totals_import.run import NoTarget, import_totals, lines_of
-    from svc.totals_import.source import NotReadable, opened
-    from svc.totals_import.tally import Name, tally
 
     if arguments.apply and arguments.dry_run:
         sys.exit("svc: --apply and --dry-run exclude each other")

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svc.commands.told import perhaps_unread
+from svc.commands.output import perhaps_unread
 
 if TYPE_CHECKING:
     import argparse

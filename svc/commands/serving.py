@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.commands.arguments import suggested
-from svc.commands.told import perhaps_unread
+from svc.commands.output import perhaps_unread
 
 if TYPE_CHECKING:
     import argparse
@@ -36,11 +36,11 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 
 
 def _serve(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.commands.welcome import welcome
     from svc.logs import set_up_logging
     from svc.main import Started, run
-    from svc.standby import stand_by
-    from svc.systemd import from_environment
-    from svc.welcome import welcome
+    from svc.process.standby import stand_by
+    from svc.process.systemd import from_environment
 
     def announce(url: str) -> None:
         with perhaps_unread():
@@ -65,7 +65,7 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
 
 def _check(config: Config, arguments: argparse.Namespace) -> int:
     """Each part in turn, so that all that is wrong is seen at once. A warning does not change the status."""
-    from svc.check import check
+    from svc.commands.check import check
 
     findings = trio.run(check, config, arguments.config)
     for finding in findings:

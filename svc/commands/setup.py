@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from svc.check import Finding
     from svc.commands.arguments import Commands
+    from svc.commands.check import Finding
+    from svc.commands.config_file import Answers, Value
     from svc.config import Config
-    from svc.config_file import Answers, Value
 
 _PROXIES = "127.0.0.1,::1"
 _SQLITE = "sqlite:///"
@@ -77,7 +77,7 @@ class _Dialogue:
 
     def run(self) -> int:
         """Ask, try, write; 0. Raises _NotGood; OSError: the file cannot be written; EOFError: nobody answers."""
-        from svc import config_file
+        from svc.commands import config_file
 
         self._may_be_written()
         self._address()
@@ -93,7 +93,7 @@ class _Dialogue:
         return 0
 
     def _may_be_written(self) -> None:
-        from svc import config_file
+        from svc.commands import config_file
         from svc.config import ConfigError
 
         if not self._path.exists():
@@ -193,7 +193,7 @@ class _Dialogue:
         return [Path(file).absolute().parent for file in files]
 
     def _store(self, folder: Path) -> None:
-        from svc.check import look_at_store
+        from svc.commands.check import look_at_store
 
         def good(url: str) -> None:
             self._tried({("store", "url"): url}, look_at_store)
@@ -208,7 +208,7 @@ class _Dialogue:
         self._keep({("store", "url"): url})
 
     def _mail(self) -> None:
-        from svc.check import look_at_mail
+        from svc.commands.check import look_at_mail
 
         address = urlsplit(str(self._answers.get(("http", "base_url"), ""))).hostname
         kept: list[Answers] = []
@@ -299,8 +299,8 @@ class _Dialogue:
 
     def _with(self, answers: Answers) -> Config:
         """The configuration with these answers, and the environment's. Raises _NotGood."""
+        from svc.commands.config_file import settings
         from svc.config import ConfigError, made
-        from svc.config_file import settings
 
         try:
             return made(settings({**self._answers, **answers}))

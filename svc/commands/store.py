@@ -32,7 +32,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 
 def _copy(config: Config, arguments: argparse.Namespace) -> int:
     from svc.config import made
-    from svc.store.copies import transfer
+    from svc.store.engines.copies import transfer
 
     rows = transfer(config.store, made({"store": {"url": arguments.to}}).store)
     print(f"{sum(rows.values())} rows of {len(rows)} tables were copied, and counted again: none is missing.")

@@ -35,7 +35,7 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
     from svc.api.shape import parsed
     from svc.clock import system_clock
     from svc.errors import Invalid
-    from svc.passwords import hash_password
+    from svc.security.passwords import hash_password
     from svc.store import open_store, users
     from svc.store.events import by_operator
 

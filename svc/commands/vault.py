@@ -34,8 +34,8 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 
 def _rotate(config: Config, arguments: argparse.Namespace) -> int:
     from svc.config import ConfigError
+    from svc.security.vault import changing, new_key, read_keys, write_keys
     from svc.store import open_store
-    from svc.vault import changing, new_key, read_keys, write_keys
 
     path = config.vault.key_file
     drop = arguments.drop_old
@@ -71,8 +71,8 @@ async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
 
     Returns how many were sealed, and how many none of the keys opens. Cut short, it is done again.
     """
-    from svc.store.sealed_tokens import reseal, sealed_tokens
-    from svc.vault import Vault
+    from svc.security.vault import Vault
+    from svc.store.working_tokens import reseal, sealed_tokens
 
     newest, every = Vault(keys[:1]), Vault(keys)
     resealed = 0

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from svc.advice import Figure
 from svc.clock import day_number, day_text
 from svc.edge.answers import Shape
 from svc.errors import EdgeRefused
+from svc.worker.advice import Figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

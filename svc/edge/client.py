@@ -19,10 +19,10 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from svc.edge.access import Access, Bearer
 from svc.edge.answers import Failed, HttpAnswer, Retry, compact, no_answer, read, too_large, unreadable
-from svc.edge.areas import area_of
+from svc.edge.endpoints import area_of
 from svc.edge.pace import Pace
 from svc.edge.shares import Shares
-from svc.edge.trust import trusted
+from svc.edge.tls import trusted
 from svc.errors import EdgeGone, EdgeRefused, EdgeUnknown
 from svc.metrics import CALL_SECONDS, CALL_WAIT, CALLS_HELD_BACK, CALLS_RUNNING, CALLS_WAITING, Metrics
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from svc.edge.trust import trusted
+from svc.edge.tls import trusted
 
 _BROWSER = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"

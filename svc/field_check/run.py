@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 from pydantic import JsonValue, SecretStr
 
-from svc.actors.script import upload_of
+from svc.actors.sync.script import upload_of
 from svc.clock import DAY_MS, day_of, system_clock
 from svc.edge import analytics, d1, routes, tokens, visits, workers, zones
 from svc.edge.access import Bearer, Exchange

@@ -20,18 +20,18 @@ from svc import metrics as table
 from svc.clock import HOUR_MS
 from svc.errors import NotFound, ServiceError, StoreUnavailable
 from svc.faults import contained
-from svc.http.idempotency import refusal
-from svc.http.server import serve
+from svc.http.serving.idempotency import refusal
+from svc.http.serving.server import serve
 from svc.metrics import watch_loop
 from svc.model import AccountState, OperationKind, RolloutState
-from svc.store.census import census, ended_since
+from svc.store.service_state import census, ended_since
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from svc.clock import Clock
     from svc.metrics import Metrics
-    from svc.store.census import Census
+    from svc.store.service_state import Census
     from svc.store.tx import Store
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from svc.config import ConfigError
-from svc.store.watch import watch
+from svc.store.engines.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -53,7 +53,7 @@ async def open_look(config: StoreConfig) -> AsyncIterator[Look]:
     It raises Away: the store is not reached at the moment; ConfigError: it could not be taken if it were free.
     """
     if config.engine == "sqlite":
-        from svc.store.sqlite_place import is_free
+        from svc.store.engines.sqlite_place import is_free
 
         async def look() -> bool:
             await trio.lowlevel.checkpoint()
@@ -61,7 +61,7 @@ async def open_look(config: StoreConfig) -> AsyncIterator[Look]:
 
         yield look
     else:
-        from svc.store.postgres_look import look_at_postgres
+        from svc.store.engines.postgres_look import look_at_postgres
 
         async with look_at_postgres(config.url.get_secret_value()) as asked:
             yield asked
@@ -71,10 +71,10 @@ def _engine(
     config: StoreConfig, *, serving: bool, as_is: bool, metrics: Metrics | None
 ) -> AbstractAsyncContextManager[Store]:
     if config.engine == "sqlite":
-        from svc.store.sqlite import open_sqlite
+        from svc.store.engines.sqlite import open_sqlite
 
         return open_sqlite(config.path, serving=serving, as_is=as_is, metrics=metrics)
-    from svc.store.postgres import open_postgres
+    from svc.store.engines.postgres import open_postgres
 
     copies = Path(config.copies) if config.copies else None
     url = config.url.get_secret_value()

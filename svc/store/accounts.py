@@ -103,7 +103,7 @@ def unsynced() -> Tx[dict[str, int]]:
 @dataclass(frozen=True, slots=True)
 class Due:
     """When something of an account is due (epoch ms; 0: now; None: nothing), and what the times of looks at it are made
-    of (`actors/look_times.py`)."""
+    of (`actors/checks/schedule.py`)."""
 
     edge_account_id: str
     at: int | None

@@ -14,8 +14,8 @@ inside rolls back and reaches the caller. `yield from` puts transactions togethe
 waited for inside.
 
 A transaction that changes what an account's actor acts on says so: it yields `Changed(edge_account_id)` beside its
-statements. After the commit, and only then, whoever listens to the store's changes (`store/changes.py`) is told, also
-when the caller was cancelled meanwhile.
+statements. After the commit, and only then, the listeners to the store's changes (`store/engines/changes.py`) are told,
+also when the caller was cancelled meanwhile.
 
 What it changes for a user it tells, too: it yields an `Event`, which is written with it (`store/events.py`). One that
 finds that all is as it was asked to be yields `UNCHANGED`, and nothing of it is told.
@@ -37,10 +37,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from svc.errors import CATALOGUE, ErrorNote
 from svc.model import Event
-from svc.store.changes import OUTBOX, Changes
+from svc.store.engines.changes import OUTBOX, Changes
 
 if TYPE_CHECKING:
-    from svc.store.condition import Condition
+    from svc.store.engines.condition import Condition
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from svc.ids import new_id
 from svc.model import User
 from svc.store.devices import forget_devices
 from svc.store.events import begin_trail
-from svc.store.notices import address_works
+from svc.store.notifications import address_works
 from svc.store.tx import Row, Tx, placeholders, sql
 
 if TYPE_CHECKING:

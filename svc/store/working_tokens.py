@@ -1,4 +1,4 @@
-"""Transactions on an account's working token, and on the tokens that may be alive beside it.
+"""Transactions on an account's working token, on the tokens that may be alive beside it, and on all sealed tokens.
 
 A token beside it is known by the operation that asked for it (`operations.with_open_token`): one that is done had the
 account's own token, which was replaced since; any other never came to its end.
@@ -109,3 +109,17 @@ def expire(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """The working token's time is over."""
     yield from states.move(account_id, EXPIRING, "revoked", error, now)
     yield from accounts.unwarn(account_id, "token_expires_soon")
+
+
+def reseal(account_id: str, old: bytes, new: bytes) -> Tx[bool]:
+    """The same token, sealed with another key. Returns whether it still was the `old` one."""
+    rows = yield sql(
+        "update accounts set sealed_token = $3 where id = $1 and sealed_token = $2 returning id", account_id, old, new
+    )
+    return bool(rows)
+
+
+def sealed_tokens() -> Tx[dict[str, bytes]]:
+    """The sealed working token of each account that has one, by the account's id."""
+    rows = yield sql("select id, sealed_token from accounts where sealed_token is not null")
+    return {row["id"]: row["sealed_token"] for row in rows}

@@ -17,7 +17,7 @@ from svc.api.openapi import document
 from svc.errors import CATALOGUE, IssueCode
 from svc.leftover import LeftKind, LeftWhy
 from svc.model import FindingKind
-from svc.token_page import TOKEN_PAGE
+from svc.security.token_page import TOKEN_PAGE
 
 Json = dict[str, Any]
 

@@ -20,20 +20,20 @@ import pytest
 from edge_worker.emulator.client import NO_TLS, Customer, Emulator, proxied_zone
 from edge_worker.harness.service import eventually
 from svc.actors.context import Context
-from svc.actors.outbox import open_outbox
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
 from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, TimingConfig, VaultConfig, WorkerConfig
 from svc.edge.client import open_edge
-from svc.http.app import create_app
-from svc.http.deps import Deps
+from svc.http.serving.app import create_app
+from svc.http.serving.deps import Deps
+from svc.mail.outbox import open_outbox
 from svc.metrics import Metrics
 from svc.model import WorkerPush
+from svc.security.vault import open_vault
 from svc.store import accounts
-from svc.store.postgres import PostgresStore
-from svc.store.sqlite import SqliteStore
+from svc.store.engines.postgres import PostgresStore
+from svc.store.engines.sqlite import SqliteStore
 from svc.store.tx import sql
-from svc.vault import open_vault
 from tests.clock import FrozenClock
 from tests.emulated import emulator_process, fresh
 from tests.http.conftest import World

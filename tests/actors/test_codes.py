@@ -25,7 +25,7 @@ ELSEWHERE = {
     "method_not_allowed": _ANY_REQUEST,
     "payload_too_large": _ANY_REQUEST,
     "rate_limited": _ANY_REQUEST,
-    "invalid_password": "of what asks for the password again: tests/http/test_sessions.py",
+    "invalid_password": "of what asks for the password again: tests/http/resources/test_sessions.py",
     "cross_origin": _ANY_REQUEST,
     "key_already_issued": "of POST /v1/keys",
     "busy": "the service's own store or end, whatever is asked: tests/journeys/test_store_away.py",

@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from svc.backup import run
-from svc.store import copies, open_store
-from svc.store.sealed_tokens import sealed_tokens
-from svc.vault import open_vault
+from svc.security.vault import open_vault
+from svc.store import open_store
+from svc.store.engines import copies
+from svc.store.working_tokens import sealed_tokens
 from tests.backup.places import config_of, without
 from tests.databases import postgres_config, sqlite_config, stores_aside
 from tests.store.whole_store import all_rows

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from svc.config import Config, StoreConfig, VaultConfig
+from svc.security.vault import open_vault
 from svc.store import open_store, rollouts
 from svc.store.tx import sql
-from svc.vault import open_vault
 from tests.clock import START_MS
 from tests.databases import sqlite_config
 from tests.store.whole_store import a_whole_life, all_rows

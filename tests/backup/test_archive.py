@@ -22,11 +22,11 @@ import pytest
 import trio
 
 from edge_worker.programs import run_program
+from svc.atomic_file import holding
 from svc.backup import run
 from svc.backup.archive import BadBackup
 from svc.config import ConfigError
-from svc.vault import write_keys
-from svc.whole_file import holding
+from svc.security.vault import write_keys
 from tests.backup.places import add_user, config_of, emails_of, fill, rows_of
 from tests.clock import START_MS
 

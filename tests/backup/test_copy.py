@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from svc.config import ConfigError
-from svc.store.copies import transfer
-from svc.store.sqlite_place import lock
+from svc.store.engines.copies import transfer
+from svc.store.engines.sqlite_place import lock
 from tests.backup.places import add_user, config_of, emails_of, fill, rows_of, without
 from tests.backup.test_archive import svc
 

@@ -17,10 +17,11 @@ from edge_worker.harness.service import eventually
 from edge_worker.programs import run_program
 from svc.backup import run
 from svc.config import ConfigError
-from svc.store import open_store, postgres, sqlite_file
-from svc.store.sqlite_place import lock
+from svc.security.vault import open_vault, read_keys
+from svc.store import open_store
+from svc.store.engines import postgres, sqlite_file
+from svc.store.engines.sqlite_place import lock
 from svc.store.tx import sql
-from svc.vault import open_vault, read_keys
 from tests.backup.places import add_user, config_of, emails_of, fill, rows_of, without
 from tests.clock import START_MS
 from tests.databases import postgres_config
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 DIES = """
 import os, sys
 from pathlib import Path
-from svc.store.sqlite import connect
+from svc.store.engines.sqlite import connect
 connection = connect(Path(sys.argv[1]) / "svc.db")
 connection.execute("update users set email = 'changed@example.com' where email = 'old@example.com'")
 for number in range(200):

@@ -8,10 +8,10 @@ import pytest
 import trio
 
 from edge_worker.harness.service import eventually
+from svc.security.vault import Vault, changing, open_vault, read_keys, write_keys
 from svc.store import open_store
-from svc.store.sealed_tokens import reseal, sealed_tokens
 from svc.store.tx import sql
-from svc.vault import Vault, changing, open_vault, read_keys, write_keys
+from svc.store.working_tokens import reseal, sealed_tokens
 from tests.backup.places import config_of, done, fill
 from tests.backup.test_archive import begun, svc
 

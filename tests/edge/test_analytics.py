@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from svc.advice import Figure
 from svc.clock import day_of, day_text, system_clock
 from svc.edge import analytics, d1
 from svc.edge.analytics import DAYS_TOLD, DatabaseDays
 from svc.errors import EdgeRefused, EdgeUnavailable
+from svc.worker.advice import Figure
 
 if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer, Emulator

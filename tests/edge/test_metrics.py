@@ -12,8 +12,8 @@ import trio
 from svc import metrics as table
 from svc.config import EdgeConfig
 from svc.edge import d1, routes, tokens, workers, zones
-from svc.edge.areas import area_of
 from svc.edge.client import open_edge
+from svc.edge.endpoints import area_of
 from svc.edge.shares import Turn
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 from svc.metrics import Metrics

@@ -13,7 +13,7 @@ import trustme
 from svc.config import EdgeConfig
 from svc.edge import visits, zones
 from svc.edge.client import open_edge
-from svc.edge.trust import trusted
+from svc.edge.tls import trusted
 from svc.errors import EdgeUnavailable
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ import pytest
 import trio
 from quart_trio.testing.connections import TestHTTPConnection
 
-from svc.actors.outbox import Outbox, open_outbox
-from svc.api_key import new_api_key
 from svc.config import Config, HttpConfig, LimitsConfig, MailConfig
-from svc.http.app import create_app
-from svc.http.deps import Deps
+from svc.http.serving.app import create_app
+from svc.http.serving.deps import Deps
 from svc.ids import digest, new_id, new_secret
+from svc.mail.outbox import Outbox, open_outbox
 from svc.metrics import Metrics
 from svc.model import Account, AccountState, Key, Scope, User
+from svc.security.api_key import new_api_key
 from svc.store import keys, link_hosts, open_store, sessions, users
 from tests import contract
 from tests.databases import make_sqlite_store

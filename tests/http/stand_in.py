@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import outcome
 import trio
 
-from svc.actors import bulk, links, sites
 from svc.actors.context import Context
-from svc.actors.departures import Departures
-from svc.actors.ledger import WorkerSide
-from svc.actors.live import Unavailable
 from svc.actors.mailbox import Ask
+from svc.actors.requests import bulk, links, sites
+from svc.actors.requests.ledger import WorkerSide
+from svc.actors.requests.live_reads import Unavailable
+from svc.actors.service.user_deletions import Departures
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
 from svc.leftover import Leftover
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from svc.actors.checkup import Checked
+    from svc.actors.checks.health_check import Checked
     from svc.actors.context import Commit
     from svc.clock import Clock
     from svc.config import Config

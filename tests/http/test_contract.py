@@ -14,7 +14,7 @@ from svc.api.contract import ENDPOINTS, TAGS
 from svc.api.openapi import document, to_json, to_yaml
 from svc.errors import CATALOGUE, Code
 from tests import contract
-from tests.http.test_refusals import is_error
+from tests.http.serving.test_refusals import is_error
 
 BASE_URL = "https://svc.example"
 

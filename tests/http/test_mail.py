@@ -13,11 +13,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from svc import emails
+from svc.addresses import parse_email
 from svc.config import MailConfig
-from svc.emails import Email, parse_address
-from svc.mail import check_mail, message_of, new_sender
-from svc.smtp import ServerAway
+from svc.mail import messages
+from svc.mail.messages import Email
+from svc.mail.smtp import ServerAway
+from svc.mail.transport import check_mail, message_of, new_sender
 
 LINK = "https://svc.example/confirm?token=" + "x" * 90
 EMAIL = Email("ann@example.com", "Grüße", f"Öffne diesen Link:\n\n{LINK}\n\nDanke.")
@@ -119,7 +120,7 @@ NASTY = (
 def test_both_forms_say_the_same_and_nothing_from_outside_is_markup(name, message):
     link = "https://svc.example/accounts/acc_1?a=1&b=2"
     notice = {"trouble": "revoked", "code": "revoked", "message": message}
-    one = emails.about_account("mail_1", "ann@example.com", name, notice, link)
+    one = messages.about_account("mail_1", "ann@example.com", name, notice, link)
     plain, page = parts_of(one)
     assert page.text.split() == plain.split() == one.text.split()
     assert set(page.tags) <= {"html", "head", "meta", "title", "body", "p", "a", "br"}
@@ -161,7 +162,7 @@ GOOD = st.from_regex(
 @example("a" * 64 + "@" + ".".join(["b" * 61] * 3) + ".cc")
 def test_what_is_taken_as_an_address_makes_an_email_to_exactly_that_one(text):
     try:
-        address = parse_address(text)
+        address = parse_email(text)
     except ValueError:
         return
     assert address == text.lower()
@@ -191,7 +192,7 @@ def test_what_is_taken_as_an_address_makes_an_email_to_exactly_that_one(text):
     ],
 )
 def test_usual_and_unusual_addresses_are_taken(address):
-    assert parse_address(address.upper()) == address
+    assert parse_email(address.upper()) == address
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_usual_and_unusual_addresses_are_taken(address):
 )
 def test_other_texts_are_no_addresses(address):
     with pytest.raises(ValueError, match=r"^must be an e-mail address$"):
-        parse_address(address)
+        parse_email(address)
 
 
 async def test_a_check_says_whether_mails_can_leave(tmp_path):

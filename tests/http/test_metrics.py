@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from svc.http.server import serve
+from svc.http.serving.server import serve
 from svc.metrics import CONNECTIONS
 from svc.store.tx import sql
-from tests.http.test_push import Place, place  # noqa: F401  # a fixture
-from tests.http.test_sockets import answer_of, head
+from tests.http.resources.test_push import Place, place  # noqa: F401  # a fixture
+from tests.http.serving.test_sockets import answer_of, head
 from tests.scraped import Scraped, scrape
 
 if TYPE_CHECKING:

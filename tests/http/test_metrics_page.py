@@ -14,8 +14,8 @@ from svc.errors import ErrorNote, StoreUnavailable
 from svc.http.metrics_page import open_metrics_page
 from svc.metrics import Metrics
 from svc.store import operations
-from svc.store.backups import note_backup
-from tests.http.test_sockets import answer_of, head
+from svc.store.service_state import note_backup
+from tests.http.serving.test_sockets import answer_of, head
 from tests.scraped import Scraped
 from tests.store.makers import an_account
 

@@ -15,17 +15,17 @@ import trio
 from edge_worker.emulator.client import NO_TLS
 from edge_worker.emulator.process import POLITE, open_emulator
 from svc.actors.context import Context
-from svc.actors.outbox import open_outbox
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
 from svc.config import Config, EdgeConfig, HttpConfig, LimitsConfig, MailConfig, VaultConfig, WorkerConfig
 from svc.edge.client import open_edge
-from svc.http.app import create_app
-from svc.http.deps import Deps
-from svc.http.server import serve
+from svc.http.serving.app import create_app
+from svc.http.serving.deps import Deps
+from svc.http.serving.server import serve
+from svc.mail.outbox import open_outbox
 from svc.metrics import Metrics
+from svc.security.vault import open_vault
 from svc.store import open_store
-from svc.vault import open_vault
 from svc.worker.bundle import load_bundle
 from tests import contract
 from tests.http.conftest import World as Users

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.fuzz_callers import KINDS
-from tests.http.fuzz_contract import OPERATIONS, counted, fuzz
+from tools.fuzz.callers import KINDS
+from tools.fuzz.contract import OPERATIONS, counted, fuzz
 
 EXAMPLES = 2
 

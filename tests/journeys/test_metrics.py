@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from edge_worker.harness.service import eventually, open_service
-from svc.edge.areas import area_of
+from svc.edge.endpoints import area_of
 from tests.journeys.conftest import settings_of
 from tests.scraped import Scraped
 

@@ -21,10 +21,10 @@ from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
 from svc.api.contract import ENDPOINTS
-from svc.api_key import new_api_key
 from svc.ids import digest, new_id, new_secret
 from svc.model import Key, Scope
-from svc.passwords import hash_password
+from svc.security.api_key import new_api_key
+from svc.security.passwords import hash_password
 from svc.store import keys, open_store, sessions, users
 from tests.journeys.bare_client import Answer, NoAnswer, request
 from tests.journeys.conftest import ZONE, free_port, settings_of

@@ -15,12 +15,12 @@ from pydantic import SecretStr
 
 from edge_worker.emulator.client import NO_TLS
 from edge_worker.harness.sampling import EVERYTHING
-from svc.api_key import new_api_key
 from svc.clock import DAY_MS, HOUR_MS, day_text, system_clock
 from svc.config import StoreConfig
 from svc.edge.client import WholeBody
 from svc.ids import digest, new_id
 from svc.model import Key
+from svc.security.api_key import new_api_key
 from svc.store import keys, link_hosts, open_store, totals, users, worker_keys
 from svc.store.tx import sql
 from tests.held_socket import open_holder

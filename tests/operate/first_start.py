@@ -91,7 +91,7 @@ STEPS = {
     "sudo -u svc svc check --config /etc/svc/config.toml": _check,
     "sudo -u svc svc user add you@example.com --confirmed --config /etc/svc/config.toml": _first_user,
     "sudo systemctl enable --now svc.socket svc.service": by_hand(
-        "a running systemd; tests/test_systemd.py acts as one"
+        "a running systemd; tests/process/test_systemd.py acts as one"
     ),
     "sudo svc init --yes --replace --config /etc/svc/config.toml \\": _by_a_program,
     "sudo -u svc svc user plan you@example.com api --config /etc/svc/config.toml": _plan,

@@ -8,6 +8,6 @@ STEPS = {
     ),
     "sudo systemctl mask --now svc.socket": by_hand("a running systemd"),
     "svc health": elsewhere(
-        "tests/test_standby.py::test_one_that_waits_listens_nowhere_and_tells_systemd_and_svc_health_that_it_lives"
+        "tests/process/test_standby.py::test_one_that_waits_listens_nowhere_and_tells_systemd_and_svc_health_that_it_lives"
     ),
 }

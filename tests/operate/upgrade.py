@@ -23,7 +23,7 @@ async def looked(place: Place, block: Block) -> None:
 
 
 async def none_yet(place: Place, block: Block) -> None:
-    """No service has run here; tests/test_commands.py and tests/journeys/test_rollout.py look at one that has."""
+    """No service has run here; tests/commands/test_commands.py and tests/journeys/test_rollout.py have one that has."""
     async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{place.folder / 'var/svc.db'}"))):
         pass
     assert "no update of workers has begun" in await place.run(block)
@@ -33,6 +33,6 @@ STEPS: dict[str, Step | NotHere] = {
     "svc --version": looked,
     "svc rollout status": none_yet,
     "sudo systemctl stop svc.socket svc.service": by_hand(
-        "a running systemd, and packages of two versions; tests/store/test_migrations.py refuses a newer store"
+        "a running systemd, and packages of two versions; tests/store/engines/test_migrations.py refuses a newer store"
     ),
 }

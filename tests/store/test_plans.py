@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from svc.clock import DAY_MS, day_of
-from svc.http.reports import _stored
-from svc.report import span_of
-from svc.store import accounts, events, exports, lifetimes, links, open_store, sites, worker_keys
+from svc.http.resources.report import span_of
+from svc.http.resources.reports import _stored
+from svc.store import accounts, events, exports, links, open_store, retention, sites, worker_keys
 from svc.store.link_lists import LinkFilter, clicks_7d, list_links, listed, ranked_by_clicks
 from svc.store.site_lists import list_sites, series_7d
 from svc.store.tx import Statement, sql
@@ -121,7 +121,7 @@ async def test_a_page_of_an_export_sorts_nothing_but_itself(tmp_path: Path, page
 
 @pytest.mark.parametrize(
     "delete",
-    [lifetimes.delete_hours, lifetimes.delete_refused_hours, lifetimes.delete_final_days, lifetimes.delete_events],
+    [retention.delete_hours, retention.delete_refused_hours, retention.delete_final_days, retention.delete_events],
 )
 async def test_what_is_forgotten_is_found_by_its_age(tmp_path: Path, delete: Callable[[int], Tx[int]]) -> None:
     async with open_store(sqlite_config(tmp_path)) as store:

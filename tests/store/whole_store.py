@@ -11,10 +11,20 @@ from svc.errors import ServiceError
 from svc.ids import new_id, new_secret
 from svc.leftover import Leftover
 from svc.model import Event, Key, UnwantedRoute
-from svc.store import devices, disconnects, notices, operations, sessions, sites, unwanted_routes, users, worker_keys
+from svc.store import (
+    devices,
+    disconnects,
+    notifications,
+    operations,
+    sessions,
+    sites,
+    unwanted_routes,
+    users,
+    worker_keys,
+)
+from svc.store.engines.migrate import migrations
 from svc.store.idempotency import Claim, StoredAnswer, keep_answer
 from svc.store.keys import add_key
-from svc.store.migrate import migrations
 from svc.store.totals import PushedHour, PushedPart, ingest
 from svc.store.tx import sql
 from tests.clock import START_MS
@@ -96,5 +106,5 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
         as_of = (day + 1) * DAY_MS if day < today else day * DAY_MS + HOUR_MS
         part = PushedPart(1, day, as_of, day < today, (hour,), (day * DAY_MS + HOUR_MS,), hour.rows)
         yield from ingest(account_id, [part], START_MS)
-    yield from notices.tell(account_id, {}, [{"trouble": "revoked"}], well=False, due_at=None, now=START_MS)
+    yield from notifications.tell(account_id, {}, [{"trouble": "revoked"}], well=False, due_at=None, now=START_MS)
     return account_id

@@ -7,18 +7,21 @@ from tools.test_times import UNKNOWN_S
 
 TESTS = {
     "tests/store/test_users.py": "from svc.store import users\nfrom svc.clock import DAY_MS\n",
-    "tests/http/test_me.py": "from svc.store import users, sessions\nimport svc.model, svc.errors, svc.ids\n",
+    "tests/http/resources/test_me.py": "from svc.store import users, sessions\nimport svc.model, svc.errors, svc.ids\n",
     "tests/web/test_forms.py": 'PAGES = ROOT / "pages.json"\n',
     "tests/worker/test_counts.py": "import pytest\n",
 }
 
 
 def test_test_that_imports_a_changed_module_is_chosen_most_specific_first():
-    assert concerned(["svc/store/users.py"], TESTS) == ["tests/store/test_users.py", "tests/http/test_me.py"]
+    assert concerned(["svc/store/users.py"], TESTS) == ["tests/store/test_users.py", "tests/http/resources/test_me.py"]
 
 
 def test_package_is_changed_by_its_init_file():
-    assert concerned(["svc/store/__init__.py"], TESTS) == ["tests/store/test_users.py", "tests/http/test_me.py"]
+    assert concerned(["svc/store/__init__.py"], TESTS) == [
+        "tests/store/test_users.py",
+        "tests/http/resources/test_me.py",
+    ]
 
 
 def test_test_of_the_same_name_is_chosen():

@@ -12,7 +12,7 @@ from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import eventually
 from edge_worker.harness.visitors import DESKTOP_CHROME
 from svc.clock import DAY_MS, system_clock
-from svc.token_page import TOKEN_PAGE
+from svc.security.token_page import TOKEN_PAGE
 from svc.worker.bundle import SCRIPT_NAME
 from tests.web.places import signed_in_tab
 

@@ -14,7 +14,7 @@ import pytest
 import zxingcpp
 from playwright.sync_api import expect
 
-from tests.http.test_qr import read
+from tests.http.resources.test_qr import read
 from tests.web.places import EMAIL, PASSWORD, new_context, sign_in
 from tests.web.test_every_page import Visit
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import Error
 
-from svc.http.web import POLICY
+from svc.http.serving.web import POLICY
 from tests.web.places import ROOT, new_context
 
 KB = 1_024
@@ -15,7 +15,8 @@ KB = 1_024
 
 def test_text_cannot_become_markup(page, place):
     answer = page.goto(f"{place.url}/sign-in")
-    assert answer.headers["content-security-policy"] == POLICY  # which docs/web.md has, by tests/http/test_web.py
+    # docs/web.md has it, too: tests/http/serving/test_web.py.
+    assert answer.headers["content-security-policy"] == POLICY
     with pytest.raises(Error, match="TrustedHTML"):
         page.evaluate("document.body.innerHTML = '<b>x</b>'")
     with pytest.raises(Error, match="disallowed"):

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from svc.actors.sites import new_script_name
+from svc.actors.requests.sites import new_script_name
 from svc.ids import new_site_path
 from svc.worker.bundle import load_bundle
 from svc.worker.snippet import PATH_MARK, csp_hash, inline, script_tag

@@ -12,7 +12,7 @@ from typing import get_args
 
 import pytest
 
-from svc.actors.sites import new_script_name
+from svc.actors.requests.sites import new_script_name
 from svc.clock import DAY_MS
 from svc.config import ConfigError
 from svc.ids import new_site_path

@@ -19,9 +19,9 @@ from svc.edge import d1, routes, tokens, workers, zones
 from svc.edge.access import LATE_MS
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown, ServiceError, StoreUnavailable
 from svc.ids import new_id
+from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE, TOKENS_PAGE
 from svc.store import operations, working_tokens
 from svc.store.working_tokens import WorkingToken
-from svc.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE, TOKENS_PAGE
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:

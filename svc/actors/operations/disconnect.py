@@ -20,8 +20,8 @@ import trio
 
 from svc.actors.operations.install import may_be_ours
 from svc.actors.operations.last_totals import keep_last_totals
-from svc.actors.script import ownership_tag, standing
-from svc.actors.zones import zone_now
+from svc.actors.requests.zones import zone_now
+from svc.actors.sync.script import ownership_tag, standing
 from svc.clock import iso
 from svc.edge import d1, routes, tokens, workers
 from svc.edge.answers import DailyLimit

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from svc.actors.operations.bootstrap import probe
 from svc.actors.operations.run import Work
-from svc.actors.schema import migrate
-from svc.actors.script import ownership_tag, standing, upload_of
+from svc.actors.sync.schema import migrate
+from svc.actors.sync.script import ownership_tag, standing, upload_of
 from svc.edge import d1, workers
 from svc.edge.access import LATE_MS
 from svc.errors import CATALOGUE, EdgeRefused, EdgeUnavailable, EdgeUnknown

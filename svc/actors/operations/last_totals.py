@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import trio
 
-from svc.actors import recovery
+from svc.actors.sync import recovery
 from svc.clock import DAY_MS, day_of
 from svc.edge import d1
 from svc.store import totals

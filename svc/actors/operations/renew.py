@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
-from svc.actors import checkup
+from svc.actors.checks import health_check
 from svc.actors.operations import bootstrap
 from svc.errors import EdgeUnavailable, ServiceError, StoreUnavailable
 from svc.ids import new_id
@@ -99,7 +99,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
         token_refused_at=None,
         token_refusals=0,
     )
-    found = await checkup.found_with_new_token(context, renewed)
+    found = await health_check.found_with_new_token(context, renewed)
     answer = await context.store.run(commit(renewals.finish_renew(account, operation.id, made, found, context.clock())))
     # What it does not come to stays as a warning: the token is renewed, and the answer is stored.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors.operations.install import check_script, set_cron, upload_script
 from svc.actors.operations.run import Work
-from svc.actors.schema import migrate
+from svc.actors.sync.schema import migrate
 from svc.edge import d1
 from svc.errors import EdgeRefused
 from svc.store import installs

@@ -11,8 +11,8 @@ from edge_worker.harness.service import eventually
 from svc.errors import CATALOGUE
 from svc.store import accounts
 from svc.worker.bundle import SCRIPT_NAME
+from tests.actors.checks.test_health_check import Hand
 from tests.actors.conftest import names_of_working_tokens
-from tests.actors.test_checkup import Hand
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

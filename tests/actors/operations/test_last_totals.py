@@ -13,7 +13,7 @@ from svc.model import Counts
 from svc.store import totals, worker_keys
 from svc.store.totals import PushedHour, PushedPart
 from tests.actors.operations.test_disconnect import disconnect
-from tests.actors.test_recovery import Worker, add_link
+from tests.actors.sync.test_recovery import Worker, add_link
 
 CLIENT = "DE|desktop|Firefox|Linux"
 

@@ -9,9 +9,9 @@ from edge_worker.harness.service import eventually
 from svc.clock import DAY_MS
 from svc.errors import ErrorNote
 from svc.ids import new_id
+from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 from svc.store import operations, renewals
 from svc.store.tx import sql
-from svc.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 
 # What the platform does makes no difference to the store.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)

@@ -1,0 +1,140 @@
+"""Is what was installed still as it was left? The script, what it finds around it, its cron, its database."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svc.actors import operations
+from svc.actors.checks.findings import Finding
+from svc.actors.operations.install import push_second
+from svc.actors.sync.script import is_unknown, ownership_tag, standing
+from svc.edge import d1, workers
+from svc.errors import Conflict
+from svc.store import operations as operation_rows
+from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from svc.actors.context import Context
+    from svc.actors.sync.script import Standing
+    from svc.edge.access import Access
+    from svc.edge.workers import SeenBinding
+    from svc.model import Account
+
+SCRIPT = f"the worker {SCRIPT_NAME}"
+DATABASE = f"the database {DATABASE_NAME}"
+CRON = "the worker's cron trigger"
+_AS_UPLOADED = "is as the service uploaded it"
+
+
+async def script(context: Context, access: Access, account: Account) -> tuple[list[Finding], Standing | None]:
+    """What is wrong with the script itself, and how it stands; None: it is not ours, or not there.
+
+    Raises EdgeRefused, EdgeUnavailable.
+    """
+    there = await workers.get_script(access, SCRIPT_NAME)
+    if there is None:
+        return [
+            Finding(SCRIPT, "is installed", "was deleted outside the service", "resource_drift", kind="script_deleted")
+        ], None
+    if ownership_tag(account.id) not in there.tags:
+        found = "does not carry the service's tag: it was replaced outside the service, or lost its tags"
+        return [Finding(SCRIPT, _AS_UPLOADED, found, "name_taken", kind="script_replaced")], None
+    stands = await standing(context, access, account, there)
+    if stands == "changed":
+        return [
+            Finding(SCRIPT, _AS_UPLOADED, "was changed outside the service", "resource_drift", kind="script_changed")
+        ], stands
+    if stands == "newer":
+        return [newer(context, account)], stands
+    return [], stands
+
+
+def newer(context: Context, account: Account) -> Finding:
+    """The finding of a worker that this store does not know, though it is ours: it lost commits."""
+    found = "was uploaded by the service at a time of which its store knows nothing"
+    return Finding(
+        SCRIPT, _AS_UPLOADED, found, "resource_drift", partial(_install, context, account), kind="script_not_known"
+    )
+
+
+async def _install(context: Context, account: Account) -> None:
+    if await context.store.read(operation_rows.running(account.id)) is None:
+        with suppress(Conflict):
+            await operations.begin(context, "install", account.id, lambda begun: begun)
+
+
+async def around_script(context: Context, access: Access, account: Account, *, bindings: bool) -> list[Finding]:
+    """What is wrong with the cron and the workers.dev address of a script that is ours and unchanged, and its bindings.
+
+    Raises EdgeRefused, EdgeUnavailable.
+    """
+    found = []
+    seen = await workers.bindings(access, SCRIPT_NAME) if bindings else {}
+    install = seen.get("INSTALL")
+    if install is not None and install.text != account.install_id and await is_unknown(context, install.text or ""):
+        return [newer(context, account)]  # its code is the same, its key is not
+    wrong = await _wrong_bindings(context, account, seen)
+    if wrong:
+        text = f"differs from what was uploaded in its bindings: {', '.join(wrong)}"
+        found.append(
+            Finding(
+                SCRIPT,
+                "has the bindings of its upload",
+                text,
+                "resource_drift",
+                kind="bindings_differ",
+                facts={"bindings": ", ".join(wrong)},
+            )
+        )
+    crons = [context.bundle.cron]
+    have = await workers.schedules(access, SCRIPT_NAME)
+    if have != set(crons):
+        text = f"is set to {', '.join(sorted(have))}" if have else "was deleted outside the service"
+        mend = partial(workers.set_schedules, access, SCRIPT_NAME, crons)
+        found.append(
+            Finding(
+                CRON,
+                f"is {context.bundle.cron}",
+                text,
+                "resource_drift",
+                mend,
+                kind="cron_changed" if have else "cron_deleted",
+                facts={"cron": context.bundle.cron, "found": ", ".join(sorted(have))},
+            )
+        )
+    if await workers.is_on_workers_dev(access, SCRIPT_NAME):
+        mend = partial(workers.disable_subdomain, access, SCRIPT_NAME)
+        thing, text = "the worker's address on workers.dev", "was switched on outside the service"
+        found.append(Finding(thing, "is off", text, "resource_drift", mend, kind="workers_dev_on"))
+    return found
+
+
+async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str, SeenBinding]) -> list[str]:
+    """The names of bindings that are not as our upload left them; secrets are only known to be there.
+
+    Where the push address leads is the operator's to change, so that the worker may have an earlier one.
+    """
+    if account.install_id is None or not seen:
+        return []
+    texts = {"BUNDLE": account.edge_bundle, "PUSH_SECOND": str(push_second(account.edge_account_id))}
+    install = seen.get("INSTALL")
+    open_uploads = await context.store.read(operation_rows.with_open_upload(account.id))
+    if install is not None and install.text != account.install_id and install.text in open_uploads:
+        return []  # an upload of ours whose answer was never recorded
+    texts["INSTALL"] = account.install_id
+    wrong = [name for name, text in texts.items() if name not in seen or seen[name].text != text]
+    if "DB" not in seen or seen["DB"].database_id != account.database_id:
+        wrong.append("DB")
+    wrong += [name for name in ("PUSH_URL", "WORKER_KEY") if name not in seen]
+    return sorted(wrong)
+
+
+async def database(access: Access, account: Account) -> list[Finding]:
+    """Whether the database is there. Raises EdgeRefused, EdgeUnavailable."""
+    if account.database_id is not None and await d1.get(access, account.database_id) is not None:
+        return []
+    return [Finding(DATABASE, "is there", "was deleted outside the service", "resource_drift", kind="database_deleted")]

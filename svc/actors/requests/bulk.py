@@ -1,0 +1,88 @@
+"""Many short links at once: a bulk request's, or an import's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from svc.actors.requests.links import new_code, new_link
+from svc.errors import ServiceError
+from svc.store.links import add_links, used_codes
+from svc.store.locks import lock_user
+from svc.store.tx import UNCHANGED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from svc.actors.context import Commit, Context
+    from svc.model import Account, Link, Rule
+    from svc.store.tx import Tx
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class WantedLink:
+    """A link to be made; without a `code` it gets a random one."""
+
+    url: str
+    code: str | None
+    rules: tuple[Rule, ...] = ()
+
+
+async def add(
+    context: Context,
+    account: Account,
+    wanted: Sequence[WantedLink | ServiceError],
+    commit: Commit[list[Link | ServiceError], R],
+) -> R:
+    """Add all links that can be added, in one transaction; what is wrong already stays among the results.
+
+    Raises Conflict link_host_required, Forbidden limit_reached, NotFound: nothing is added.
+    """
+    return await context.store.run(commit(add_wanted(account, wanted, context.config.limits.links, context.clock())))
+
+
+def add_wanted(
+    account: Account,
+    wanted: Sequence[WantedLink | ServiceError],
+    limit: int,
+    now: int,
+    draw: Callable[[], str] = new_code,
+) -> Tx[list[Link | ServiceError]]:
+    """The transaction of `add`: for each in its order the link, or why it was left out. `draw` gives random codes."""
+    right = [one for one in wanted if not isinstance(one, ServiceError)]
+    if not right:
+        yield UNCHANGED
+        return list(wanted)  # type: ignore[arg-type]  # all of them are refused
+    codes = {one.code for one in right if one.code is not None}
+    batch = []
+    for one in right:
+        code = one.code or _unlike(codes, draw)
+        codes.add(code)
+        batch.append(new_link(account, one.url, code, one.rules, now))
+    # A code that was drawn is another's once in some thousand batches; after this lock nobody takes one.
+    yield from lock_user(account.user_id)
+    drawn = {link.code for link, one in zip(batch, right, strict=True) if one.code is None}
+    while taken := set((yield from used_codes(account.id, drawn))):
+        for place, link in enumerate(batch):
+            if link.code in taken:
+                batch[place] = replace(link, code=_unlike(codes, draw))
+                codes.add(batch[place].code)
+        drawn = {link.code for link, one in zip(batch, right, strict=True) if one.code is None}
+    results = yield from add_links(batch, limit)
+    if not links_made(results):
+        yield UNCHANGED
+    added = iter(results)
+    return [one if isinstance(one, ServiceError) else next(added) for one in wanted]
+
+
+def links_made(results: Sequence[Link | ServiceError]) -> int:
+    """How many of the results are links."""
+    return sum(not isinstance(one, ServiceError) for one in results)
+
+
+def _unlike(codes: set[str], draw: Callable[[], str]) -> str:
+    while (code := draw()) in codes:
+        pass
+    return code

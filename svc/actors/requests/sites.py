@@ -1,0 +1,126 @@
+"""What is done to an account's sites."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from svc.actors.checks import account_state
+from svc.actors.requests.zones import obstacles, zone_and_records
+from svc.clock import DAY_MS
+from svc.ids import new_id, new_site_path, random_base32
+from svc.model import SERVING, Site
+from svc.store import site_paths, sites
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.actors.context import Commit, Context
+    from svc.model import Account
+
+R = TypeVar("R")
+
+
+async def add(
+    context: Context,
+    account: Account,
+    host: str,
+    excluded_paths: Sequence[str],
+    commit: Commit[Site, R],
+    *,
+    respect_gpc: bool = False,
+) -> R:
+    """Add a site, whose snippet is there at once; its route is made by the duty after this.
+
+    A zone that is not active and a missing proxied DNS record are warnings of the site.
+    Raises Conflict account_not_ready, site_on_link_host, site_exists; ServiceError zone_not_found; Forbidden
+    limit_reached; EdgeError.
+    """
+    check_serving(account)
+    zone, records = await zone_and_records(context, account, host)
+    site = new_site(
+        account,
+        host,
+        zone.id,
+        excluded_paths,
+        context.clock(),
+        snippet=context.bundle.snippet,
+        respect_gpc=respect_gpc,
+    )
+    site = replace(site, warnings=obstacles(host, zone, records))
+    return await context.store.run(commit(sites.add_site(site, context.config.limits.sites)))
+
+
+async def change(
+    context: Context,
+    site: Site,
+    excluded_paths: Sequence[str] | None,
+    respect_gpc: bool | None,
+    commit: Commit[Site, R],
+) -> R:
+    """Change what is counted; None leaves what is.
+
+    Raises NotFound, Conflict site_not_active (it is deleted).
+    """
+    return await context.store.run(commit(sites.change_site(site.account_id, site.id, excluded_paths, respect_gpc)))
+
+
+async def delete(context: Context, site: Site, commit: Commit[Site, R]) -> R:
+    """Delete a site; its routes are removed by the duty after this. Raises NotFound, Conflict site_not_active."""
+    return await context.store.run(commit(sites.delete_site(site.account_id, site.id)))
+
+
+async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
+    """Give a site another path, whose route is made by the duty after this; the old one is counted on for a while.
+
+    Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has too many old paths).
+    """
+    until = context.clock() + round(context.config.timing.retiring_days * DAY_MS)
+    path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
+    snippet = context.bundle.snippet
+    rotated = site_paths.rotate_site(site.account_id, site.id, path, script_name, snippet, until)
+    return await context.store.run(commit(rotated))
+
+
+def check_serving(account: Account) -> None:
+    """Whether the account can have a new site. Raises Conflict account_not_ready."""
+    account_state.check_state(account, SERVING, "a site needs it to be ready")
+
+
+def new_site(
+    account: Account,
+    host: str,
+    zone_id: str,
+    excluded_paths: Sequence[str],
+    now: int,
+    *,
+    snippet: str,
+    respect_gpc: bool = False,
+) -> Site:
+    """A site with its own path and script name, which is not stored yet. `snippet`: of the worker's bundle."""
+    return Site(
+        id=new_id("site"),
+        account_id=account.id,
+        user_id=account.user_id,
+        host=host,
+        zone_id=zone_id,
+        state="route_pending",
+        path=new_site_path(),
+        script_name=new_script_name(),
+        snippet=snippet,
+        excluded_paths=tuple(excluded_paths),
+        respect_gpc=respect_gpc,
+        route_id=None,
+        retiring=(),
+        error=None,
+        version=0,
+        created_at=now,
+    )
+
+
+def new_script_name(other_than: str = "") -> str:
+    """A random name of 2 to 5 characters, without `.js`."""
+    while (name := random_base32(2 + secrets.randbelow(4))) == other_than:
+        pass
+    return name

@@ -1,0 +1,115 @@
+"""Questions about an account's zones and the hosts in them, asked live."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.actors.checks import account_state
+from svc.edge import zones
+from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ErrorNote, ServiceError
+from svc.store import accounts
+
+if TYPE_CHECKING:
+    from svc.actors.context import Context
+    from svc.edge.access import Access
+    from svc.edge.zones import HostRecords, Zone
+    from svc.model import Account
+
+# The specification's number; more are cut and said to be.
+_ZONES_LISTED = 1_000
+
+_NOT_FOUND = 404
+
+
+async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bool]:
+    """All zones sorted by name, and whether the list was cut. Raises Conflict account_not_ready, EdgeError."""
+    check_connected(account)
+    async with account_state.refusals_noted(context, account):
+        return await zones.list_zones(context.access(account).awaited(), limit=_ZONES_LISTED)
+
+
+class ZoneNotActive(EdgeRefused):
+    """The platform refused a call on a zone that is in the account and not active. Code zone_not_active."""
+
+    def __init__(self, zone: Zone) -> None:
+        note = not_active(zone)
+        super().__init__(note.code, note.message)
+        self.details = note.details
+
+
+async def zone_and_records(context: Context, account: Account, host: str) -> tuple[Zone, HostRecords]:
+    """The zone that `host` is the apex of or lies in, active or not, and what DNS says of the host.
+
+    Raises ServiceError zone_not_found; Conflict account_not_ready; EdgeError.
+    """
+    check_connected(account)
+    async with account_state.refusals_noted(context, account):
+        access = context.access(account).awaited()
+        zone = await zones.zone_of(access, host)
+        if zone is None:
+            raise gone(host)
+        return zone, await zones.records_of(access, zone.id, host)
+
+
+async def zone_now(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
+    """The zone that `host` is in, when `zone_id`, which refused a call, has left the account; None: none.
+
+    Raises ZoneNotActive when it is in the account and not active; the refusal when neither is its reason. (How the
+    platform refuses calls on such zones is not documented.)
+    """
+    if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
+        raise refusal
+    zone = await zones.zone_of(access, host)
+    if zone is not None and zone.id == zone_id:
+        if zone.is_active:
+            raise refusal
+        raise ZoneNotActive(zone) from refusal
+    return zone
+
+
+def gone(host: str) -> ServiceError:
+    """The refusal of a host that is in no zone."""
+    return ServiceError("zone_not_found", f"{host} is in no zone of the account.", {"host": host})
+
+
+def obstacles(
+    host: str, zone: Zone | None, records: HostRecords | None, *, for_links: bool = False
+) -> tuple[ErrorNote, ...]:
+    """What keeps visitors of `host` from the worker, although its zone is in the account: notes of SiteWarning codes.
+
+    `zone`, `records`: None where they are not known. `for_links`: the host is a link host, which needs no server.
+    """
+    notes = [] if zone is None or zone.is_active else [not_active(zone)]
+    if records is not None and not records.proxied:
+        notes.append(_not_proxied(host, records, for_links=for_links))
+    return tuple(notes)
+
+
+def not_active(zone: Zone) -> ErrorNote:
+    """The note that a zone is not active."""
+    status = "paused" if zone.paused else zone.status
+    message = f"Zone {zone.name} is not active at the edge platform (status: {status})."
+    return ErrorNote("zone_not_active", message, {"zone": zone.name, "status": status})
+
+
+def _not_proxied(host: str, records: HostRecords, *, for_links: bool) -> ErrorNote:
+    record: dict[str, object] = {"name": host, "proxied": True}
+    if records.unproxied is not None:
+        one = records.unproxied
+        message = f"The DNS record {one.type} {one.name} is not proxied. Turn on its proxy (the orange cloud)."
+        record |= {"type": one.type, "name": one.name, "content": one.content}
+    elif for_links:
+        message = f"{host} has no DNS record. Create AAAA {host} with the content 100::, proxied (the orange cloud)."
+        record |= {"type": "AAAA", "content": "100::"}
+    else:
+        message = (
+            f"{host} has no DNS record. Create one (A, AAAA or CNAME) that leads to the website's server, proxied (the"
+            " orange cloud)."
+        )
+    return ErrorNote("dns_not_proxied", message, {"host": host, "record": record})
+
+
+def check_connected(account: Account) -> None:
+    """Whether the account has a working token. Raises Conflict account_not_ready."""
+    if account.sealed_token is None:
+        raise accounts.not_ready(account, "The account is not connected.")

@@ -1,0 +1,92 @@
+"""Everything that the service does for its own store, on one screen: what is forgotten, when, and how often.
+
+Each chore is a fault domain of its own: one that fails is logged, and tried again at its next time.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.clock import DAY_MS
+from svc.errors import StoreUnavailable
+from svc.faults import contained
+from svc.metrics import CHORE_ROWS, CHORE_SECONDS
+from svc.store import retention
+from svc.store.devices import DEVICE_DAYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from svc.actors.context import Context
+    from svc.config import TimingConfig
+    from svc.store.tx import Tx
+
+log = logging.getLogger(__name__)
+
+_MINUTE_S = 60.0
+_HOUR_S = 3_600.0
+_DAY_S = 86_400.0
+# A chore that met a store that is away is tried again after this, however long its period is.
+_STORE_WAIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Chore:
+    """Rows to delete `kept_days` after their time, looked for when the service starts and then every `every_s`.
+
+    `delete` gets the time (epoch ms) before which rows go, deletes a batch of them and returns how many.
+    """
+
+    delete: Callable[[int], Tx[int]]
+    every_s: float
+    kept_days: float = 0
+
+    @property
+    def name(self) -> str:
+        """What the log and the metrics call it: `delete_hours`."""
+        return self.delete.__name__
+
+
+def chores(timing: TimingConfig) -> tuple[Chore, ...]:
+    """The table."""
+    return (
+        Chore(retention.delete_answers, every_s=10 * _MINUTE_S),
+        Chore(retention.delete_sessions, every_s=_HOUR_S),
+        Chore(retention.delete_mail_tokens, every_s=_HOUR_S),
+        Chore(retention.delete_worker_keys, every_s=_HOUR_S),
+        Chore(retention.delete_devices, every_s=_DAY_S, kept_days=DEVICE_DAYS),
+        Chore(retention.delete_sign_ups, every_s=_DAY_S, kept_days=30),
+        Chore(retention.delete_hours, every_s=_DAY_S, kept_days=timing.hours_kept_days),
+        Chore(retention.delete_refused_hours, every_s=_DAY_S, kept_days=timing.hours_kept_days),
+        Chore(retention.delete_final_days, every_s=_DAY_S, kept_days=40),
+        Chore(retention.delete_operations, every_s=_DAY_S, kept_days=365),
+        Chore(retention.delete_former_accounts, every_s=_DAY_S, kept_days=365),
+        Chore(retention.delete_events, every_s=_DAY_S, kept_days=365),
+    )
+
+
+async def keep_doing(context: Context, chore: Chore) -> None:
+    """Do a chore now and then, for ever; a store that is away is waited for."""
+    while True:
+        wait_s = chore.every_s
+        with contained(log, "chore failed", chore=chore.name):
+            try:
+                await do(context, chore)
+            except StoreUnavailable:
+                wait_s = min(wait_s, _STORE_WAIT_S)
+        await trio.sleep(wait_s)
+
+
+async def do(context: Context, chore: Chore) -> None:
+    """Delete what is due, a batch after the other. Raises StoreUnavailable."""
+    before = context.clock() - int(chore.kept_days * DAY_MS)
+    began_at = trio.current_time()
+    deleted = retention.BATCH
+    while deleted >= retention.BATCH:
+        deleted = await context.store.run(chore.delete(before))
+        context.metrics.count(CHORE_ROWS, chore.name, by=deleted)
+    context.metrics.observe(CHORE_SECONDS, trio.current_time() - began_at, chore.name)

@@ -1,0 +1,153 @@
+"""Keeping the worker's configuration equal to the service's: sites, links, link host, days kept.
+
+Every change raises the account's version. A sync writes what is newer than the worker's database has, oldest first,
+and raises the version there last; so one that is cut short or done twice leaves the same rows. What the worker's
+database has is asked first: a store that lost commits would else never bring the two together again (`recovery`).
+
+A change is synced at once; of many that come one by one, those of some seconds together.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.actors.checks import account_state
+from svc.actors.sync import recovery
+from svc.clock import DAY_MS
+from svc.edge import d1
+from svc.edge.answers import Blocked, DailyLimit
+from svc.errors import CATALOGUE, CannotUnseal, EdgeRefused, EdgeUnavailable
+from svc.metrics import SYNC_FAILURES
+from svc.model import SERVING
+from svc.store import accounts, links, sites, syncs
+from svc.worker import config_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.actors.context import Context
+    from svc.actors.duty import Timers
+    from svc.edge.access import Access
+    from svc.errors import ErrorNote
+    from svc.model import Account
+    from svc.worker.config_rows import ConfigRow
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_S = 600.0
+_AFTER_MIDNIGHT_S = 60.0
+# A sync is two calls, and the platform counts calls: this many are made at once, from then on one in so many seconds.
+_AT_ONCE = 8
+_EVERY_S = 10.0
+
+
+async def sync_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """Write what the worker's database does not have yet; after a failure again, with a growing wait."""
+    if account.state not in SERVING or account.database_id is None:
+        return math.inf
+    if account.synced_version >= account.config_version and account.restored_as_of is None:
+        await _no_limit(context, account)  # also after a crash between the end of a sync and this
+        return math.inf
+    if trio.current_time() < timers.sync_at:
+        return timers.sync_at
+    turn_at = timers.syncs_paid_until - (_AT_ONCE - 1) * _EVERY_S
+    if trio.current_time() < turn_at:
+        return turn_at
+    timers.syncs_paid_until = max(timers.syncs_paid_until, trio.current_time()) + _EVERY_S
+    try:
+        await _sync(context, account, account.database_id)
+    except DailyLimit as error:
+        context.metrics.count(SYNC_FAILURES)
+        # Nothing is taken before midnight UTC; a minute for the platform to notice.
+        wait_s = (DAY_MS - context.clock() % DAY_MS) / 1000 + _AFTER_MIDNIGHT_S
+        log.info("sync waits for midnight", extra={"account": account.id, "why": error.message})
+        if "daily_limit" not in account.warnings:
+            await context.store.run(accounts.warn(account.id, "daily_limit"))
+        timers.sync_at = trio.current_time() + wait_s
+        return timers.sync_at
+    except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
+        context.metrics.count(SYNC_FAILURES)
+        await account_state.note(context, account, error)
+        wait_s = min(_LONGEST_WAIT_S, context.config.timing.sync_retry_s * 2**timers.sync_failures)
+        if isinstance(error, EdgeUnavailable):
+            wait_s = max(wait_s, error.retry_after_s or 0)
+        log.info("sync waits", extra={"account": account.id, "why": error.message, "wait_s": wait_s})
+        timers.sync_failures += 1
+        timers.sync_at = trio.current_time() + wait_s
+        return timers.sync_at
+    timers.sync_failures = 0
+    timers.sync_at = 0
+    await _no_limit(context, account)
+    return math.inf
+
+
+async def _no_limit(context: Context, account: Account) -> None:
+    """The worker has all that it should: no daily limit is in the way."""
+    if "daily_limit" in account.warnings:
+        await context.store.run(accounts.unwarn(account.id, "daily_limit"))
+
+
+async def _sync(context: Context, account: Account, database_id: str) -> None:
+    access = context.access(account)
+    meta = await recovery.read_meta(access, database_id)
+    if recovery.is_behind(account, meta):
+        account = await recovery.catch_up(context, access, account, database_id, meta)
+    version = account.config_version
+    changed_links = await context.store.read(links.changed_links(account.id, account.synced_version))
+    changed_sites = await context.store.read(sites.changed_sites(account.id, account.synced_version))
+    rows = config_rows.rows_of(
+        changed_sites, changed_links, account.link_host, account.days_kept, account.synced_version
+    )
+    await context.store.run(syncs.begin_sync(account.id, version))
+    refused = await _write_all(access, database_id, rows, version)
+    for target, note in refused.items():
+        log.warning("refused by the firewall", extra={"account": account.id, "target": target, "why": note.details})
+    live_at = context.clock() + 1000 * context.bundle.live_after_s
+    await context.store.run(syncs.end_sync(account.id, account.synced_version, version, refused, live_at))
+
+
+async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:
+    """Write the rows, and with the last of them the version; the targets whose rows the firewall refuses, with why."""
+    *pieces, last = config_rows.calls_of(rows) or [[]]
+    raising = config_rows.raise_version(version)
+    refused: dict[str, ErrorNote] = {}
+    written = 0
+    for piece in pieces:
+        written += await _write(access, database_id, piece, refused)
+    if not refused:
+        try:
+            await d1.query(access, database_id, [*config_rows.write_statements(last), raising])
+        except Blocked:
+            log.info("the firewall refuses a row", extra={"edge_account": access.edge_account_id})
+        else:
+            return refused
+    if last:
+        written += await _write(access, database_id, last, refused)
+    if refused and written == 0 and len(rows) > 1:  # then it is not what is in them
+        raise EdgeRefused("edge_firewall", CATALOGUE["edge_firewall"].message)
+    await d1.query(access, database_id, [raising])
+    return refused
+
+
+async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], refused: dict[str, ErrorNote]) -> int:
+    """Write the rows, but for those that the platform's firewall takes for an attack: each of these is found and noted.
+
+    Returns how many are written. Raises Blocked: one that is of neither a site nor a link.
+    """
+    try:
+        await d1.query(access, database_id, config_rows.write_statements(rows))
+    except Blocked as blocked:
+        if len(rows) > 1:
+            half = len(rows) // 2
+            first = await _write(access, database_id, rows[:half], refused)
+            return first + await _write(access, database_id, rows[half:], refused)
+        target = config_rows.target_of(rows[0])
+        if target is None:
+            raise
+        refused[target] = blocked.note()
+        return 0
+    return len(rows)

@@ -1,0 +1,139 @@
+"""A store that is behind its workers, restored from a backup or without its last commits, learns again what it lost.
+
+A sync records how far it is about to write before it writes. So a worker whose database has a higher version was
+written by a service whose commits this store does not have.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from svc.actors.sync import worker_config
+from svc.clock import DAY_MS, day_of
+from svc.edge import d1
+from svc.errors import EdgeRefused
+from svc.store import accounts, links, sites, syncs, totals
+from svc.store.totals import PushedHour, PushedPart
+from svc.worker import config_rows, stored_totals
+from svc.worker.config_rows import ConfigRow
+from svc.worker.meta import STATEMENT, UNREADABLE, WorkerMeta
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from svc.actors.context import Context
+    from svc.edge.access import Access
+    from svc.model import Account
+    from svc.store.totals import CountRow
+    from svc.worker.stored_totals import TargetCounts
+
+log = logging.getLogger(__name__)
+
+
+async def read_meta(access: Access, database_id: str) -> WorkerMeta:
+    """What the worker's database says of the worker. Raises EdgeRefused, EdgeUnavailable."""
+    [found] = await d1.query(access, database_id, [(STATEMENT, [])])
+    try:
+        return WorkerMeta.of(found.rows)
+    except (ValueError, KeyError) as error:
+        raise EdgeRefused("resource_drift", UNREADABLE) from error
+
+
+def is_behind(account: Account, meta: WorkerMeta) -> bool:
+    """Whether the worker knows of its configuration what the account's record never asked for, or may have sent what
+    is not in the backup that the store was restored from.
+    """
+    return account.restored_as_of is not None or meta.config_version > account.asked_version
+
+
+async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
+    """Prepare an account that is behind for a sync of everything; returns it as it is then.
+
+    What the worker has and the store does not know is removed there; the totals since the newest push in the store are
+    read back, as far as they are the worker's. Killed in the middle, it is begun again: nothing is recorded of the sync
+    before. Raises EdgeRefused, EdgeUnavailable, NotFound.
+    """
+    log.warning(
+        "the store is behind the worker",
+        extra={"account": account.id, "asked": account.asked_version, "found": meta.config_version},
+    )
+    version = await context.store.run(syncs.overtake(account.id, meta.config_version))
+    caught_up = accounts.present(await context.store.read(accounts.account_by_id(account.id)))
+    await _remove_unknown(context, access, caught_up, database_id, version)
+    try:
+        await _read_back_totals(context, access, account, database_id, meta)
+    except (EdgeRefused, ValueError, KeyError, TypeError) as error:
+        # Somebody else wrote into it. What the worker pushes from now on is not held up by that.
+        if isinstance(error, EdgeRefused) and error.code != "cloudflare_error":
+            raise
+        log.warning("totals not read back", extra={"account": account.id, "why": type(error).__name__})
+    await context.store.run(syncs.caught_up(account.id))
+    return caught_up
+
+
+async def _remove_unknown(context: Context, access: Access, account: Account, database_id: str, version: int) -> None:
+    all_sites = await context.store.read(sites.changed_sites(account.id, 0))
+    all_links = await context.store.read(links.changed_links(account.id, 0))
+    known = {row.key for row in config_rows.rows_of(all_sites, all_links, account.link_host, account.days_kept, 0)}
+    there = await worker_config.versions(access, database_id)
+    unknown = [ConfigRow(key, version, None) for key in there if key not in known]
+    await worker_config.write(access, database_id, unknown)
+
+
+async def _read_back_totals(
+    context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
+) -> None:
+    # What the store has been pushed since it was restored tells nothing of the time before.
+    known_as_of = account.restored_as_of
+    if known_as_of is None:
+        known_as_of = await context.store.read(totals.pushed_as_of(account.id)) or 0
+    # A day that is known to its very end may lack its final part.
+    first_day = max(day_of(known_as_of - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
+    open_hours, open_days = await d1.query(
+        access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)
+    )
+    hours = stored_totals.hours_of(open_hours.rows)
+    visitors = stored_totals.visitors_of(open_days.rows)
+    days: list[TargetCounts] = []
+    while True:
+        statement = stored_totals.days_statement(first_day, days[-1] if days else None)
+        [found] = await d1.query(access, database_id, [statement])
+        if not found.rows:
+            break
+        days += stored_totals.days_of(found.rows, visitors)
+    # Of days that a cron deleted meanwhile only some targets may be here: such a day is not known to its end.
+    kept_from = (await read_meta(access, database_id)).kept_from
+    # The oldest first: killed in the middle, what is stored is whole up to the newest stored day.
+    for part in _parts(days, hours, meta, kept_from):
+        await context.store.run(totals.ingest(account.id, [part], context.clock()))
+
+
+def _parts(
+    days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta, kept_from: int
+) -> list[PushedPart]:
+    """The same as the worker's pushes would say, a part for each day; one without rows says up to when nothing was."""
+    of_day: dict[int, list[TargetCounts]] = defaultdict(list)
+    for one in days:
+        of_day[one.day].append(one)
+    if meta.as_of:
+        of_day.setdefault(day_of(meta.as_of - 1), [])
+    parts = []
+    for day in sorted(of_day):
+        final = day <= meta.closed_day
+        as_of = (day + 1) * DAY_MS if final else min(max(meta.as_of, day * DAY_MS), (day + 1) * DAY_MS)
+        parts.append(part_of(day, as_of, of_day[day], hours, final=final and day >= kept_from))
+    return parts
+
+
+def part_of(
+    day: int, as_of: int, days: Iterable[TargetCounts], hours: Iterable[TargetCounts], *, final: bool
+) -> PushedPart:
+    """What the worker's push would say of these targets on a day."""
+    of_hour: dict[int, list[CountRow]] = defaultdict(list)
+    for one in hours:
+        if one.day == day and one.at is not None:
+            of_hour[one.at].append(one.row)
+    pushed_hours = tuple(PushedHour(at, tuple(rows)) for at, rows in sorted(of_hour.items()))
+    return PushedPart(0, day, as_of, final, pushed_hours, (), tuple(one.row for one in days))

@@ -1,0 +1,143 @@
+"""/v1/accounts: connecting edge accounts, installing the worker, zones, the link host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.actors.checks.health_check import mended
+from svc.api import accounts as api
+from svc.errors import Forbidden, NotFound
+from svc.http.serving.visible import seen, visible_account, visible_or_former
+from svc.store import accounts, operations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.actors.checks.health_check import Checked
+    from svc.api.shape import NoBody, NoQuery
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve, Write
+    from svc.model import Account, LinkHost, Operation
+    from svc.store.idempotency import StoredAnswer
+    from svc.store.tx import Tx
+
+
+class Accounts:
+    """The handlers of /v1/accounts."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._supervisor = deps.supervisor
+        self._bundle = deps.bundle
+        self._clock = deps.clock
+        serve.read(api.LIST, self.list)
+        serve.write(api.CONNECT, self.connect)
+        serve.read(api.SHOW, self.show)
+        serve.write(api.CHANGE, self.change)
+        serve.read(api.ZONES, self.zones)
+        serve.write(api.RENEW, self.renew)
+        serve.write(api.INSTALL, self.install)
+        serve.write(api.DISCONNECT, self.disconnect)
+        serve.write(api.CHECK, self.check)
+        serve.write(api.PUT_LINK_HOST, self.put_link_host)
+
+    async def list(self, read: Read[NoQuery]) -> api.AccountList:
+        """The user's accounts, oldest first."""
+        found = await self._store.read(accounts.list_accounts(read.caller.user.id, read.caller.edge_accounts))
+        return api.AccountList(accounts=tuple(api.Account.of(account, self._bundle.sha256) for account in found))
+
+    async def connect(self, write: Write[api.Connect]) -> StoredAnswer:
+        """Connect an edge account; the bootstrap token lives no longer than this request."""
+        user, body = write.caller.user, write.body
+        if not user.email_confirmed:
+            raise Forbidden("email_unconfirmed")
+        if not write.caller.sees(body.edge_account_id):
+            raise NotFound
+        actor = self._supervisor.account(body.edge_account_id)
+        return await actor.connect(user.id, body.bootstrap_token, body.location, write.commit(self._one), write.claim)
+
+    async def show(self, read: Read[NoQuery]) -> api.OneFullAccount:
+        """One account with its latest operation and its link host."""
+        found, latest = await self._store.read(_account_and_operation(read.caller.user.id, read.id))
+        account = seen(read.caller, found)
+        return api.OneFullAccount(account=api.FullAccount.of_all(account, self._bundle.sha256, latest))
+
+    async def change(self, write: Write[api.AccountChange]) -> StoredAnswer:
+        """Change the account's name, its plan, or the days that its worker keeps."""
+        account = await visible_account(self._store, write.caller, write.id)
+        wanted = write.body
+        changed = accounts.change_account(
+            account.id, self._clock(), name=wanted.name, plan=wanted.plan, days_kept=wanted.days_kept
+        )
+        return await self._store.run(write.commit(self._one, about=account)(changed))
+
+    async def zones(self, read: Read[NoQuery]) -> api.Zones:
+        """The zones of the edge account, live."""
+        account = await visible_account(self._store, read.caller, read.id)
+        found, truncated = await self._supervisor.account(account.edge_account_id).zones(account)
+        return api.Zones(
+            zones=tuple(api.Zone(name=zone.name, status=zone.status) for zone in found), truncated=truncated
+        )
+
+    async def renew(self, write: Write[api.Renew]) -> StoredAnswer:
+        """Replace the working token; the bootstrap token lives no longer than this request."""
+        account = await visible_account(self._store, write.caller, write.id)
+        actor = self._supervisor.account(account.edge_account_id)
+        commit = write.commit(self._one, about=account)
+        return await actor.renew(account.id, write.body.bootstrap_token, commit, write.claim)
+
+    async def install(self, write: Write[NoBody]) -> StoredAnswer:
+        """Install the worker, or install it again."""
+        account = await visible_account(self._store, write.caller, write.id)
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
+
+    async def disconnect(self, write: Write[NoBody]) -> StoredAnswer:
+        """Remove the worker and what belongs to it, then the account; of a former account, what came of that."""
+        account = await visible_or_former(self._store, write.caller, write.id)
+        actor = self._supervisor.account(account.edge_account_id)
+        commit = write.commit(api.Disconnected.of, about=account)
+        return await actor.disconnect(write.caller.user.id, account.id, commit, write.claim)
+
+    async def check(self, write: Write[NoBody]) -> StoredAnswer:
+        """Look at the whole account at the edge platform, and mend what needs no question."""
+        account = await visible_account(self._store, write.caller, write.id)
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.check(account.id, write.commit(_findings, about=account, count=mended))
+
+    async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredAnswer:
+        """Set or replace the host of the account's short links."""
+        account = await visible_account(self._store, write.caller, write.id)
+        actor = self._supervisor.account(account.edge_account_id)
+
+        def render(host: LinkHost) -> api.OneLinkHost:
+            return api.OneLinkHost(link_host=api.LinkHost.of(host, account.synced_version))
+
+        return await actor.put_link_host(account.id, write.body.wish(), write.commit(render, about=account))
+
+    def _one(self, account: Account) -> api.OneAccount:
+        return api.OneAccount(account=api.Account.of(account, self._bundle.sha256))
+
+
+def _findings(checked: Sequence[Checked]) -> api.Check:
+    return api.Check(
+        findings=tuple(
+            api.Finding(
+                kind=one.finding.kind,
+                facts=dict(one.finding.facts),
+                thing=one.finding.thing,
+                expected=one.finding.expected,
+                found=one.finding.found,
+                remedy=None if one.mended else one.finding.remedy,
+                remedy_code=None if one.mended or one.finding.mends_itself else one.finding.code,
+                mended=one.mended,
+            )
+            for one in checked
+        )
+    )
+
+
+def _account_and_operation(user_id: int, account_id: str) -> Tx[tuple[Account | None, Operation | None]]:
+    account = yield from accounts.get_account(user_id, account_id)
+    latest = (yield from operations.latest(account_id)) if account is not None else None
+    return account, latest

@@ -1,0 +1,341 @@
+"""/auth: sign-up, confirmation, sign-in, password reset; the page session.
+
+No answer reveals whether an address is known: answers are the same, the work before them is the same, and so is the
+work behind them: e-mails are prepared for every address, and only those for somebody are sent.
+
+Tries are counted before a body is read. Wrong passwords are also counted for each address, wherever they come from;
+a browser from which its user signed in before has a count of its own, so that a stranger cannot lock anybody out. Who
+has a session goes on with it and out of it whatever others try from the same network.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from quart import Response, request
+
+from svc.api import auth as api
+from svc.api.auth import REFRESH_COOKIE
+from svc.api.me import User as ShownUser
+from svc.api.shape import Ok
+from svc.clock import DAY_MS
+from svc.errors import Invalid, Issue, ServiceError, Unauthorized
+from svc.http.serving.cookies import DEVICE_COOKIE, SIGNED_OUT, Cookies
+from svc.http.serving.credentials import admit, bearer, networks_of
+from svc.http.serving.serve import to_response
+from svc.ids import digest, new_id, new_secret
+from svc.limits import SlidingLimit
+from svc.security.password_policy import common_passwords, fault_for
+from svc.security.session_tokens import Pair, family_of, first_pair, next_pair, pair_after, pair_of
+from svc.store import devices, outbox, sessions, users
+
+if TYPE_CHECKING:
+    from svc.api.shape import NoBody
+    from svc.clock import Clock
+    from svc.http.resources.password_check import PasswordCheck
+    from svc.http.resources.sign_in_trail import Trail
+    from svc.http.serving.credentials import IpAddress
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Serve
+    from svc.model import User
+    from svc.store.tx import Tx
+
+log = logging.getLogger(__name__)
+
+# E-mails to one address in an hour: enough for somebody who looks in the wrong folder, too few to be a nuisance.
+_EMAILS_AN_HOUR = 5
+# A /24 or a /48 may hold several customers; more than a few who sign in within the same minute are rare.
+_NETWORKS_AROUND = 5
+# How long who comes with the refresh token before gets the newest pair: tabs that open at once, a request that is sent
+# again because its answer was lost. Later, that token was stolen, or copied.
+_SAME_PAIR_S = 30
+# A pair is exchanged for the next when it is as old as this: no answer that sets its cookie is under way then, which
+# could take the place of a newer one. Until then it is given again, without a cookie.
+_EXCHANGED_AFTER_S = 60
+_LONGEST_BROWSER = 100
+
+
+class _NetworkLimit:
+    """So many a minute from a client's own network, and five times as many from the one around it."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._own = SlidingLimit(per_minute)
+        self._around = SlidingLimit(per_minute * _NETWORKS_AROUND)
+
+    def count(self, client: IpAddress | None, now: int) -> None:
+        """Raises ServiceError rate_limited."""
+        for limit, network in zip((self._own, self._around), networks_of(client), strict=True):
+            admit(limit, network, now)
+
+
+class Auth:
+    """The handlers of /auth."""
+
+    def __init__(self, deps: Deps, serve: Serve, passwords: PasswordCheck, trail: Trail) -> None:
+        self._trail = trail
+        self._store = deps.store
+        self._clock: Clock = deps.clock
+        self._timing = deps.config.timing
+        self._base_url = deps.base_url
+        self._client = serve.client
+        self._cookies = Cookies(deps.base_url)
+        self._agent_of = deps.bundle.explainer.agent_of
+        self._passwords = passwords
+        limits = deps.config.limits
+        self._tries = _NetworkLimit(limits.sign_ins_per_minute)
+        self._refreshes = SlidingLimit(limits.refreshes_per_minute)
+        self._unknown_refreshes = _NetworkLimit(limits.refreshes_per_minute)
+        self._exchanged_after_ms = min(_EXCHANGED_AFTER_S * 1000, int(self._timing.session_s * 500))
+        self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
+        common_passwords()  # read now, and not while somebody waits
+        admit = self._count_try
+        serve.form(api.SIGN_UP, self.sign_up, admit)
+        serve.form(api.CONFIRM, self.confirm, admit)
+        serve.form(api.RESEND, self.resend, admit)
+        serve.form(api.SIGN_IN, self.sign_in, admit)
+        serve.form(api.REFRESH, self.refresh)
+        serve.form(api.SIGN_OUT, self.sign_out)
+        serve.form(api.ASK_RESET, self.ask_reset, admit)
+        serve.form(api.RESET, self.reset, admit)
+
+    async def sign_up(self, body: api.SignUp) -> Ok:
+        """A new user, and an e-mail with the link that confirms the address.
+
+        Over the limit of e-mails to the address nothing is made: without its link a sign-up could not be confirmed. Nor
+        does then any password of those that wait count, since whoever opens one of their links may be another person.
+        """
+        password_hash = await self._passwords.hash(body.password)
+        if not self._may_send("confirm", body.email):
+            await self._store.run(users.void_sign_ups(body.email))
+        else:
+            made = _sign_up(body.email, password_hash, self._clock(), self._useless_at())
+            await self._store.run(self._trail.told(made, "user.sign_up", "nobody", _of))
+        return Ok()
+
+    async def resend(self, body: api.Address) -> Ok:
+        """The e-mail of the sign-up once more."""
+        if self._may_send("confirm", body.email):
+            now, useless_at = self._clock(), self._useless_at()
+            await self._store.run(
+                outbox.post_newest("resend", body.email, now, useless_at, instead_of=("sign_up", "resend"))
+            )
+        return Ok()
+
+    async def confirm(self, body: api.MailedToken) -> Ok:
+        """The link of the e-mail was opened. Where no password counts, another e-mail lets its reader choose one."""
+        token = digest(body.token.get_secret_value())
+        confirmed = _confirm(token, self._clock(), self._useless_at())
+        if await self._store.run(self._trail.told(confirmed, "user.confirm", "mail", _of)) is None:
+            raise _stale_link()
+        return Ok()
+
+    async def sign_in(self, body: api.Credentials) -> Response:
+        """A page session: an access token in the body, a refresh token in a cookie.
+
+        The session whose cookie is replaced ends: nothing could go on with it.
+        """
+        device = digest(self._cookies.get(DEVICE_COOKIE))
+        user, stored, known = await self._store.read(_sign_in_facts(body.email, device))
+        counted_as = f"device {device}" if known else f"address {digest(body.email)}"
+        right = await self._passwords.is_right(counted_as, stored, body.password, user, via="nobody")
+        if user is None or stored is None or not right:
+            raise _wrong_password()
+        pair, new_device, now = first_pair(), None if known else new_secret("svd_"), self._clock()
+        session = sessions.Session(
+            id=new_id("ses"),
+            user_id=user.id,
+            family=digest(family_of(pair.refresh)),
+            browser=self._browser(),
+            device=device if new_device is None else digest(new_device),
+            created_at=now,
+            issued=self._issued(pair, now),
+        )
+        replaced = digest(family_of(self._cookies.get(REFRESH_COOKIE)))
+        begun = self._trail.told(
+            _begin_session(session, stored, replaced),
+            "session.begin",
+            "session",
+            lambda begun: [(session.user_id, session.id)] if begun else [],
+        )
+        if not await self._store.run(begun):
+            raise _wrong_password()
+        response = self._signed_in(user, pair, session.issued, now)
+        if new_device is not None:
+            self._cookies.set(response, DEVICE_COOKIE, new_device, devices.DEVICE_DAYS * 86_400)
+        return response
+
+    async def refresh(self, body: NoBody) -> Response:
+        """The next pair of tokens for the cookie's, or once more the one that was made for it a moment ago.
+
+        A token that was exchanged before that is in two hands: its session ends, for the owner to sign in again and
+        for the thief to be out (RFC 9700, 4.14.2).
+        """
+        del body
+        now, presented = self._clock(), self._cookies.get(REFRESH_COOKIE)
+        family, known_as = digest(family_of(presented)), digest(presented)
+        while True:  # once, or twice where another request exchanges the same token meanwhile
+            found = await self._store.peek(sessions.session_of_family(family, now))
+            if found is None:
+                self._unknown_refreshes.count(self._client(), now)
+                raise Unauthorized
+            session, user = found
+            admit(self._refreshes, family, now)
+            newest, age_ms = session.issued, now - session.issued.at
+            if known_as == newest.refresh_digest and age_ms < self._exchanged_after_ms:
+                return to_response(_shown(user, pair_of(presented, newest.salt), newest))
+            if known_as == session.previous and age_ms < _SAME_PAIR_S * 1000:
+                return self._signed_in(user, pair_after(presented, newest.salt), newest, now)
+            if known_as != newest.refresh_digest:
+                await self._store.run(self._ended(sessions.end_session(family), "service"))
+                log.warning("refresh token used again, session ended", extra={"session": session.id, "user": user.id})
+                raise Unauthorized
+            pair = next_pair(presented)
+            issued = self._issued(pair, now)
+            if await self._store.run(sessions.rotate_session(session.id, known_as, issued, now + _SAME_PAIR_S * 1000)):
+                return self._signed_in(user, pair, issued, now)
+
+    async def sign_out(self, body: NoBody) -> Response:
+        """The session of the cookie, and that of the access token, end."""
+        del body
+        family = digest(family_of(self._cookies.get(REFRESH_COOKIE)))
+        access = ""
+        with suppress(Unauthorized):  # no token, or something else than one: there is nothing to end
+            access = digest(bearer(request.headers.get("Authorization")))
+        if await self._store.peek(sessions.is_there(family, access)):  # who has no session writes nothing
+            await self._store.run(self._ended(sessions.end_session(family, access), "session"))
+        response = to_response(Ok())
+        self._cookies.set(response, REFRESH_COOKIE, "", 0)
+        response.headers.update(SIGNED_OUT)
+        return response
+
+    async def ask_reset(self, body: api.Address) -> Ok:
+        """An e-mail with a link that sets a new password, if there is such a user."""
+        if self._may_send("reset", body.email):
+            await self._store.run(
+                outbox.post_newest("reset", body.email, self._clock(), self._useless_at(), instead_of=("reset",))
+            )
+        return Ok()
+
+    async def reset(self, body: api.Reset) -> Response:
+        """A new password; all sessions of the user end. Whoever opened the link may sign in from this browser."""
+        password_hash = await self._passwords.hash(body.password)
+        token, device = digest(body.token.get_secret_value()), new_secret("svd_")
+        chosen = body.password.get_secret_value()
+        reset = _reset_password(token, chosen, password_hash, digest(device), self._clock())
+        if await self._store.run(self._trail.told(reset, "password.reset", "mail", _of)) is None:
+            raise _stale_link()
+        response = to_response(Ok())
+        self._cookies.set(response, DEVICE_COOKIE, device, devices.DEVICE_DAYS * 86_400)
+        return response
+
+    def _ended(self, end: Tx[list[tuple[int, str]]], via: str) -> Tx[list[tuple[int, str]]]:
+        return self._trail.told(end, "session.end", via, lambda ended: ended)
+
+    def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
+        """Whether the address may get one more e-mail of this purpose this hour; the answer is the same.
+
+        Each purpose has its own, so that requests which send nothing do not use up the e-mails that set a password.
+        """
+        return self._emails.count(f"{purpose} {digest(address)}", self._clock()).allowed
+
+    def _useless_at(self) -> int:
+        """When an e-mail that is asked for now is of no use any more (epoch ms)."""
+        # Nobody waits for one longer than its link would work.
+        return int(self._clock() + self._timing.mail_token_s * 1000)
+
+    # --------------------------------------------------------------------------------------------------- parts
+
+    def _count_try(self) -> None:
+        """Raises ServiceError rate_limited: too many tries from this network."""
+        self._tries.count(self._client(), self._clock())
+
+    def _browser(self) -> str:
+        """The browser and system that ask, as people call them; of a program what it calls itself first."""
+        text = request.headers.get("User-Agent", "")
+        agent = self._agent_of(text)
+        if agent.reason or agent.browser == agent.os == "Other":
+            return "".join(re.findall(r"[A-Za-z0-9 ._-]", text.partition("/")[0]))[:_LONGEST_BROWSER].strip() or "Other"
+        return f"{agent.browser} on {agent.os}"
+
+    def _issued(self, pair: Pair, now: int) -> sessions.Issued:
+        return sessions.Issued(
+            access_digest=digest(pair.access),
+            access_expires_at=int(now + self._timing.session_s * 1000),
+            refresh_digest=digest(pair.refresh),
+            refresh_expires_at=now + self._timing.refresh_days * DAY_MS,
+            salt=pair.salt,
+            at=now,
+        )
+
+    def _signed_in(self, user: User, pair: Pair, issued: sessions.Issued, now: int) -> Response:
+        response = to_response(_shown(user, pair, issued))
+        self._cookies.set(response, REFRESH_COOKIE, pair.refresh, (issued.refresh_expires_at - now) // 1000)
+        return response
+
+
+def _of(user: User | None) -> list[tuple[int, None]]:
+    """Of whom it is told; the user is no object with an id of its own."""
+    return [] if user is None else [(user.id, None)]
+
+
+def _sign_in_facts(address: str, device: str) -> Tx[tuple[User | None, str | None, bool]]:
+    """Who has the address, the hash of the password, and whether this browser is one of theirs."""
+    found = yield from users.find_user(address)
+    user, stored = found if found is not None else (None, None)
+    known = yield from devices.knows_device(users.NOBODY if user is None else user.id, device)
+    return user, stored, known
+
+
+def _begin_session(session: sessions.Session, password_hash: str, replaced: str) -> Tx[bool]:
+    """False, and there is no session: the password was changed while it was being checked."""
+    if not (yield from users.still_has_password(session.user_id, password_hash)):
+        return False
+    yield from devices.remember_device(session.user_id, session.device, session.created_at)
+    yield from sessions.end_session(replaced)
+    yield from sessions.add_session(session)
+    return True
+
+
+def _sign_up(address: str, password_hash: str, now: int, useless_at: int) -> Tx[User | None]:
+    user = yield from users.add_user(address, password_hash, now)
+    yield from outbox.post("sign_up", address, now, useless_at, user_id=None if user is None else user.id)
+    return user
+
+
+def _confirm(token: str, now: int, useless_at: int) -> Tx[User | None]:
+    user = yield from users.confirm_user(token, now)
+    if user is not None and (yield from users.lacks_password(user.id)):
+        yield from outbox.post("choose_password", user.email, now, useless_at, user_id=user.id)
+    return user
+
+
+def _reset_password(token: str, chosen: str, password_hash: str, device: str, now: int) -> Tx[User | None]:
+    """A new password, and an e-mail that tells of it. None: a stale link.
+
+    Raises Invalid, and the link stays good, where the password is too like the address.
+    """
+    user = yield from users.reset_password(token, password_hash, now)
+    if user is not None:
+        fault = fault_for(user.email, chosen)
+        if fault is not None:
+            raise Invalid([Issue("password", fault, "weak_password")])
+        yield from devices.remember_device(user.id, device, now)
+        yield from outbox.post_password_changed(user, now)
+    return user
+
+
+def _shown(user: User, pair: Pair, issued: sessions.Issued) -> api.NewSession:
+    return api.NewSession(
+        access_token=pair.access, expires_at=issued.access_expires_at, user=ShownUser.model_validate(user)
+    )
+
+
+def _wrong_password() -> Unauthorized:
+    return Unauthorized("The e-mail address or the password is not right.")
+
+
+def _stale_link() -> ServiceError:
+    return Invalid([Issue("token", "is not known, was used, or has expired; request a new e-mail", "used_token")])

@@ -1,0 +1,34 @@
+"""/v1/events: what was changed for a user, by whom, from where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.api import events as api
+from svc.http.serving.credentials import sees_everything
+from svc.store import events
+
+if TYPE_CHECKING:
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve
+
+
+class Events:
+    """The handler of /v1/events."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        serve.read(api.LIST, self.list)
+
+    async def list(self, read: Read[api.EventQuery]) -> api.EventList:
+        """A page of the events that the caller sees."""
+        caller, query = read.caller, read.query
+        user_id = caller.user.id
+        after = None if query.after is None else api.number_in(query.after, user_id)
+        found, following = await self._store.read(
+            events.page(user_id, query.order, after, query.limit, caller.edge_accounts, own=sees_everything(caller))
+        )
+        return api.EventList(
+            events=tuple(map(api.Event.of, found)),
+            next_cursor=None if following is None else api.id_of(user_id, following),
+        )

@@ -1,0 +1,38 @@
+"""POST /v1/links/{link_id}/explain: what a click would lead to, and as what it would be counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.api import explain as api
+from svc.errors import Conflict, NotFound
+from svc.http.serving.visible import visible_link
+from svc.store.links import LINK_DELETED
+from svc.store.tx import given
+from svc.worker.explain import Click
+
+if TYPE_CHECKING:
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Serve, Write
+    from svc.store.idempotency import StoredAnswer
+
+
+class Explain:
+    """The handler of /v1/links/{link_id}/explain."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._explainer = deps.bundle.explainer
+        serve.write(api.EXPLAIN, self.explain)
+
+    async def explain(self, write: Write[api.AskedClick]) -> StoredAnswer:
+        """What the worker does with this click."""
+        link, account = await visible_link(self._store, write.caller, write.id)
+        if link.state == "deleted":
+            raise NotFound(LINK_DELETED)
+        if account.link_host is None:
+            raise Conflict("link_host_required")
+        asked = write.body
+        click = Click.of(asked.country, asked.user_agent, asked.query, asked.method or "GET")
+        found = self._explainer.explain(link, click)
+        return await self._store.run(write.commit(api.ExplainedClick.of)(given(found)))

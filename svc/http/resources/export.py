@@ -1,0 +1,233 @@
+"""/v1/export: everything of a user in one ZIP file, made while it is sent."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
+
+import trio
+from quart import request
+
+from svc import model
+from svc.api import export as api
+from svc.api.events import Event
+from svc.clock import DAY_MS, day_of, day_text, iso
+from svc.errors import Forbidden, ServiceError
+from svc.http.resources.archive import Archive
+from svc.http.serving.serve import Streamed
+from svc.limits import SlidingLimit
+from svc.model import Scope
+from svc.store import accounts, disconnects, exports
+from svc.store.total_pages import FIRST_DAY, LAST_DAY, days_page, hours_page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+
+    from svc.api.shape import Answer, NoQuery
+    from svc.http.serving.credentials import Caller
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve
+    from svc.model import Account, FormerAccount, Link, Site, User
+    from svc.store.tx import Row, Store, Tx
+
+T = TypeVar("T")
+
+_PIECE_BYTES = 65_536
+_ROWS = 2_000  # of totals, in one transaction: 20 ms of a reader's thread
+_GROUP = 20  # targets in a statement: PostgreSQL sorts all of their rows for each page
+# A century of days of so many sites with the longest hosts is 2 GB, beyond which a ZIP file has other marks.
+_LARGE_FROM = 150
+_ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+_day_text = lru_cache(10_000)(day_text)
+_iso = lru_cache(2_000)(iso)
+
+
+class Export:
+    """The handler of the export, and how often a user may have one."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._clock = deps.clock
+        self._limit = SlidingLimit(deps.config.limits.exports_per_hour, window_s=3600)
+        self._one_thread = trio.CapacityLimiter(1)  # all exports share one thread, and so one processor
+        serve.read(api.EXPORT, self.export)
+
+    async def export(self, read: Read[NoQuery]) -> Streamed:
+        """The file. Raises Forbidden scope_required; ServiceError rate_limited."""
+        _require_all(read.caller)
+        user, now = read.caller.user, self._clock()
+        if request.method != "HEAD":
+            verdict = self._limit.count(str(user.id), now)
+            if not verdict.allowed:
+                text = f"A user has at most {self._limit.quota} exports an hour; Retry-After says when to come back."
+                raise ServiceError("rate_limited", text, retry_after_s=verdict.reset_s)
+        own, targets = await self._store.read(_begin(user.id))  # what fails here fails as an answer
+        contents = _Contents(self._store, user, now, own, targets >= _LARGE_FROM)
+        name = f"svc-export-{day_text(day_of(now))}.zip"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Streamed(self._pieces(contents), api.ZIP_TYPE, headers)
+
+    async def _pieces(self, contents: _Contents) -> AsyncGenerator[bytes, None]:
+        archive = Archive(contents.now)
+        made = bytearray()
+        try:
+            async with aclosing(contents.parts()) as parts:
+                async for part in parts:
+                    made += await trio.to_thread.run_sync(_add, archive, part, contents.large, limiter=self._one_thread)
+                    if len(made) >= _PIECE_BYTES:
+                        yield bytes(made)
+                        made.clear()
+        finally:
+            made += archive.end()
+        yield bytes(made)
+
+
+def _require_all(caller: Caller) -> None:
+    """Raises Forbidden: a part of everything would pass for everything."""
+    if not all(caller.may(scope) for scope in _ALL_SCOPES):
+        raise Forbidden("scope_required", details={"scopes": list(_ALL_SCOPES)})
+    if caller.edge_accounts is not None:
+        raise Forbidden("scope_required", "The key is limited to some accounts, and an export has all of them.")
+
+
+def _begin(user_id: int) -> Tx[tuple[list[Account | FormerAccount], int]]:
+    """The user's accounts, disconnected ones behind the others; how many sites and links they have."""
+    own = yield from accounts.list_accounts(user_id)
+    former = yield from disconnects.list_former(user_id)
+    return [*own, *former], (yield from exports.count_targets(user_id))
+
+
+class _Part(NamedTuple):
+    """Some lines of a file; `render` makes them, in a thread."""
+
+    file: str
+    render: Callable[[], str]
+
+
+def _add(archive: Archive, part: _Part, large: bool) -> bytes:
+    return archive.add(part.file, part.render().encode(), large=large)
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """What is in the file: objects that were made until `now`, totals as they are when their page is read."""
+
+    store: Store
+    user: User
+    now: int
+    accounts: Sequence[Account | FormerAccount]
+    large: bool
+
+    async def parts(self) -> AsyncGenerator[_Part, None]:
+        """All of it, file after file."""
+        yield _Part("README.txt", lambda: api.README.format(email=self.user.email, exported_at=iso(self.now)))
+        yield _Part("user.json", lambda: _json_text(api.User.of(self.user, self.now)) + "\n")
+        yield _Part("accounts.json", lambda: _list_text([api.Account.of(each) for each in self.accounts]))
+        edges = {account.id: account.edge_account_id for account in self.accounts}
+
+        def site_of(site: Site) -> api.Site:
+            return api.Site.of(site, edges[site.account_id])
+
+        def link_of(link: Link) -> api.Link:
+            return api.Link.of(link, edges[link.account_id])
+
+        for files in (
+            self._json("sites.json", self._sites(), site_of),
+            self._json("links.json", self._links(), link_of),
+            self._csv("sites.csv", api.Site, self._sites(), site_of),
+            self._csv("links.csv", api.Link, self._links(), link_of),
+            self._totals("daily_totals.csv", api.DAILY_COLUMNS, edges),
+            self._totals("hourly_totals.csv", api.HOURLY_COLUMNS, edges),
+            self._csv("events.csv", Event, self._pages(partial(exports.events_page, self.user.id, self.now)), Event.of),
+        ):
+            async with aclosing(files):
+                async for part in files:
+                    yield part
+
+    def _sites(self) -> AsyncGenerator[list[Site], None]:
+        return self._pages(partial(exports.sites_page, self.user.id, self.now))
+
+    def _links(self) -> AsyncGenerator[list[Link], None]:
+        return self._pages(partial(exports.links_page, self.user.id, self.now))
+
+    async def _pages(self, page_after: Callable[[T | None], Tx[list[T]]]) -> AsyncGenerator[list[T], None]:
+        after = None
+        while page := await self.store.read(page_after(after)):
+            yield page
+            after = page[-1]
+
+    async def _json(
+        self, file: str, pages: AsyncGenerator[list[T], None], shown: Callable[[T], Answer]
+    ) -> AsyncGenerator[_Part, None]:
+        before = "[\n"
+        async with aclosing(pages):
+            async for page in pages:
+                yield _Part(file, partial(_items_text, before, page, shown))
+                before = ",\n"
+        yield _Part(file, lambda: "\n]\n" if before == ",\n" else "[]\n")
+
+    async def _csv(
+        self, file: str, columns: type[Answer], pages: AsyncGenerator[list[T], None], shown: Callable[[T], Answer]
+    ) -> AsyncGenerator[_Part, None]:
+        yield _Part(file, lambda: api.csv_lines([columns.model_fields]))
+        async with aclosing(pages):
+            async for page in pages:
+                yield _Part(file, partial(_rows_text, page, shown))
+
+    async def _totals(self, file: str, columns: Sequence[str], edges: Mapping[str, str]) -> AsyncGenerator[_Part, None]:
+        """The totals of all sites and links, those of a page of them before those of the next."""
+        yield _Part(file, lambda: api.csv_lines([columns]))
+        daily = columns is api.DAILY_COLUMNS
+        read = days_page if daily else hours_page
+        first, last = (FIRST_DAY, LAST_DAY) if daily else (FIRST_DAY * DAY_MS, LAST_DAY * DAY_MS)
+        for pages in (self._sites(), self._links()):
+            async with aclosing(pages):
+                async for page in pages:
+                    for begin in range(0, len(page), _GROUP):
+                        heads = {each.id: _head(each, edges) for each in page[begin : begin + _GROUP]}
+                        rows: list[Row] = []
+                        while not rows or len(rows) == _ROWS:
+                            after = rows[-1] if rows else None
+                            rows = await self.store.read(read(list(heads), first, last, after, _ROWS))
+                            if not rows:
+                                break
+                            yield _Part(file, partial(_daily_text if daily else _hourly_text, heads, rows))
+
+
+def _head(target: Site | Link, edges: Mapping[str, str]) -> str:
+    """The cells that all lines of a target begin with; nothing in them needs quotes."""
+    kind, name = ("link", target.code) if isinstance(target, model.Link) else ("site", target.host)
+    return f"{target.id},{kind},{edges[target.account_id]},{name}"
+
+
+def _daily_text(heads: Mapping[str, str], rows: Sequence[Row]) -> str:
+    return "".join(
+        f"{heads[row['target']]},{_day_text(row['at'])},{row['views']},{row['bots']},{row['visitors']},{row['final']},"
+        f"{row['imported']}\r\n"
+        for row in rows
+    )
+
+
+def _hourly_text(heads: Mapping[str, str], rows: Sequence[Row]) -> str:
+    return "".join(
+        f"{heads[row['target']]},{_iso(row['at'])},{row['views']},{row['bots']},{row['visitors']}\r\n" for row in rows
+    )
+
+
+def _json_text(shown: Answer) -> str:
+    return shown.to_bytes().decode()
+
+
+def _items_text(before: str, page: Sequence[T], shown: Callable[[T], Answer]) -> str:
+    return before + ",\n".join(_json_text(shown(each)) for each in page)
+
+
+def _list_text(objects: Sequence[Answer]) -> str:
+    return "[\n" + ",\n".join(map(_json_text, objects)) + "\n]\n" if objects else "[]\n"
+
+
+def _rows_text(page: Sequence[T], shown: Callable[[T], Answer]) -> str:
+    return api.csv_lines(api.cells_of(shown(each)) for each in page)

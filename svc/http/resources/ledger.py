@@ -1,0 +1,77 @@
+"""/v1/accounts/{account_id}/ledger: what became of a day's events."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.actors.requests.ledger import WorkerSide
+from svc.api import ledger as api
+from svc.clock import day_of
+from svc.errors import Invalid, Issue
+from svc.http.serving.visible import visible_or_former
+from svc.model import FormerAccount
+from svc.store.ledger import stored_day
+from svc.worker.ledger import compare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve
+    from svc.model import Account
+    from svc.worker.advice import Figure
+    from svc.worker.ledger import Stored
+
+
+class Ledger:
+    """The handler of the statement of counts."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._supervisor = deps.supervisor
+        self._clock = deps.clock
+        serve.read(api.SHOW, self.show)
+
+    async def show(self, read: Read[api.LedgerQuery]) -> api.OneLedger:
+        """One day of an account: the worker's numbers, read live, beside the stored ones."""
+        account = await visible_or_former(self._store, read.caller, read.id)
+        today = day_of(self._clock())
+        day = today if read.query.day is None else read.query.day
+        if day > today:
+            raise Invalid([Issue("day", "must not be after today (UTC)")])
+        before = await self._store.read(stored_day(account.id, day))
+        found = await self._worker(read.caller.user.id, account, day, before)
+        after = before if found.day is None else await self._store.read(stored_day(account.id, day))
+        return await trio.to_thread.run_sync(partial(_ledger, day, found, before, after))
+
+    async def _worker(
+        self, user_id: int, account: Account | FormerAccount, day: int, stored: Mapping[str, Stored]
+    ) -> WorkerSide:
+        if isinstance(account, FormerAccount):
+            return WorkerSide(None, "not_installed")
+        return await self._supervisor.account(account.edge_account_id).ledger(user_id, account, day, stored)
+
+
+def _ledger(day: int, found: WorkerSide, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> api.OneLedger:
+    worker = found.day
+    targets = compare(worker, before, after)
+    return api.OneLedger(
+        ledger=api.Ledger(
+            day=day,
+            since=None if worker is None else worker.since,
+            closed=None if worker is None else worker.closed,
+            queued_parts=None if worker is None else worker.queued_parts,
+            targets=tuple(api.LedgerTarget.of(target) for target in targets),
+            dropped=None if worker is None else worker.all_drops,
+            agrees=None if worker is None else all(target.agrees for target in targets),
+            platform_requests=None if found.requests is None else _requests(found.requests),
+            unavailable=found.unavailable,
+        )
+    )
+
+
+def _requests(figure: Figure) -> api.PlatformRequests:
+    return api.PlatformRequests(estimate=figure.value, at_least=figure.at_least, at_most=figure.at_most)

@@ -1,0 +1,169 @@
+"""/v1/links: short links and their QR codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quart import Response
+
+from svc.api import links as api
+from svc.api.cursors import cursor_of, expired, place_in
+from svc.clock import day_of
+from svc.errors import Conflict, NotFound
+from svc.http.resources import qr
+from svc.http.resources.rankings import Rankings
+from svc.http.serving.credentials import require
+from svc.http.serving.visible import readable_link, visible_account, visible_link
+from svc.store import accounts, disconnects, link_lists, links
+from svc.store.link_lists import PLACE_KINDS, LinkFilter, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from svc.api.shape import NoBody, NoQuery
+    from svc.http.resources.rankings import Ranking
+    from svc.http.serving.credentials import Caller
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve, Write
+    from svc.model import Account, FormerAccount, Link
+    from svc.store.idempotency import StoredAnswer
+    from svc.store.link_lists import PagedOrder
+    from svc.store.tx import Tx
+
+
+class Links:
+    """The handlers of /v1/links."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._supervisor = deps.supervisor
+        self._clock = deps.clock
+        self._rankings = Rankings()
+        serve.read(api.LIST, self.list)
+        serve.write(api.ADD, self.add)
+        serve.read(api.SHOW, self.show)
+        serve.write(api.CHANGE, self.change)
+        serve.write(api.DELETE, self.delete)
+        serve.read(api.QR_CODE, self.qr_code)
+
+    async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
+        """The user's links, of one account or of all; with the clicks of a week for who may read reports."""
+        caller, query, today = read.caller, read.query, day_of(self._clock())
+        which = LinkFilter(caller.user.id, query.account_id, caller.edge_accounts, query.contains, query.state)
+        if query.order == "clicks":
+            require(caller, ("reports",), session_only=False)
+            page, next_place = await self._page_by_clicks(which, query, today)
+        else:
+            page, next_place = await self._page(which, query, query.order)
+        own, clicks = await self._store.read(_around(caller, page, today, deleted=query.state == "deleted"))
+        return api.LinkList(
+            links=tuple(
+                api.Link.of(link, own[link.account_id], None if clicks is None else clicks.get(link.id, 0))
+                for link in page
+                if link.account_id in own
+            ),
+            next_cursor=None if next_place is None else cursor_of(query.listing, next_place),
+        )
+
+    async def _page(
+        self, which: LinkFilter, query: api.LinkQuery, order: PagedOrder
+    ) -> tuple[Sequence[Link], tuple[int | str, ...] | None]:
+        after = None if query.cursor is None else place_in(query.cursor, query.listing, PLACE_KINDS[order])
+        found = await self._store.read(link_lists.list_links(which, order, query.limit + 1, after))
+        page = found[: query.limit]
+        return page, place_of(order, page[-1]) if len(found) > len(page) else None
+
+    async def _page_by_clicks(
+        self, which: LinkFilter, query: api.LinkQuery, today: int
+    ) -> tuple[Sequence[Link], tuple[int | str, ...] | None]:
+        if query.cursor is None:
+            ranking, first = await self._ranking(which, today), 0
+        else:
+            name, place = place_in(query.cursor, query.listing, (str, int))
+            kept = self._rankings.named(str(name), which)
+            if kept is None:
+                raise expired()
+            ranking, first = kept, int(place)
+        ids = ranking.page(first, query.limit)
+        page = await self._store.read(link_lists.listed(which, ids))
+        end = first + len(ids)
+        return page, (ranking.name, end) if end < len(ranking) else None
+
+    async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
+        """The order by clicks, as it is now."""
+        as_of = await self._store.read(_depends_on(which, today))
+        kept = self._rankings.current(which, as_of)
+        if kept is not None:
+            return kept
+        as_of, link_ids = await self._store.read(_ranked(which, today))
+        return self._rankings.keep(which, as_of, link_ids)
+
+    async def add(self, write: Write[api.NewLink]) -> StoredAnswer:
+        """A new link."""
+        body = write.body
+        account = await visible_account(self._store, write.caller, body.account_id)
+        actor = self._supervisor.account(account.edge_account_id)
+        commit = write.commit(_one(account), about=account)
+        return await actor.add_link(account, body.url, body.code, api.rules_of(body.rules), commit)
+
+    async def show(self, read: Read[NoQuery]) -> api.OneLink:
+        """One link."""
+        link, account = await readable_link(self._store, read.caller, read.id)
+        return api.OneLink(link=api.Link.of(link, account))
+
+    async def change(self, write: Write[api.LinkChange]) -> StoredAnswer:
+        """A link that leads elsewhere from now on."""
+        link, account = await visible_link(self._store, write.caller, write.id)
+        body = write.body
+        rules = None if body.rules is None else api.rules_of(body.rules)
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.change_link(link, body.url, rules, write.commit(_one(account), about=account))
+
+    async def delete(self, write: Write[NoBody]) -> StoredAnswer:
+        """A link that is no more."""
+        link, account = await visible_link(self._store, write.caller, write.id)
+        actor = self._supervisor.account(account.edge_account_id)
+        return await actor.delete_link(link, write.commit(_one(account), about=account))
+
+    async def qr_code(self, read: Read[api.QrQuery]) -> Response:
+        """The link's QR code."""
+        link, account = await visible_link(self._store, read.caller, read.id)
+        if link.state == "deleted":
+            raise NotFound(links.LINK_DELETED)
+        url = api.short_url(link, account)
+        if url is None:
+            raise Conflict("link_host_required")
+        return Response(qr.svg(f"{url}?q", read.query.size), content_type="image/svg+xml")
+
+
+def _one(account: Account) -> Callable[[Link], api.OneLink]:
+    """What a link of this account is answered with."""
+    return lambda link: api.OneLink(link=api.Link.of(link, account))
+
+
+def _around(
+    caller: Caller, page: Sequence[Link], today: int, *, deleted: bool
+) -> Tx[tuple[dict[str, Account | FormerAccount], dict[str, int] | None]]:
+    """The caller's accounts by id, the disconnected ones for deleted links; and, for who may read reports, the clicks
+    of each link of the page.
+    """
+    own: dict[str, Account | FormerAccount] = {}
+    for account in (yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)):
+        own[account.id] = account
+    for former in (yield from disconnects.list_former(caller.user.id, caller.edge_accounts)) if deleted else ():
+        own[former.id] = former
+    clicks: dict[str, int] | None = None
+    if caller.may("reports"):
+        clicks = yield from link_lists.clicks_7d([link.id for link in page], today)
+    return own, clicks
+
+
+def _depends_on(which: LinkFilter, today: int) -> Tx[Hashable]:
+    """What an order by clicks depends on: the day, the links (each change has a version), and what was pushed."""
+    own = yield from accounts.list_accounts(which.user_id)
+    return today, tuple((account.id, account.config_version, account.push and account.push.at) for account in own)
+
+
+def _ranked(which: LinkFilter, today: int) -> Tx[tuple[Hashable, list[str]]]:
+    as_of = yield from _depends_on(which, today)
+    return as_of, (yield from link_lists.ranked_by_clicks(which, today))

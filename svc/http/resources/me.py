@@ -1,0 +1,93 @@
+"""/v1/me: the caller, its limits, and what it uses of them; its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from quart import request
+
+from svc.api import me as api
+from svc.errors import Unauthorized
+from svc.http.serving.cookies import SIGNED_OUT
+from svc.http.serving.credentials import bearer
+from svc.http.serving.idempotency import stored
+from svc.ids import digest
+from svc.store import accounts, keys, links, notifications, sites, users
+
+if TYPE_CHECKING:
+    from svc.api.shape import NoQuery
+    from svc.http.resources.password_check import PasswordCheck
+    from svc.http.serving.credentials import Caller
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve, Write
+    from svc.model import User
+    from svc.store.idempotency import StoredAnswer
+    from svc.store.tx import Tx
+
+
+class Me:
+    """The handlers of /v1/me."""
+
+    def __init__(self, deps: Deps, serve: Serve, passwords: PasswordCheck) -> None:
+        self._store = deps.store
+        self._limits = deps.config.limits
+        self._supervisor = deps.supervisor
+        self._passwords = passwords
+        serve.read(api.SHOW, self.show)
+        serve.write(api.CHANGE, self.change)
+        serve.write(api.LEAVE, self.leave)
+
+    async def show(self, read: Read[NoQuery]) -> api.Caller:
+        """Who asks, with which credential, and how much of what it may is used."""
+        return self._shown(read.caller, read.caller.user, await self._store.read(_use(read.caller.user.id)))
+
+    async def change(self, write: Write[api.ChangeMe]) -> StoredAnswer:
+        """Switch e-mails about the accounts on or off: what a person wants to be told is no program's to decide."""
+
+        def render(found: tuple[User, api.Use]) -> api.Caller:
+            return self._shown(write.caller, *found)
+
+        return await self._store.run(write.commit(render)(_change(write.caller.user.id, notify=write.body.notify)))
+
+    async def leave(self, write: Write[api.Leave]) -> StoredAnswer:
+        """Delete the user, once the password is right; a client that hangs up does not stop it."""
+        verified = await self._passwords.check(write.caller.user, write.body.password)
+        session = digest(bearer(request.headers.get("Authorization")))
+        farewell = await self._supervisor.departures.leave(write.caller.user.id, verified, session)
+        left = stored(api.Left.of(farewell), api.LEAVE.status)
+        return replace(left, headers=SIGNED_OUT)
+
+    def _shown(self, caller: Caller, user: User, use: api.Use) -> api.Caller:
+        limits = self._limits
+        return api.Caller(
+            user=api.User.model_validate(user),
+            plan=user.plan,
+            limits=api.Limits(
+                accounts=limits.accounts,
+                sites=limits.sites,
+                links=limits.links,
+                keys=limits.keys_of(user.plan),
+                requests_per_minute=limits.requests_per_minute,
+                report_reads_per_minute=limits.report_reads_per_minute,
+            ),
+            use=use,
+            via="session" if caller.key is None else "key",
+        )
+
+
+def _change(user_id: int, *, notify: bool) -> Tx[tuple[User, api.Use]]:
+    yield from notifications.set_notify(user_id, notify=notify)
+    user = yield from users.get_user(user_id)
+    if user is None:
+        raise Unauthorized
+    return user, (yield from _use(user_id))
+
+
+def _use(user_id: int) -> Tx[api.Use]:
+    return api.Use(
+        accounts=len((yield from accounts.list_accounts(user_id))),
+        sites=(yield from sites.count_sites(user_id)),
+        links=(yield from links.count_links(user_id)),
+        keys=len((yield from keys.list_keys(user_id))),
+    )

@@ -1,0 +1,94 @@
+"""POST /edge/push: the totals of an account's worker, taken in one transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from svc.api import push as api
+from svc.errors import Unauthorized
+from svc.http.resources.intake import Intake, TakenPush
+from svc.http.serving.credentials import admit, bearer
+from svc.ids import digest
+from svc.limits import SlidingLimit
+from svc.logs import tell_lines
+from svc.metrics import PUSH_LAG, PUSH_PARTS, PUSHES
+from svc.model import WorkerPush
+from svc.store import worker_keys
+from svc.store.totals import PushedHour, PushedPart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.direct import Incoming
+    from svc.http.serving.serve import Serve
+    from svc.store.totals import Ingested
+
+
+class Push:
+    """The handler of /edge/push."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._clock = deps.clock
+        self._metrics = deps.metrics
+        self._intake = Intake(deps.store, deps.metrics)
+        self._limit = SlidingLimit(deps.config.limits.pushes_per_minute, most_names=deps.config.limits.accounts_total)
+        self._without_delay = serve.without_delay
+        serve.direct(api.PUSH, self.receive)
+
+    async def receive(self, request: Incoming) -> api.PushAnswer:
+        """Receive a push; sent twice, it changes nothing. Its body is read for a known worker only."""
+        key = digest(bearer(request.header(b"authorization")))
+        now = self._clock()
+        account_id = await self._store.peek(worker_keys.account_of_worker_key(key, now))
+        if account_id is None:
+            raise Unauthorized
+        tell_lines(account=account_id)
+        admit(self._limit, account_id, now)
+        head, parts, wrong = await self._without_delay(api.read_push, await request.body())
+        report = _worker_push(head, now)
+        ingested = await self._intake.take(TakenPush(account_id, [_kept(part) for part in parts], wrong, report))
+        refused = [*ingested.refused, *((part_id, "invalid") for part_id in wrong)]
+        self._report(parts, ingested, len(wrong), now)
+        return api.PushAnswer.model_validate(
+            {
+                "accepted": tuple(ingested.accepted),
+                "refused": tuple({"id": part_id, "code": code} for part_id, code in refused),
+                "unknown_targets": tuple(ingested.unknown_targets),
+            }
+        )
+
+    def _report(self, parts: Sequence[api.PushedPart], ingested: Ingested, wrong: int, now: int) -> None:
+        """Tell the metrics what became of a push: of its parts that could be read, and of the `wrong` ones."""
+        outcomes: Counter[str] = Counter(code for _, code in ingested.refused)
+        outcomes["invalid"] += wrong
+        refused = outcomes.total()
+        outcomes["accepted"] = len(ingested.accepted)
+        outcomes["early"] = len(parts) + wrong - outcomes.total()
+        for outcome, number in outcomes.items():
+            if number:
+                self._metrics.count(PUSH_PARTS, outcome, by=number)
+        whole = not refused and not outcomes["early"]
+        self._metrics.count(PUSHES, "accepted" if whole else "partial" if ingested.accepted else "refused")
+        if ingested.accepted:
+            kept = set(ingested.accepted)
+            newest = max(part.as_of for part in parts if part.id in kept)
+            self._metrics.observe(PUSH_LAG, max(0, now - newest) / 1000)
+
+
+def _kept(part: api.PushedPart) -> PushedPart:
+    return PushedPart(
+        id=part.id,
+        day=part.day,
+        as_of=part.as_of,
+        final=part.final,
+        hours=tuple(PushedHour(hour.at, hour.rows) for hour in part.hours),
+        refused_hours=part.refused_hours,
+        days=part.days,
+    )
+
+
+def _worker_push(head: api.PushHead, now: int) -> WorkerPush:
+    return WorkerPush(now, head.bundle, head.schema_, head.queue, head.error, head.dropped.model_dump(), head.install)

@@ -1,0 +1,117 @@
+"""…/report: what was counted of a site or a link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.actors.requests.live_reads import Unavailable
+from svc.api import reports as api
+from svc.clock import DAY_MS, HOUR_MS, day_of
+from svc.http.resources.report import Stored, closed_link_report, link_report, site_report, span_of
+from svc.http.serving.visible import readable_link, readable_site
+from svc.model import FormerAccount
+from svc.store import totals
+from svc.worker.counts import TargetDays
+
+if TYPE_CHECKING:
+    from svc.api.shape import NoQuery
+    from svc.http.resources.report import Span
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve
+    from svc.model import Account, UnavailableReason
+    from svc.store.tx import Tx
+    from svc.worker.counts import Live
+
+# How far the edge platform's clock may be behind ours: a link's first click may be of the day before its creation.
+_SLOWEST_CLOCK_MS = HOUR_MS
+
+
+class Reports:
+    """The handlers of the two reports."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._supervisor = deps.supervisor
+        self._clock = deps.clock
+        serve.read(api.SITE, self.site)
+        serve.read(api.FIRST_VIEW, self.first_view)
+        serve.read(api.LINK, self.link)
+
+    async def site(self, read: Read[api.ReportQuery]) -> api.OneReport:
+        """A site's report; the account's own database is read only for breakdowns."""
+        site, account = await readable_site(self._store, read.caller, read.id)
+        span = span_of(read.query.period, self._clock())
+        stored = await self._store.read(_stored(site.id, account, span))
+        live, unavailable = None, None
+        if read.query.breakdowns is not None:
+            live, unavailable = await self._live(read.caller.user.id, account, site.id, span.first_day, span.today)
+        return api.OneReport(report=site_report(span, stored, live, unavailable))
+
+    async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
+        """Whether a site is visited at all; the account's own database is read until its worker has sent a view."""
+        site, account = await readable_site(self._store, read.caller, read.id)
+        now, seen, bots = self._clock(), site.first_view_at is not None, False
+        unavailable: UnavailableReason | None = None
+        if isinstance(account, FormerAccount):
+            unavailable = None if seen else "not_installed"
+        elif not seen:
+            actor = self._supervisor.account(account.edge_account_id)
+            found = await actor.first_view(read.caller.user.id, account, site.id)
+            if isinstance(found, Unavailable):
+                unavailable = found.reason
+            else:
+                now = found.at
+                seen = any(counts.views for counts in found.days.values())
+                bots = any(counts.bots for counts in found.days.values())
+        return api.OneFirstView(first_view=api.FirstView(seen=seen, bots=bots, as_of=now, unavailable=unavailable))
+
+    async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
+        """A link's report; today is read from the account's own database, while the account is connected.
+
+        Without breakdowns only the days that are not stored yet are read: the same question for all periods, so that
+        its kept answer serves all of them.
+        """
+        link, account = await readable_link(self._store, read.caller, read.id)
+        span = span_of(read.query.period, self._clock())
+        stored = await self._store.read(_stored(link.id, account, span))
+        breakdowns = read.query.breakdowns is not None
+        if isinstance(account, FormerAccount) and account.has_all_counts:
+            absent: UnavailableReason | None = "not_installed" if breakdowns else None
+            return api.OneReport(report=closed_link_report(span, stored, absent))
+        created_on = day_of(link.created_at - _SLOWEST_CLOCK_MS)
+        first_day = span.first_day
+        if not breakdowns:
+            own_days = range(max(span.first_day, created_on), span.today)
+            first_day = next((day for day in own_days if day not in stored.sent_days), span.today)
+        live, unavailable = await self._live(read.caller.user.id, account, link.id, first_day, span.today)
+        report = link_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable, created_on=created_on)
+        return api.OneReport(report=report)
+
+    async def _live(
+        self, user_id: int, account: Account | FormerAccount, target_id: str, first_day: int, last_day: int
+    ) -> tuple[Live, None] | tuple[None, UnavailableReason]:
+        """What the account's database holds, or why it cannot be read."""
+        if isinstance(account, FormerAccount):
+            return None, "not_installed"
+        actor = self._supervisor.account(account.edge_account_id)
+        found = await actor.live(user_id, account, TargetDays(target_id, first_day, last_day))
+        return (None, found.reason) if isinstance(found, Unavailable) else (found, None)
+
+
+def _stored(target_id: str, account: Account | FormerAccount, span: Span) -> Tx[Stored]:
+    """What the service has of a target, read in one transaction: the numbers belong together."""
+    start = span.today * DAY_MS
+    days = yield from totals.day_counts(target_id, span.first_day, span.today)
+    hours = yield from totals.hour_counts(target_id, start, start + DAY_MS)
+    sent_until = (
+        account.counted_until if isinstance(account, FormerAccount) else (yield from totals.pushed_as_of(account.id))
+    )
+    sent_days = yield from totals.final_days(account.id, span.first_day, span.today)
+    refused = yield from totals.refused_hours(account.id, start, start + DAY_MS)
+    return Stored(
+        days={day: counts for day, (counts, _, _) in days.items()},
+        hours=dict(hours),
+        sent_until=sent_until,
+        sent_days=sent_days,
+        hours_refused=bool(refused),
+    )

@@ -1,0 +1,110 @@
+"""/v1/me/sessions and /v1/me/password: where a user is signed in, and with what; for the page session only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from svc.api import sessions as api
+from svc.api.shape import NoBody, Ok
+from svc.errors import Forbidden, Invalid, Issue, NotFound
+from svc.http.serving.cookies import SIGNED_OUT
+from svc.limits import SlidingLimit
+from svc.security.password_policy import fault_for
+from svc.store import devices, outbox, sessions, users
+
+if TYPE_CHECKING:
+    from svc.api.shape import NoQuery
+    from svc.http.resources.password_check import PasswordCheck
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve, Write
+    from svc.model import User
+    from svc.store.idempotency import StoredAnswer
+    from svc.store.tx import Tx
+
+# Notices of a changed password to one user: whoever changes it more often in an hour has been told by these.
+_EMAILS_AN_HOUR = 5
+
+
+class Sessions:
+    """The handlers of /v1/me/sessions and /v1/me/password."""
+
+    def __init__(self, deps: Deps, serve: Serve, passwords: PasswordCheck) -> None:
+        self._store = deps.store
+        self._clock = deps.clock
+        self._passwords = passwords
+        self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
+        serve.read(api.LIST, self.list)
+        serve.write(api.END_ALL, self.end_all)
+        serve.write(api.END, self.end)
+        serve.write(api.CHANGE_PASSWORD, self.change_password)
+
+    async def list(self, read: Read[NoQuery]) -> api.SessionList:
+        """Where the user is signed in."""
+        caller = read.caller
+        found = await self._store.read(sessions.list_sessions(caller.user.id, self._clock()))
+        return api.SessionList(
+            sessions=tuple(
+                api.Session(
+                    id=session.id,
+                    browser=session.browser,
+                    created_at=session.created_at,
+                    last_used=session.issued.at,
+                    current=session.id == caller.session_id,
+                )
+                for session in found
+            )
+        )
+
+    async def end_all(self, write: Write[NoBody]) -> StoredAnswer:
+        """Every session ends, also the one that asks."""
+        return _signed_out(await self._store.run(write.commit(_ok)(sessions.end_sessions(write.caller.user.id))))
+
+    async def end(self, write: Write[NoBody]) -> StoredAnswer:
+        """One session ends; its browser, if it is another's, has to know the password to come back."""
+        answer = await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
+        return _signed_out(answer) if write.id == write.caller.session_id else answer
+
+    async def change_password(self, write: Write[api.ChangePassword]) -> StoredAnswer:
+        """A new password: of the sessions and of the browsers that the user is known by, this one's alone stay."""
+        user, session_id = write.caller.user, write.caller.session_id or ""
+        verified = await self._passwords.check(user, write.body.old)
+        new = write.body.new.get_secret_value()
+        fault = fault_for(user.email, new)
+        if new == write.body.old.get_secret_value():
+            fault = "must be another than the old one"
+        if fault is not None:
+            raise Invalid([Issue("new", fault, "weak_password")])
+        new_hash = await self._passwords.hash(write.body.new)
+        now = self._clock()
+        change = _change_password(user.id, session_id, verified, new_hash)
+        if self._emails.count(str(user.id), now).allowed:
+            change = _and_tell(change, user, now)
+        return await self._store.run(write.commit(_ok)(change))
+
+
+def _end(user_id: int, session_id: str) -> Tx[None]:
+    if not (yield from sessions.end_own_session(user_id, session_id)):
+        raise NotFound
+
+
+def _change_password(user_id: int, session_id: str, verified: str, new_hash: str) -> Tx[None]:
+    """Raises Forbidden: while the old password was being looked at, it was changed."""
+    if not (yield from users.still_has_password(user_id, verified)):
+        raise Forbidden("invalid_password")
+    yield from users.set_password_hash(user_id, new_hash)
+    yield from devices.forget_devices(user_id, but=(yield from sessions.device_of(session_id)))
+    yield from sessions.end_sessions(user_id, but=session_id)
+
+
+def _and_tell(change: Tx[None], user: User, now: int) -> Tx[None]:
+    yield from change
+    yield from outbox.post_password_changed(user, now)
+
+
+def _signed_out(answer: StoredAnswer) -> StoredAnswer:
+    return replace(answer, headers={**answer.headers, **SIGNED_OUT})
+
+
+def _ok(_: None) -> Ok:
+    return Ok()

@@ -1,0 +1,57 @@
+"""What is told of /auth in a user's events, as no `Write` tells it there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from svc.model import Event
+from svc.store.tx import sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from svc.clock import Clock
+    from svc.errors import Code
+    from svc.http.serving.credentials import IpAddress
+    from svc.model import OwnAction, User
+    from svc.store.tx import Tx
+
+T = TypeVar("T")
+
+
+class Trail:
+    """Makes the events of requests without a credential. `client`: the address of the one that is served."""
+
+    def __init__(self, clock: Clock, client: Callable[[], IpAddress | None]) -> None:
+        self._clock = clock
+        self._client = client
+
+    def told(
+        self, tx: Tx[T], action: OwnAction, via: str, whose: Callable[[T], Iterable[tuple[int, str | None]]]
+    ) -> Tx[T]:
+        """The transaction, and what it did: `whose` finds in its value for which users, and the ids of what objects."""
+        now, ip = self._clock(), self._address()
+
+        def with_event() -> Tx[T]:
+            value = yield from tx
+            for user_id, target in whose(value):
+                yield Event(user_id, now, via, ip, action, target, "done")
+            return value
+
+        return with_event()
+
+    def refused(self, user: User | None, via: str, outcome: Code) -> Tx[None]:
+        """A wrong password was tried for this user; None: for an address that nobody has, which is as much work."""
+        now, ip = self._clock(), self._address()
+
+        def with_event() -> Tx[None]:
+            if user is None:
+                yield sql("update serving set looks = looks + 1")
+            else:
+                yield Event(user.id, now, via, ip, "password.refuse", None, outcome)
+
+        return with_event()
+
+    def _address(self) -> str | None:
+        client = self._client()
+        return None if client is None else str(client)

@@ -1,0 +1,119 @@
+"""/v1/sites: hosts whose pages are counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from svc.api import sites as api
+from svc.api.cursors import cursor_of, place_in
+from svc.clock import day_of
+from svc.http.serving.visible import readable_site, visible_account
+from svc.store import accounts, site_lists
+
+if TYPE_CHECKING:
+    from svc.actors.account import AccountActor
+    from svc.actors.context import Commit
+    from svc.api.shape import NoBody, NoQuery
+    from svc.http.serving.credentials import Caller
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve, Write
+    from svc.model import Site
+    from svc.store.idempotency import StoredAnswer
+    from svc.store.tx import Tx
+
+
+class Sites:
+    """The handlers of /v1/sites."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._supervisor = deps.supervisor
+        self._bundle = deps.bundle
+        self._clock = deps.clock
+        serve.read(api.LIST, self.list)
+        serve.write(api.ADD, self.add)
+        serve.read(api.SHOW, self.show)
+        serve.write(api.CHANGE, self.change)
+        serve.write(api.DELETE, self.delete)
+        serve.write(api.ROTATE, self.rotate)
+
+    async def list(self, read: Read[api.SiteQuery]) -> api.SiteList:
+        """The user's sites, of one account or of all; with the views of a week for who may read reports."""
+        query = read.query
+        after = None if query.cursor is None else str(place_in(query.cursor, query.listing, (str,))[0])
+        found, synced, views = await self._store.read(_page(read.caller, query, after, day_of(self._clock())))
+        page = found[: query.limit]
+        # No worker lacks anything of a disconnected account.
+        shown = [self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in page]
+        last = cursor_of(query.listing, (page[-1].id,)) if len(found) > len(page) else None
+        return api.SiteList(sites=tuple(shown), next_cursor=last)
+
+    async def add(self, write: Write[api.NewSite]) -> StoredAnswer:
+        """A new site; its snippet is there at once, its route is made by the account's actor."""
+        account = await visible_account(self._store, write.caller, write.body.account_id)
+        actor = self._supervisor.account(account.edge_account_id)
+
+        def render(site: Site) -> api.OneSite:
+            return self._one(site, account.synced_version)
+
+        body = write.body
+        commit = write.commit(render, about=account)
+        return await actor.add_site(account, body.host, body.excluded_paths, commit, respect_gpc=body.respect_gpc)
+
+    async def change(self, write: Write[api.SiteChange]) -> StoredAnswer:
+        """The site as it is now; its worker learns of it right after."""
+        site, actor, commit = await self._to_change(write)
+        return await actor.change_site(site, write.body.excluded_paths, write.body.respect_gpc, commit)
+
+    async def delete(self, write: Write[NoBody]) -> StoredAnswer:
+        """The deleted site; its routes are removed by the account's actor."""
+        site, actor, commit = await self._to_change(write)
+        return await actor.delete_site(site, commit)
+
+    async def rotate(self, write: Write[NoBody]) -> StoredAnswer:
+        """The site with another path; the route of that is made by the account's actor."""
+        site, actor, commit = await self._to_change(write)
+        return await actor.rotate_site(site, commit)
+
+    async def _to_change(self, write: Write[Any]) -> tuple[Site, AccountActor, Commit[Site, StoredAnswer]]:
+        """The site that a request is about, its account's actor, and what keeps the answer."""
+        site, account = await readable_site(self._store, write.caller, write.id)
+
+        def render(changed: Site) -> api.OneSite:
+            return self._one(changed, account.synced_version)
+
+        return site, self._supervisor.account(account.edge_account_id), write.commit(render, about=account)
+
+    async def show(self, read: Read[NoQuery]) -> api.OneSite:
+        """One site."""
+        site, account = await readable_site(self._store, read.caller, read.id)
+        return self._one(site, account.synced_version)
+
+    def _one(self, site: Site, synced_version: int) -> api.OneSite:
+        return api.OneSite(site=self._shown(site, synced_version))
+
+    def _shown(self, site: Site, synced_version: int, views: tuple[int, ...] | None = None) -> api.Site:
+        return api.Site.of(site, synced_version, views)
+
+
+def _page(
+    caller: Caller, query: api.SiteQuery, after: str | None, today: int
+) -> Tx[tuple[list[Site], dict[str, int], dict[str, tuple[int, ...]]]]:
+    """A page of the caller's sites behind the one of id `after`, and one more; for each account the version that its
+    worker has; for each site its views of seven days, for who may read reports.
+    """
+    found = yield from site_lists.list_sites(
+        caller.user.id,
+        query.account_id,
+        caller.edge_accounts,
+        query.limit + 1,
+        after,
+        contains=query.contains,
+        order=query.order,
+        deleted=query.state == "deleted",
+    )
+    own = yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)
+    views: dict[str, tuple[int, ...]] = {}
+    if caller.may("reports"):
+        views = yield from site_lists.series_7d([site.id for site in found], today)
+    return found, {account.id: account.synced_version for account in own}, views

@@ -1,0 +1,130 @@
+"""…/totals: everything that is stored of what a site or a link counted, as a stream of JSON or CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from svc.api import totals as api
+from svc.api.endpoint import JSON_TYPE
+from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
+from svc.errors import Invalid, Issue
+from svc.http.serving.serve import Streamed, accepted
+from svc.http.serving.visible import readable_link, readable_site
+from svc.store.total_pages import FIRST_DAY, LAST_DAY, PAGE, days_page, hours_page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.serve import Read, Serve
+    from svc.store.tx import Row, Store
+
+
+class Totals:
+    """The handlers of the two lists of totals."""
+
+    def __init__(self, deps: Deps, serve: Serve) -> None:
+        self._store = deps.store
+        self._clock = deps.clock
+        self._hours_kept_ms = int(deps.config.timing.hours_kept_days * DAY_MS)
+        serve.read(api.SITE, self.site)
+        serve.read(api.LINK, self.link)
+
+    async def site(self, read: Read[api.TotalsQuery]) -> Streamed:
+        """A site's totals."""
+        site, _ = await readable_site(self._store, read.caller, read.id)
+        return await self._answer(site.id, site.host, read.query)
+
+    async def link(self, read: Read[api.TotalsQuery]) -> Streamed:
+        """A link's totals."""
+        link, _ = await readable_link(self._store, read.caller, read.id)
+        return await self._answer(link.id, link.code, read.query)
+
+    async def _answer(self, target: str, name: str, query: api.TotalsQuery) -> Streamed:
+        series = _Series(self._store, target, *self._days(query), query.by)
+        page = await series.page()  # before the answer begins, so that a store that is away is answered as such
+        headers = {"Vary": "Accept"}
+        if accepted(JSON_TYPE, api.CSV_TYPE) == JSON_TYPE:
+            return Streamed(_json(series, page), JSON_TYPE, headers)
+        headers["Content-Disposition"] = f'attachment; filename="{name}-by-{query.by}.csv"'
+        return Streamed(_csv(series, page), f"{api.CSV_TYPE}; charset=utf-8; header=present", headers)
+
+    def _days(self, query: api.TotalsQuery) -> tuple[int, int]:
+        """The first and the last day that are asked for. Raises Invalid."""
+        earliest = FIRST_DAY
+        if query.by == "hour":  # of the day before, some hours may be deleted already
+            earliest = day_of(self._clock() - self._hours_kept_ms) + 1
+        first = earliest if query.from_ is None else query.from_
+        last = LAST_DAY if query.to is None else query.to
+        for name, day in (("from", first), ("to", last)):
+            if day < earliest:
+                raise Invalid([Issue(name, f"must be {day_text(earliest)} or later: earlier hours are not kept")])
+        if last < first:
+            raise Invalid([Issue("to", "must not be before from")])
+        return first, last
+
+
+@dataclass(frozen=True)
+class _Series:
+    """What is stored of a target from one day to another."""
+
+    store: Store
+    target: str
+    first_day: int
+    last_day: int
+    by: Literal["day", "hour"]
+
+    async def page(self, after: Row | None = None) -> Sequence[Row]:
+        """The first page, or the one behind `after`. Raises StoreUnavailable."""
+        if self.by == "day":
+            return await self.store.read(days_page([self.target], self.first_day, self.last_day, after))
+        first, last = self.first_day * DAY_MS, self.last_day * DAY_MS + DAY_MS - HOUR_MS
+        return await self.store.read(hours_page([self.target], first, last, after))
+
+
+async def _json(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, None]:
+    """The answer's bytes, a piece for each page."""
+    unit_ms = DAY_MS if series.by == "day" else 1
+    before = b'{"totals":['
+    while True:
+        last = page[-1] if len(page) == PAGE else None
+        piece = before + b",".join(_point(row, unit_ms) for row in page)
+        page = ()  # ten times as large as the piece, and a slow reader may take minutes
+        if last is None:
+            yield piece + b"]}"
+            return
+        yield piece
+        page = await series.page(last)
+        before = b"," if page else b""
+
+
+def _point(row: Row, unit_ms: int) -> bytes:
+    return api.Total.model_construct(
+        at=row["at"] * unit_ms,
+        views=row["views"],
+        bots=row["bots"],
+        visitors=row["visitors"],
+        imported=row.get("imported") == 1 or None,
+    ).to_bytes()
+
+
+async def _csv(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, None]:
+    """The same as RFC 4180: numbers and times, so that nothing needs quotes and no spreadsheet finds a formula."""
+    before = "day,views,bots,visitors,imported\r\n" if series.by == "day" else "at,views,bots,visitors\r\n"
+    while True:
+        last = page[-1] if len(page) == PAGE else None
+        piece = (before + "".join(_line(row, series.by) for row in page)).encode()
+        page = ()  # as above
+        yield piece
+        if last is None:
+            return
+        page = await series.page(last)
+        before = ""
+
+
+def _line(row: Row, by: Literal["day", "hour"]) -> str:
+    counts = f"{row['views']},{row['bots']},{row['visitors']}"
+    if by == "day":
+        return f"{day_text(row['at'])},{counts},{row['imported']}\r\n"
+    return f"{iso(row['at'])},{counts}\r\n"

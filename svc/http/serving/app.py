@@ -1,0 +1,157 @@
+"""The application: its routes, and what is answered when something goes wrong."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from quart import Response, g, request
+from quart_trio import QuartTrio
+from werkzeug.datastructures import Headers
+from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import NotFound as UnknownPath
+
+from svc.errors import Invalid, Issue, NotFound, ServiceError
+from svc.http.resources.accounts import Accounts
+from svc.http.resources.auth import Auth
+from svc.http.resources.bulk import Bulk
+from svc.http.resources.events import Events
+from svc.http.resources.explain import Explain
+from svc.http.resources.export import Export
+from svc.http.resources.keys import Keys
+from svc.http.resources.ledger import Ledger
+from svc.http.resources.links import Links
+from svc.http.resources.me import Me
+from svc.http.resources.password_check import PasswordCheck
+from svc.http.resources.probes import Probes
+from svc.http.resources.push import Push
+from svc.http.resources.reports import Reports
+from svc.http.resources.sessions import Sessions
+from svc.http.resources.sign_in_trail import Trail
+from svc.http.resources.sites import Sites
+from svc.http.resources.totals import Totals
+from svc.http.serving.credentials import Credentials
+from svc.http.serving.front import DEFAULT_HEADERS, SEEN, Front, Seen, headers_of
+from svc.http.serving.idempotency import Idempotency, refusal
+from svc.http.serving.origin import origin_of
+from svc.http.serving.serve import Serve, response_of
+from svc.http.serving.web import METHODS
+from svc.metrics import REPLAYED
+
+if TYPE_CHECKING:
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.web import Web
+
+
+log = logging.getLogger(__name__)
+
+# From the headers to the body's end; 1 MiB takes a second on a slow line.
+_BODY_TIMEOUT_S = 10
+_SENDING_TIMEOUT_S = 30
+
+
+def create_app(deps: Deps) -> QuartTrio:
+    """The whole HTTP face as an ASGI application."""
+    app = QuartTrio("svc", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = deps.config.http.max_body_bytes
+    app.config["BODY_TIMEOUT"] = _BODY_TIMEOUT_S
+    app.config["RESPONSE_TIMEOUT"] = _SENDING_TIMEOUT_S
+    trail = Trail(deps.clock, lambda: serve.client())
+    passwords = PasswordCheck(deps.store, deps.clock, deps.config.limits.wrong_passwords_per_hour, trail)
+    serve = Serve(
+        app,
+        Credentials(deps.store, deps.config, deps.clock),
+        Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s, deps.config.limits.kept_answers_bytes),
+        passwords,
+        origin_of(deps.base_url),
+    )
+    Auth(deps, serve, passwords, trail)
+    Me(deps, serve, passwords)
+    Sessions(deps, serve, passwords)
+    resources = (
+        Probes, Push, Events, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Totals, Export, Ledger,
+    )  # fmt: skip
+    for resource in resources:
+        resource(deps, serve)
+    app.before_request(_begin)
+    app.after_request(_finish)
+    app.register_error_handler(ServiceError, _refused)
+    app.register_error_handler(HTTPException, _refused_by_framework)
+    app.register_error_handler(Exception, _failed)
+    app.register_error_handler(UnknownPath, partial(_unknown_path, deps.web))
+    logs = deps.config.http.access_log
+    front = Front(app.asgi_app, serve.directly, deps.web, app.config, deps.metrics, logs=logs)
+    app.asgi_app = front  # type: ignore[method-assign]  # quart's own way to wrap it
+    return app
+
+
+async def _begin() -> None:
+    g.request_id = _seen().request_id
+    g.headers = {}
+    if request.url_rule is not None:
+        _seen().route = request.url_rule.endpoint.partition(" ")[2]
+
+
+def _seen() -> Seen:
+    """What is seen of the request that is served."""
+    scope: Any = request.scope
+    found: Seen = scope[SEEN]
+    return found
+
+
+async def _finish(response: Response) -> Response:
+    """What every answer carries, also a refusal."""
+    response.headers["X-Request-Id"] = g.request_id
+    for name, value in {**DEFAULT_HEADERS, **g.headers}.items():
+        response.headers.setdefault(name, value)
+    seen = _seen()
+    if response.status_code >= HTTPStatus.BAD_REQUEST and seen.code is None:
+        seen.code = REPLAYED
+    return response
+
+
+async def _refused(error: ServiceError) -> Response:
+    _seen().code = error.code
+    response = response_of(refusal(error))
+    response.headers.update(headers_of(error))
+    return response
+
+
+async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
+    """What a path gives that nothing has: to who asks for a page, one that says so."""
+    del error
+    wanted = {kind for kind, weight in request.accept_mimetypes if weight}
+    if web is None or request.method not in METHODS or "text/html" not in wanted:
+        return await _refused(NotFound())
+    _seen().code = "not_found"
+    scope: Any = request.scope
+    headers, body = web.missing(scope["headers"])
+    return Response(body, HTTPStatus.NOT_FOUND, Headers([(name.decode(), value.decode()) for name, value in headers]))
+
+
+async def _refused_by_framework(error: HTTPException) -> Response:
+    """A wrong method, a body too large, in the same shape as every refusal."""
+    match error.code:
+        case 405:
+            refused: ServiceError = ServiceError("method_not_allowed")
+        case 413:
+            refused = ServiceError("payload_too_large")
+        case _:
+            refused = Invalid([Issue("", error.name)])
+    response = await _refused(refused)
+    allowed = getattr(error, "valid_methods", None)
+    if allowed:
+        response.headers["Allow"] = ", ".join(sorted(allowed))
+    return response
+
+
+async def _failed(error: Exception) -> Response:
+    """A bug: the log has the traceback under the id that the client gets."""
+    log.error(
+        "request failed",
+        exc_info=error,
+        extra={"method": request.method, "route": str(request.url_rule)},
+    )
+    return await _refused(ServiceError("internal", details={"id": g.request_id}))

@@ -1,0 +1,109 @@
+"""Tables: their separator, the columns that are asked for, and the days and numbers in their fields."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from svc.clock import day_number
+from svc.imports.reader import DELIMITERS, SEP, csv_reader
+from svc.imports.totals.source import NotReadable
+from svc.imports.totals.tally import LARGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from svc.imports.reader import Lines
+
+_EPOCH = date(1970, 1, 1).toordinal()
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_COUNT = re.compile(r"[0-9]{1,13}")
+_NOTHING = {"", r"\N"}  # how a table has a number that is not there
+
+
+class Wrong(ValueError):
+    """A line cannot be taken; the message says why."""
+
+
+@dataclass
+class Table:
+    """A table's rows by the names of their columns, in lower case, with `_` for a blank."""
+
+    lines: Lines
+    names: Sequence[str]
+    delimiter: str
+
+    def rows(self, *columns: str) -> Iterator[tuple[int, list[str]]]:
+        """Of each row the line on which it begins and these columns; what is not there is "". Raises NotReadable."""
+        places = [self.names.index(column) if column in self.names else -1 for column in columns]
+        reader = csv_reader(self.lines, self.delimiter)
+        while True:
+            line = self.lines.line + 1
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise NotReadable(f"the row that begins in line {line} is no CSV: {error}") from None
+            self.lines.next_row()
+            if fields:
+                yield line, [fields[place].strip() if 0 <= place < len(fields) else "" for place in places]
+
+
+def read_header(lines: Lines) -> Table:
+    """The table whose first lines these are. Raises NotReadable."""
+    first = next(lines, "")
+    sep = SEP.match(first)
+    if sep is not None:  # how spreadsheets are told the delimiter
+        first = next(lines, "")
+    lines.next_row()
+    table: Table | None = None
+    for delimiter in (sep[1],) if sep is not None else DELIMITERS:
+        try:
+            names = next(csv_reader([first], delimiter), [])
+        except csv.Error:  # quotes that end before another separator
+            continue
+        if table is None or len(names) > len(table.names):
+            table = Table(lines, [name.strip().lower().replace(" ", "_") for name in names], delimiter)
+    if table is None:
+        raise NotReadable(f"line {lines.line} is no CSV")
+    return table
+
+
+def read_day(text: str) -> int:
+    """The number of a day that is written as 2026-11-21. Raises Wrong."""
+    try:
+        if _DAY.fullmatch(text):
+            return day_number(text)
+    except ValueError:
+        pass
+    raise Wrong(f"{_shown(text)} is no day, as 2026-11-21 is one")
+
+
+def read_day_of_moment(text: str) -> int:
+    """The UTC day of a moment; one without a zone is of UTC. Raises Wrong."""
+    try:
+        if not _DAY.fullmatch(text[:10]) or text[10:11] not in {"T", " "}:
+            raise ValueError
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Wrong(f"{_shown(text)} is no time, as 2026-11-21T04:00:00Z is one") from None
+    return moment.toordinal() - _EPOCH
+
+
+def read_count(column: str, text: str, missing: int | None = None) -> int:
+    """A number of views; `missing` stands for one that is not there. Raises Wrong."""
+    if missing is not None and text in _NOTHING:
+        return missing
+    if _COUNT.fullmatch(text) and int(text) <= LARGEST:
+        return int(text)
+    raise Wrong(f"{column} is {_shown(text)}: no whole number from 0 to {LARGEST}")
+
+
+def _shown(text: str) -> str:
+    return f"`{text[:40]}`" if text else "missing"

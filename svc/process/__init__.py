@@ -1,0 +1,7 @@
+"""The service as a process of the system.
+
+systemd      sockets that are handed over, readiness and the watchdog
+standby      waits for the store that another service has
+container    warns when the data goes with the container
+core_dumps   switches them off
+"""

@@ -1,0 +1,112 @@
+"""A PostgreSQL store copied whole, and another one put in its place. Blocks; for commands."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from svc.config import ConfigError
+from svc.store.engines import postgres_copy, sqlite_file, sqlite_tables
+from svc.store.engines.migrate import migrations
+from svc.store.engines.postgres import DRIVER_ERRORS, connect_alone, lock_alone, lock_migrations, migrate, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+T = TypeVar("T")
+
+
+def copy(url: str, target: Path) -> None:
+    """Copy the store, as it is at one moment, into the new SQLite file `target`. Raises ConfigError."""
+    _connected(url, lambda connection: postgres_copy.pour_out(connection, target))
+
+
+def copy_alone(url: str, target: Path) -> None:
+    """As `copy`, while no service runs. Raises ConfigError also when one does."""
+
+    async def work(connection: Any) -> None:
+        other = await connect_alone(url)
+        try:
+            async with other.transaction():
+                await lock_alone(other)
+                await postgres_copy.pour_out(connection, target)
+        finally:
+            await other.close()
+
+    _connected(url, work)
+
+
+def is_there(url: str) -> bool:
+    """Whether there is a store, also an empty one. Raises ConfigError: it is not reached."""
+
+    async def work(connection: Any) -> bool:
+        return await postgres_copy.schema_version(connection) > 0
+
+    return _connected(url, work)
+
+
+def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
+    """Put the store in the file `source` in the place of the one at `url`; all of it in one transaction.
+
+    Returns the schema in which the old one is now, named with `stamp`; None: there was none. Raises ConfigError: a
+    service runs, there is a store and not `replace`, or the server refuses.
+    """
+
+    async def work(connection: Any) -> str | None:
+        async with connection.transaction():
+            await lock_migrations(connection)
+            await lock_alone(connection)
+            version = await postgres_copy.schema_version(connection)
+            if version and not replace:
+                raise ConfigError("There is a store in this PostgreSQL database already.")
+            epoch = await connection.fetchval("select epoch from serving") if version else 0
+            aside = await _move_aside(connection, version, stamp) if version else None
+            with sqlite_file.opened(source) as file:
+                schema, tables = sqlite_tables.schema_version(file), sqlite_file.tables(file)
+                expected = sqlite_file.row_counts(file)
+            await migrate(connection, [step for step in migrations("postgres") if step.number <= schema])
+            await postgres_copy.fill(connection, source)
+            # A service of the store before that comes back late must not take this one for its own.
+            await connection.execute(
+                "update serving set epoch = 1 + case when epoch > $1 then epoch else $1 end", int(epoch)
+            )
+            if await postgres_copy.counts(connection, tables) != expected:
+                raise ConfigError("Not every row has arrived; nothing was changed.")
+            return aside
+
+    return _connected(url, work)
+
+
+async def _move_aside(connection: Any, version: int, stamp: str) -> str:
+    """Move the store's tables into a schema of their own; those of a newer program's store, whatever they are."""
+    known = migrations("postgres")
+    names = {"schema_version"} | {
+        statement.split()[2] for step in known for statement in step.statements if statement.startswith("create table ")
+    }
+    found = await connection.fetch(
+        "select relname from pg_class c where relnamespace = current_schema()::regnamespace and relkind = 'r'"
+        " and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')"
+        " and ($1 or relname::text = any($2)) order by relname",
+        version > known[-1].number,
+        sorted(names),
+    )
+    aside = f"{await connection.fetchval('select current_schema()')}_before_restore_{stamp.lower()}"
+    await connection.execute(f'create schema "{aside}"')
+    for row in found:
+        await connection.execute(f'alter table "{row["relname"]}" set schema "{aside}"')
+    return aside
+
+
+def _connected(url: str, work: Callable[[Any], Awaitable[T]]) -> T:
+    async def run() -> T:
+        connection = await connect_alone(url)
+        try:
+            return await work(connection)
+        finally:
+            await connection.close()
+
+    try:
+        return asyncio.run(run())
+    except (*DRIVER_ERRORS, ValueError) as error:
+        raise refused("used", error) from None

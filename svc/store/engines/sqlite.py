@@ -1,0 +1,602 @@
+"""The embedded engine: one writer thread with group commit, readers on connections of their own.
+
+The writer takes every transaction that waits, runs each in a SAVEPOINT of one SQL transaction and commits once, so
+that a disk flush is shared (synchronous=FULL) and a transaction that fails undoes only itself. Nobody is answered
+before that commit.
+
+What fails of the store itself (a full disk, a file that another program keeps locked) is StoreUnavailable; the writer
+goes on with the next transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import queue
+import re
+import sqlite3
+import threading
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import outcome
+import trio
+
+from svc import atomic_file
+from svc.config import ConfigError
+from svc.errors import StoreUnavailable
+from svc.metrics import (
+    STORE_COMMIT,
+    STORE_FAILURES,
+    STORE_GROUP,
+    STORE_READ,
+    STORE_WAIT,
+    STORE_WAITING,
+    Metrics,
+)
+from svc.store.engines.changes import Changes
+from svc.store.engines.condition import Condition
+from svc.store.engines.migrate import NotReady, copy_before, migrations, pending, refuse_to_change
+from svc.store.engines.sqlite_place import finish, is_unfinished, lock
+from svc.store.engines.sqlite_tables import check_tables, columns_by_table, run_migrations, schema_version
+from svc.store.events import recorded
+from svc.store.tx import Changed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+    from svc.store.engines.migrate import Migration
+    from svc.store.tx import Parameter, Row, Statement, Tx
+
+T = TypeVar("T")
+
+# Transactions in one commit: enough to share the flush, few enough that the first does not wait long (about 10 ms).
+_GROUP = 200
+_READERS = 4
+# Another process (a command, a backup) may hold the file's write lock this long.
+_BUSY_MS = 5_000
+_WAL_PAUSE_S = 0.01
+# The rows of a push lie on as many pages as it has targets. With SQLite's own sizes (2 MB, 1,000 pages) most of them
+# are read again for each push, and every tenth push moves the log into the database: a fifth more CPU.
+_WRITER_CACHE_KIB = 32_768
+_LOG_PAGES = 8_000
+# By SQLite's primary result codes: failures of the store, and not of the transaction that met them.
+_BROKEN = "The service's store does not work."
+_HELD = "Another program holds the service's store."
+_REPLACED = "The file of the service's store was moved, deleted or replaced."
+_STORE_FAILURES = {
+    sqlite3.SQLITE_BUSY: _HELD,
+    sqlite3.SQLITE_LOCKED: _HELD,
+    sqlite3.SQLITE_FULL: "The disk of the service's store is full.",
+    sqlite3.SQLITE_READONLY: "The service's store is read-only.",
+    sqlite3.SQLITE_NOMEM: _BROKEN,
+    sqlite3.SQLITE_IOERR: _BROKEN,
+    sqlite3.SQLITE_CORRUPT: _BROKEN,
+    sqlite3.SQLITE_CANTOPEN: _BROKEN,
+    sqlite3.SQLITE_PROTOCOL: _BROKEN,
+    sqlite3.SQLITE_NOTADB: _BROKEN,
+}
+# A reader's connection is read-only by itself: a transaction that writes there is a bug.
+_READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
+# "$1" is a parameter named "1" to SQLite; a tuple would bind by the order of appearance.
+_NAMES = tuple(str(number) for number in range(1, 1_101))  # as many as any list here has, and some more
+
+
+class _FileReplacedError(Exception):
+    """The store's path does not lead to the open file; the message says what to do."""
+
+
+class _Job:
+    """One transaction on its way through a thread; either the thread or a cancel claims it, never both.
+
+    The queues are unbounded, but each job has a task waiting for it, so their length is bounded by the callers.
+    """
+
+    __slots__ = ("_claimed", "asked_at", "changes", "result", "task", "token", "tx")
+
+    def __init__(self, tx: Tx[Any]) -> None:
+        self.tx = tx
+        self.changes: set[str] = set()
+        self.token = trio.lowlevel.current_trio_token()
+        self.task = trio.lowlevel.current_task()
+        self.asked_at = time.perf_counter()
+        self.result: outcome.Outcome[Any] = outcome.Error(RuntimeError("the transaction was not run"))
+        self._claimed = threading.Lock()
+
+    def claim(self) -> bool:
+        """True for the first caller only."""
+        return self._claimed.acquire(blocking=False)
+
+
+# Rows of one insert that are one statement: 64 rows of seven columns are far below SQLite's bound of 32,766 parameters.
+_ROWS_AT_ONCE = (64, 8)
+
+# None ends one thread.
+_Queue = queue.SimpleQueue[_Job | None]
+
+
+class SqliteStore:
+    """See `svc.store.tx.Store`. Open one with `open_sqlite`."""
+
+    def __init__(
+        self,
+        path: Path,
+        writer: sqlite3.Connection,
+        readers: list[sqlite3.Connection],
+        peeker: sqlite3.Connection,
+        metrics: Metrics,
+    ) -> None:
+        self.condition = Condition()
+        self._opened = _identity(path)
+        self._is_replaced = False  # as of the last check
+        self._files = (path, path.with_name(f"{path.name}-wal"))
+        self._metrics = metrics
+        metrics.at_scrape(self._show_load)
+        self.changes = Changes()
+        self._writes: _Queue = queue.SimpleQueue()
+        self._reads: _Queue = queue.SimpleQueue()
+        self._peeker = peeker
+        self._connections = [peeker, *readers, writer]
+        self._closed = False
+        self._threads = [
+            threading.Thread(
+                target=_write, args=(writer, self._writes, self.condition, metrics), name="sqlite writer", daemon=True
+            ),
+            *(
+                threading.Thread(
+                    target=_read, args=(reader, self._reads, self.condition, metrics), name="sqlite reader", daemon=True
+                )
+                for reader in readers
+            ),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    async def run(self, tx: Tx[T]) -> T:
+        """Run a transaction on the writer. Cancelled before the writer took it, nothing is done; after that it is
+        finished and its result returned."""
+        if self._is_replaced:
+            await trio.lowlevel.checkpoint()
+            self._metrics.count(STORE_FAILURES, "lost")
+            raise StoreUnavailable(_REPLACED)
+        job = _Job(tx)
+        value: T = await self._cross(self._writes, job)
+        self.changes.tell(job.changes)
+        return value
+
+    async def read(self, tx: Tx[T]) -> T:
+        """Run a transaction on a connection that cannot write, on one snapshot."""
+        value: T = await self._cross(self._reads, _Job(tx))
+        return value
+
+    async def peek(self, tx: Tx[T]) -> T:
+        """Run a transaction that reads, on this thread: it takes some 20 µs, and ten times that in another one."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._closed:
+            raise trio.ClosedResourceError("the store is closed")
+        try:
+            value: T = _snapshot(self._peeker, tx)
+        except sqlite3.Error as error:
+            unavailable = _unavailable(error, _READER_FAILURES, self.condition)
+            if unavailable is None:
+                raise
+            self._metrics.count(STORE_FAILURES, "lost")
+            raise unavailable from error
+        return value
+
+    async def check(self, tx: Tx[None], *, writes: bool) -> None:
+        """Run a small transaction, unless the store's path no longer leads to the file that is open.
+
+        Writes are then refused: after the next start they would be missing. Once the file is back they are accepted.
+        """
+        self._is_replaced = _identity(self._files[0]) != self._opened
+        if self._is_replaced:
+            raise StoreUnavailable(_REPLACED) from _FileReplacedError(
+                f"{self._files[0]} is no longer the file that the service opened, and the service refuses writes."
+                " Move that file back; or stop the service, restore a backup and start the service again."
+            )
+        await self._cross(self._writes if writes else self._reads, _Job(tx))
+
+    async def size_bytes(self) -> int:
+        """The file and its log."""
+        await trio.lowlevel.checkpoint()
+        sizes = []
+        for file in self._files:
+            with contextlib.suppress(OSError):  # the log is made with the first write
+                sizes.append(file.stat().st_size)
+        return sum(sizes)
+
+    async def _cross(self, jobs: _Queue, job: _Job) -> Any:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._closed:
+            raise trio.ClosedResourceError("the store is closed")
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            return trio.lowlevel.Abort.SUCCEEDED if job.claim() else trio.lowlevel.Abort.FAILED
+
+        jobs.put(job)
+        return await trio.lowlevel.wait_task_rescheduled(abort)
+
+    def _show_load(self) -> None:
+        self._metrics.set(STORE_WAITING, self._writes.qsize() + self._reads.qsize())
+
+    def close(self) -> None:
+        """Let the threads finish what waits, then close every connection. Blocks."""
+        self._closed = True
+        self._writes.put(None)
+        for _ in self._threads[1:]:
+            self._reads.put(None)
+        for thread in self._threads:
+            thread.join()
+        for connection in self._connections:
+            connection.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of the file at `path`; None: there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, metrics: Metrics) -> None:
+    ending = False
+    while not ending:
+        job = jobs.get()
+        group: list[_Job] = []
+        while True:
+            if job is None:
+                ending = True
+                break
+            if job.claim():
+                group.append(job)
+            if len(group) == _GROUP or jobs.empty():
+                break
+            job = jobs.get()
+        if group:
+            began_at = time.perf_counter()
+            committed = outcome.capture(_commit, connection, group)
+            metrics.observe(STORE_COMMIT, time.perf_counter() - began_at)
+            metrics.observe(STORE_GROUP, len(group))
+            for each in group:
+                metrics.observe(STORE_WAIT, began_at - each.asked_at, "write")
+            if isinstance(committed, outcome.Error):
+                # The group as a whole was not kept: disk full, file locked or gone.
+                for failed in group:
+                    # One each: a traceback grows in every task that raises it.
+                    failed.result = outcome.Error(_like(committed.error))
+            _note_failures(group, _STORE_FAILURES, condition, metrics)
+            _answer(group)
+
+
+def _like(error: BaseException) -> BaseException:
+    fresh = type(error)(*error.args)
+    fresh.__cause__ = error
+    if isinstance(error, sqlite3.Error) and isinstance(fresh, sqlite3.Error):
+        fresh.sqlite_errorcode = _code_of(error)
+    return fresh
+
+
+def _code_of(error: BaseException) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # errors of the module itself have none
+
+
+def _note_failures(jobs: list[_Job], failures: dict[int, str], condition: Condition, metrics: Metrics) -> None:
+    """Let the jobs that the store itself failed be answered with StoreUnavailable."""
+    for job in jobs:
+        if isinstance(job.result, outcome.Error):
+            unavailable = _unavailable(job.result.error, failures, condition)
+            if unavailable is not None:
+                metrics.count(STORE_FAILURES, "lost")
+                job.result = outcome.Error(unavailable)
+
+
+def _unavailable(error: BaseException, failures: dict[int, str], condition: Condition) -> StoreUnavailable | None:
+    """What a transaction is told that the store itself failed; None: the error is the transaction's own."""
+    message = failures.get(_code_of(error) & 0xFF)
+    if message is None:
+        return None
+    unavailable = StoreUnavailable(message)
+    unavailable.__cause__ = error
+    condition.failed(unavailable)
+    return unavailable
+
+
+def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
+    """Run the jobs and commit them together. Raises sqlite3.Error: nothing of the group was kept."""
+    _undo(connection)  # what an earlier failure could not
+    connection.execute("begin immediate")
+    try:
+        for job in group:
+            connection.execute("savepoint job")
+            job.result = outcome.capture(_drive, connection, job.tx, job.changes)
+            if isinstance(job.result, outcome.Error):
+                if not connection.in_transaction:  # SQLite has ended it, as it does when a disk fails: all are undone
+                    raise job.result.error
+                connection.execute("rollback to job")
+            connection.execute("release job")
+        connection.execute("commit")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # the next group tries it again
+            _undo(connection)
+        raise
+
+
+def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, metrics: Metrics) -> None:
+    while (job := jobs.get()) is not None:
+        if job.claim():
+            began_at = time.perf_counter()
+            job.result = outcome.capture(_snapshot, connection, job.tx)
+            metrics.observe(STORE_READ, time.perf_counter() - began_at)
+            metrics.observe(STORE_WAIT, began_at - job.asked_at, "read")
+            _note_failures([job], _READER_FAILURES, condition, metrics)
+            _answer([job])
+        del job  # with its rows: the next one may be long in coming
+
+
+def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
+    _undo(connection)  # what an earlier failure could not
+    connection.execute("begin")
+    try:
+        return _drive(connection, tx, set())  # it can change nothing
+    finally:
+        _undo(connection)
+
+
+def _undo(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("rollback")
+
+
+def _answer(jobs: list[_Job]) -> None:
+    """Wake the tasks that wait for these jobs: one call into Trio for all."""
+    with contextlib.suppress(trio.RunFinishedError):  # nobody is left to hear it
+        jobs[0].token.run_sync_soon(_wake, jobs)
+
+
+def _wake(jobs: list[_Job]) -> None:
+    for job in jobs:
+        trio.lowlevel.reschedule(job.task, job.result)
+
+
+def _drive(connection: sqlite3.Connection, tx: Tx[Any], changes: set[str]) -> Any:
+    with contextlib.closing(recorded(tx)) as steps:
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Changed):
+                    changes.add(step.edge_account_id)
+                    step = steps.send([])
+                else:
+                    step = steps.send(_execute(connection, step))
+        except StopIteration as done:
+            return done.value
+
+
+def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
+    try:
+        text, bind = _binding(statement.text)
+        if not statement.answers:
+            _execute_many(connection, text, list(map(bind, statement.runs)))
+            return []
+        cursor = connection.execute(text, bind(statement.runs[0]))
+    except sqlite3.Error as error:
+        error.add_note(f"in: {statement.text}")
+        raise
+    if cursor.description is None:
+        return []
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) -> None:
+    """Run a statement for each of `runs`; of an insert many rows at once.
+
+    Python's lock is let go of and taken again around each statement, and while Trio's thread is busy it is given back
+    after 5 ms only: row by row, a transaction would wait for most of its time.
+    """
+    first = 0
+    for rows in _ROWS_AT_ONCE:
+        larger = _with_rows(text, rows)
+        while larger is not None and len(runs) - first >= rows:
+            connection.execute(larger, [value for run in runs[first : first + rows] for value in run])
+            first += rows
+    if first < len(runs):
+        connection.executemany(text, runs[first:])
+
+
+@functools.lru_cache(maxsize=200)
+def _with_rows(text: str, rows: int) -> str | None:
+    """`insert … values (?, ?) …` for so many rows; None: it is none."""
+    found = _VALUES.fullmatch(text)
+    return found and f"{found[1]}{', '.join([found[2]] * rows)}{found[3]}"
+
+
+# The last group holds no parameter.
+_VALUES = re.compile(r"(insert into [^?]* values )(\(\?(?:, \?)*\))([^?]*)")
+
+
+@functools.lru_cache(maxsize=1_000)
+def _binding(text: str) -> tuple[str, Callable[[tuple[Parameter, ...]], Any]]:
+    """The text as SQLite is given it, and what makes the parameters of a run fit it.
+
+    Where each parameter stands once and in order it is a `?`: a tuple binds at a third of the cost of names. SQLite has
+    no lists: one comes as JSON.
+    """
+    numbers = [int(number) for number in re.findall(r"\$(\d+)", text)]
+    in_order = numbers == list(range(1, len(numbers) + 1))
+    plain, lists = _LIST.subn(r"in (select value from json_each(\1))", text)
+    if in_order:
+        plain = re.sub(r"\$\d+", "?", plain)
+    bind: Callable[[tuple[Parameter, ...]], Any] = tuple if in_order else _named
+    return plain, (lambda parameters: bind(_listed(parameters))) if lists else bind
+
+
+_LIST = re.compile(r"= any\((\$\d+)\)")
+
+
+def _listed(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    return tuple(json.dumps(value) if isinstance(value, tuple) else value for value in parameters)
+
+
+def _named(parameters: tuple[Parameter, ...]) -> dict[str, Parameter]:
+    if len(parameters) <= len(_NAMES):
+        return dict(zip(_NAMES, parameters, strict=False))
+    return {str(number): value for number, value in enumerate(parameters, 1)}
+
+
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """A connection as the service uses it: WAL, durable commits, foreign keys held, used by one thread at a time."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
+    with contextlib.ExitStack() as on_failure:  # it may be no database, or not ours to write
+        on_failure.callback(connection.close)
+        connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
+        _set_wal(connection)
+        connection.execute("pragma synchronous = full")
+        connection.execute("pragma foreign_keys = on")
+        if read_only:
+            connection.execute("pragma query_only = on")
+        on_failure.pop_all()
+    return connection
+
+
+def _set_wal(connection: sqlite3.Connection) -> None:
+    """Set the file's journal mode, which it keeps.
+
+    Of two connections that are the first to do it, at once, SQLite refuses one without waiting for the other (the busy
+    timeout is not for a lock that is to become exclusive), so it is tried again. Raises sqlite3.OperationalError.
+    """
+    ends_at = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("pragma journal_mode = wal")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends_at:
+                raise
+            time.sleep(_WAL_PAUSE_S)
+
+
+@asynccontextmanager
+async def open_sqlite(
+    path: Path,
+    *,
+    serving: bool = False,
+    as_is: bool = False,
+    metrics: Metrics | None = None,
+    known: list[Migration] | None = None,
+) -> AsyncIterator[SqliteStore]:
+    """The store in the file `path`, made or brought up to date as `store.open_store` says.
+
+    `known`: the migrations; None: this program's. Raises Served; NotReady; ConfigError: not a database, or of a newer
+    program.
+    """
+    known = known or migrations("sqlite")
+    with _taken(path, serving=serving):
+        store = await trio.to_thread.run_sync(
+            functools.partial(_open, path, metrics or Metrics(), known, serving=serving, as_is=as_is)
+        )
+        try:
+            yield store
+        finally:
+            with trio.CancelScope(shield=True):  # bounded: the threads finish at most what is queued
+                await trio.to_thread.run_sync(store.close)
+
+
+@contextlib.contextmanager
+def _taken(path: Path, *, serving: bool) -> Iterator[None]:
+    """For a service, hold the store's lock. A restore that was cut short is ended first. Raises ConfigError."""
+    with contextlib.ExitStack() as held:
+        try:
+            if serving or is_unfinished(path):
+                held.enter_context(lock(path))
+                finish(path)
+        except OSError as error:
+            raise ConfigError(f"The store {path} cannot be opened: {error}") from error
+        if not serving:
+            held.close()
+        yield
+
+
+def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool, as_is: bool) -> SqliteStore:
+    connections: list[sqlite3.Connection] = []
+    if as_is and not path.exists():
+        _could_be_made(path)
+        raise NotReady(f"There is no store {path} yet: the first start of the service makes it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # It holds password hashes and sealed tokens; SQLite gives its other files the same mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        connections.append(connect(path))
+        connections[0].execute(f"pragma cache_size = -{_WRITER_CACHE_KIB}")
+        connections[0].execute(f"pragma wal_autocheckpoint = {_LOG_PAGES}")
+        if as_is or not serving:
+            refuse_to_change(known, schema_version(connections[0]), may_make=not as_is)
+        migrate(connections[0], path, known)
+        connections.extend(connect(path, read_only=True) for _ in range(_READERS + 1))
+        connections[-1].execute("pragma busy_timeout = 0")  # nobody waits on Trio's thread
+    except (OSError, sqlite3.Error, ConfigError) as error:
+        for connection in connections:
+            connection.close()
+        if isinstance(error, NotReady):
+            raise
+        raise ConfigError(f"The store {path} cannot be opened: {error}") from error
+    writer, *readers, peeker = connections
+    return SqliteStore(path, writer, readers, peeker, metrics)
+
+
+def _could_be_made(path: Path) -> None:
+    """Raises ConfigError: there is no folder for it, and none can be made."""
+    try:
+        atomic_file.check_can_be_made(path)
+    except OSError as error:
+        raise ConfigError(f"There is no store {path}, and {error}") from None
+
+
+def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:
+    """Bring the schema up to date; a store with an older one is copied to `<path>.schema-<n>.backup` first.
+
+    Raises ConfigError: a newer schema, or other tables than those of its number.
+    """
+    version = schema_version(connection)
+    if 0 < version <= known[-1].number:
+        check_tables(version, columns_by_table(connection))
+    if pending(known, version, path):
+        with _lone_writer(connection):  # so that two programs that start at once do it once
+            version = schema_version(connection)
+            steps = pending(known, version, path)
+            if steps and version:
+                _copy(path, copy_before(path, version))
+            run_migrations(connection, steps)
+
+
+def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
+    """Run a transaction on a connection of one's own."""
+    with _lone_writer(connection):
+        value: T = _drive(connection, tx, set())  # no service hears of it
+    return value
+
+
+def _copy(path: Path, target: Path) -> None:
+    """A consistent copy of the database, whole or not there at all."""
+    partial = target.with_name(f"{target.name}.part")
+    partial.unlink(missing_ok=True)
+    os.close(os.open(partial, os.O_RDWR | os.O_CREAT, 0o600))
+    with contextlib.closing(sqlite3.connect(path)) as source, contextlib.closing(sqlite3.connect(partial)) as copy:
+        source.backup(copy)
+    partial.replace(target)
+
+
+@contextlib.contextmanager
+def _lone_writer(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("begin immediate")
+    with contextlib.ExitStack() as undo:
+        undo.callback(_undo, connection)
+        yield
+        connection.execute("commit")

@@ -1,0 +1,77 @@
+"""The tables of a SQLite database: run migrations, and compare the tables with those that a schema number promises."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sqlite3
+from typing import TYPE_CHECKING
+
+from svc.config import ConfigError
+from svc.store.engines.migrate import migrations
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from svc.store.engines.migrate import Migration
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """The number of the database's schema; 0: it has none."""
+    return int(connection.execute("pragma user_version").fetchone()[0])
+
+
+def run_migrations(connection: sqlite3.Connection, steps: Iterable[Migration]) -> None:
+    """Run the statements of each step and record its number. The caller holds the transaction."""
+    for step in steps:
+        for statement in step.statements:
+            connection.execute(statement)
+        connection.execute(f"pragma user_version = {step.number}")
+
+
+def make_tables(connection: sqlite3.Connection, schema: int) -> None:
+    """Create the tables of this schema in an empty database, without any rows."""
+    run_migrations(connection, _steps_to(schema))
+    for table in columns_by_table(connection):  # rows that a migration inserts are among those to copy
+        connection.execute(f'delete from "{table}"')  # noqa: S608  # a name of the schema
+
+
+def columns_by_table(connection: sqlite3.Connection) -> dict[str, frozenset[str]]:
+    """The columns of each table of the database."""
+    found: dict[str, set[str]] = {}
+    for table, column in connection.execute(
+        "select t.name, c.name from sqlite_master t, pragma_table_info(t.name) c"
+        " where t.type = 'table' and t.name not like 'sqlite_%'"
+    ):
+        found.setdefault(table, set()).add(column)
+    return {table: frozenset(columns) for table, columns in found.items()}
+
+
+@functools.cache  # the same for the whole process, and every open of a store needs it
+def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
+    """The columns of each table that a store with this schema has, on either engine."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        run_migrations(database, _steps_to(version))
+        return columns_by_table(database)
+
+
+def check_tables(version: int, found: Mapping[str, Collection[str]]) -> None:
+    """Compare the columns of a store's tables with those that its schema number promises; other tables are ignored.
+
+    Raises ConfigError: they differ. The store was made by a version of the program that was never released.
+    """
+    different = []
+    for table, columns in sorted(columns_of_schema(version).items()):
+        missing, surplus = columns - set(found.get(table, ())), set(found.get(table, ())) - columns
+        if missing or surplus:
+            names = [*(f"no {name}" for name in sorted(missing)), *(f"a column {name}" for name in sorted(surplus))]
+            different.append(f"{table} has {', '.join(names)}" if table in found else f"there is no table {table}")
+    if different:
+        raise ConfigError(
+            f"The store has schema {version}, but not its tables ({different[0]}): it was made by a version that was"
+            " never released. Restore a backup of a released version, or begin with an empty store"
+        )
+
+
+def _steps_to(schema: int) -> list[Migration]:
+    return [step for step in migrations("sqlite") if step.number <= schema]

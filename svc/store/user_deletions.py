@@ -1,0 +1,172 @@
+"""Transactions on users who are being deleted.
+
+From the first one on the user is nobody's any more: keys, sessions, browsers, e-mails and their links are gone, the
+address is free, and what is left can be reached by the session that asked alone, for its outcome. The rest follows in
+batches, so that other writers do not wait, and the user's own row goes last, with whatever still belongs to it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.errors import Forbidden, Unauthorized
+from svc.model import Farewell
+from svc.store import notifications, outbox
+from svc.store.disconnects import former_of
+from svc.store.locks import lock_user
+from svc.store.tx import sql
+from svc.store.users import forget_mail_tokens, get_user, is_leaving, still_has_password, user_of
+
+if TYPE_CHECKING:
+    from svc.model import FormerAccount, JsonObject, User
+    from svc.store.tx import Tx
+
+# Rows of a table that a transaction deletes at most: some 10 ms of the writer's time.
+BATCH = 1_000
+# Sites or links whose totals are looked for in one transaction.
+_TARGETS = 50
+
+
+def begin(user_id: int, verified: str, access_digest: str, now: int) -> Tx[None]:
+    """The user is being deleted from now on. `access_digest`: of the session that asked for it; `verified`: the stored
+    hash that its password was checked by.
+
+    Raises Unauthorized: the user is gone; Forbidden: while the password was being looked at, it was changed. One who is
+    being deleted already is so on.
+    """
+    yield from lock_user(user_id)
+    user = yield from get_user(user_id)
+    if user is None:
+        if (yield from is_leaving(user_id)):
+            return
+        raise Unauthorized
+    if not (yield from still_has_password(user_id, verified)):
+        raise Forbidden("invalid_password")
+    yield from notifications.set_notify(user_id, notify=False)
+    yield sql(
+        "insert into departures (user_id, email, access_digest, began_at) values ($1, $2, $3, $4)",
+        user_id,
+        user.email,
+        access_digest,
+        now,
+    )
+    yield sql("delete from keys where user_id = $1", user_id)
+    yield sql("delete from sessions where user_id = $1", user_id)
+    yield sql("delete from devices where user_id = $1", user_id)
+    # Before the tokens: an e-mail that is being composed has its token by then.
+    yield from outbox.forget(user_id, user.email)
+    yield from forget_mail_tokens(user_id)
+    # The password's hash stays until the end: whoever asks again is asked for the password again.
+    yield sql("update users set email = null where id = $1", user_id)
+
+
+def under_way() -> Tx[list[int]]:
+    """The ids of the users who are being deleted."""
+    rows = yield sql("select user_id from departures order by began_at, user_id")
+    return [int(row["user_id"]) for row in rows]
+
+
+def asking_user(access_digest: str) -> Tx[User | None]:
+    """Who is being deleted because the session with this access token asked for it; None: nobody, or it has ended."""
+    rows = yield sql(
+        "select u.id, d.email, u.email_confirmed, u.plan, u.notify, u.email_refused_at, u.created_at"
+        " from departures d join users u on u.id = d.user_id where d.access_digest = $1",
+        access_digest,
+    )
+    return user_of(rows[0]) if rows else None
+
+
+def told(disconnect: Tx[FormerAccount]) -> Tx[FormerAccount]:
+    """A disconnect whose outcome belongs into the answer, also where another request was quicker with it."""
+    former = yield from disconnect
+    yield sql("update former_accounts set told_with_user = 1 where id = $1", former.id)
+    return former
+
+
+def forget_totals(user_id: int) -> Tx[bool]:
+    """Delete a batch of the totals of sites and links, and those of them that have no totals any more.
+
+    Returns whether there may be more.
+    """
+    for table in ("sites", "links"):
+        rows = yield sql(f"select id from {table} where user_id = $1 limit {_TARGETS}", user_id)  # noqa: S608  # names of this file
+        if rows:
+            targets = tuple(sorted(row["id"] for row in rows))
+            hours = yield from _delete("hours", "target, at", "target = any($1)", targets)
+            days = yield from _delete("days", "target, day", "target = any($1)", targets)
+            if max(hours, days) < BATCH:
+                yield sql(f"delete from {table} where id = any($1)", targets)  # noqa: S608  # as above
+            return True
+    return False
+
+
+def forget_refused_hours(user_id: int) -> Tx[bool]:
+    """Delete a batch of the hours whose points were refused; whether there may be more."""
+    return (yield from _delete("refused_hours", "account_id, at", _OF_FORMER, user_id)) == BATCH
+
+
+def forget_operations(user_id: int) -> Tx[bool]:
+    """Delete a batch of the operations of accounts that were disconnected; whether there may be more.
+
+    What one of them may have left at the platform is named in the outcome of the disconnect.
+    """
+    return (yield from _delete("operations", "id", _OF_FORMER, user_id)) == BATCH
+
+
+def forget_events(user_id: int) -> Tx[bool]:
+    """Delete a batch of the user's events; whether there may be more."""
+    return (yield from _delete("events", "user_id, number", "user_id = $1", user_id)) == BATCH
+
+
+def forget_answers(user_id: int) -> Tx[bool]:
+    """Delete a batch of the answers to requests with an Idempotency-Key; whether there may be more."""
+    return (yield from _delete("idempotency", "user_id, method, path, key", "user_id = $1", user_id)) == BATCH
+
+
+# One after the other, each until nothing is left of it. All that refers to the user's row by itself could wait for its
+# end, which then would take long.
+FORGET = (forget_totals, forget_refused_hours, forget_operations, forget_events, forget_answers)
+
+_OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
+
+
+def end(user_id: int, now: int) -> Tx[Farewell | None]:
+    """Delete the user's row with what still belongs to it. None: an account is connected, or totals are left.
+
+    The e-mail that tells the outcome is on its way with this commit.
+    """
+    yield from lock_user(user_id)
+    if (yield from _has_more(user_id)):
+        return None
+    rows = yield sql(
+        "select d.email, u.email_confirmed from departures d join users u on u.id = d.user_id where d.user_id = $1",
+        user_id,
+    )
+    formers = yield sql(
+        "select * from former_accounts where user_id = $1 and told_with_user = 1 order by disconnected_at, id", user_id
+    )
+    farewell = Farewell(tuple(former_of(row) for row in formers))
+    if rows[0]["email_confirmed"]:  # else the address may be a stranger's
+        tokens = [f"{one.title}: {one.revoke_token}" for one in farewell.accounts if one.revoke_token is not None]
+        facts: JsonObject = {"left": [thing.words for thing in farewell.left], "revoke_tokens": tokens}
+        # Not the user's own: those go with the user. The address is kept as long as it is tried.
+        yield from outbox.post("user_deleted", rows[0]["email"], now, now + outbox.TOLD_WITHIN_MS, facts=facts)
+    yield from forget_mail_tokens(user_id)
+    yield sql("delete from users where id = $1", user_id)
+    return farewell
+
+
+def _has_more(user_id: int) -> Tx[bool]:
+    for table in ("accounts", "sites", "links"):
+        if (yield sql(f"select 1 from {table} where user_id = $1 limit 1", user_id)):  # noqa: S608  # names of this file
+            return True
+    return False
+
+
+def _delete(table: str, key: str, condition: str, parameter: int | tuple[str, ...]) -> Tx[int]:
+    """Delete a batch of the rows that meet `condition`; returns how many."""
+    rows = yield sql(
+        f"delete from {table} where ({key}) in (select {key} from {table} where {condition} limit {BATCH}) returning 1",  # noqa: S608  # names of this file
+        parameter,
+    )
+    return len(rows)

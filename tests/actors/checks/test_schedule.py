@@ -1,0 +1,161 @@
+"""A worker's push is a health check: an account that is well is looked at once a day, any other one as ever."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import trio
+
+from edge_worker.harness.service import eventually
+from svc.actors.checks import schedule
+from svc.actors.checks.worker_database import STOPPED_MS
+from svc.actors.operations.install import push_second
+from svc.clock import DAY_MS, HOUR_MS
+from svc.config import TimingConfig
+from svc.model import WorkerPush
+from svc.store import accounts
+from svc.store.accounts import Due
+
+NOW = 20_000 * DAY_MS + 5 * HOUR_MS + 17
+DEAD = {"times": None, "status": 401, "code": 1000}
+
+
+def due(number: int, **more: Any) -> Due:
+    """A ready account that was just found well, and whose worker has just pushed."""
+    well = Due(random.Random(number).randbytes(16).hex(), None, None, "ready", NOW, None, NOW)
+    return replace(well, **more)
+
+
+async def looks(service) -> int:
+    """How often the account's token was asked about: each look begins with that."""
+    return sum(call["path"].endswith("/tokens/verify") for call in await service.emulator.requests())
+
+
+async def looked_at(service, number: int) -> None:
+    async def look():
+        return await looks(service) >= number or None
+
+    await eventually(look)
+
+
+async def well(service) -> None:
+    """Connect an account, and wait until a look has found it well and its worker has pushed."""
+    await service.ready()
+    await service.confirmed()
+
+    async def look():
+        return (await service.account()).well_at
+
+    await eventually(look)
+    await service.idle()
+    await service.emulator.forget_requests()
+
+
+@pytest.mark.rule("A20")
+def test_an_account_that_is_well_has_a_time_of_its_own_in_the_day_whatever_restarts() -> None:
+    timing = TimingConfig()
+    waits = [schedule.first_wait_s(due(number), timing, NOW) for number in range(2_000)]
+    assert 0 < min(waits) <= max(waits) <= 86_400
+    for hour in range(24):  # spread over the day
+        assert 40 <= sum(hour * 3_600 <= wait_s < (hour + 1) * 3_600 for wait_s in waits) <= 140
+    for number, wait_s in enumerate(waits):
+        turn_at = NOW + wait_s * 1000
+        # A restart right before it moves nothing, one that came too late makes up for it within the hour.
+        before = int(turn_at) - 5_000
+        again = schedule.first_wait_s(due(number, heard_at=before), timing, before)
+        assert before + again * 1000 == pytest.approx(turn_at, abs=1)
+        after = int(turn_at) + 5_000
+        assert schedule.first_wait_s(due(number, heard_at=after), timing, after) <= 3_600
+
+
+@pytest.mark.rule("W3")
+def test_pushes_are_spread_over_seconds_from_which_a_run_ends_before_the_next() -> None:
+    dice = random.Random(7)
+    seconds = Counter(push_second(dice.randbytes(16).hex()) for _ in range(22_500))
+    assert all(3 <= second // 60 <= 52 and second % 60 < 45 for second in seconds)
+    assert (len(seconds), max(seconds.values()) < 40) == (50 * 45, True)
+
+
+@pytest.mark.rule("A15", "A20")
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        {"heard_at": NOW - STOPPED_MS},
+        {"heard_at": None},
+        {"well_at": None},
+        {"suspected_at": NOW},
+        {"state": "permission_error"},
+        {"state": "no_connection"},
+        {"well_at": NOW - 2 * DAY_MS},
+    ],
+)
+def test_an_account_in_any_doubt_is_looked_at_within_an_hour_of_the_start(trouble: dict[str, object]) -> None:
+    waits = [schedule.first_wait_s(due(number, **trouble), TimingConfig(), NOW) for number in range(100)]
+    assert 0 <= min(waits) <= max(waits) <= 3_600
+
+
+@pytest.mark.rule("A20", "A25")
+async def test_what_no_push_tells_is_found_by_the_daily_look_and_healed_in_the_hourly_rhythm(place):
+    place.timing |= {"health_every_s": 0.05, "health_well_every_s": 86_400}
+    async with place.running() as service:
+        await well(service)
+        # The platform has forgotten the token: no push can know.
+        await service.emulator.fault("refuse", "*", **DEAD)
+        for _ in range(20):
+            service.supervisor.wake(service.customer.account_id)
+            await service.idle()
+        assert (await looks(service), (await service.account()).state) == (0, "ready")
+    place.timing["health_well_every_s"] = 0.5  # the day is over soon
+    async with place.running() as service:
+
+        async def in_state(state):
+            async def look():
+                return (await service.account()).state == state or None
+
+            await eventually(look)
+
+        await in_state("permission_error")
+        assert (await service.account()).well_at is None
+        await service.emulator.clear_faults()
+        await in_state("ready")
+        assert (await service.account()).well_at is not None
+
+
+@pytest.mark.rule("A15", "A20")
+async def test_an_account_whose_worker_missed_a_push_is_looked_at_and_from_then_on_every_hour(place):
+    place.timing |= {"health_every_s": 0.2, "health_well_every_s": 86_400, "recheck_s": 0.02}
+    async with place.running() as service:
+        await well(service)
+        assert await looks(service) == 0
+        place.clock.now_ms += STOPPED_MS
+        await looked_at(service, 3)
+        assert (await service.account()).state == "ready"
+        # It pushes again: the look that is due by then is the last one for a day.
+        account = await service.account()
+        push = WorkerPush(place.clock(), "bundle", 1, 0, None, {}, account.install_id)
+        await service.store.run(accounts.record_pushes([(account.id, push)]))
+        actor = service.supervisor.account(service.customer.account_id)
+
+        async def rests():
+            return actor.timers.health_at > trio.current_time() + 60 or None
+
+        await eventually(rests)
+
+
+@pytest.mark.rule("A20", "W5")
+async def test_a_push_that_tells_of_a_failure_makes_a_look_due_and_one_that_was_only_late_does_not(place):
+    place.timing |= {"health_well_every_s": 86_400, "recheck_s": 0.02}
+    async with place.running() as service:
+        await well(service)
+        account = await service.account()
+        for error, expected in (("push: no answer (TimeoutError)", 0), ("cron: Error: D1_ERROR: no such table", 1)):
+            push = WorkerPush(place.clock(), "bundle", 1, 0, error, {}, account.install_id)
+            await service.store.run(accounts.record_pushes([(account.id, push)]))
+            await looked_at(service, expected)
+            await service.idle()
+            assert await looks(service) == expected
+        assert (await service.account()).suspected_at is None

@@ -1,0 +1,282 @@
+"""The routes of deleted and rotated sites: none is left behind, none goes too early, none of others is touched."""
+
+from __future__ import annotations
+
+import pytest
+
+from edge_worker.emulator.client import proxied_zone
+from edge_worker.harness.service import eventually
+from svc.store import states, unwanted_routes
+from tests.actors.checks.test_hosts import add_site, site_once
+from tests.actors.test_due import nothing_to_sync, patterns, routes_are
+from tests.clock import START_MS
+
+ROUTES = "/zones/*/workers/routes"
+ROUTE = "/zones/*/workers/routes/*"
+A_SECOND = 1 / 86_400  # in days
+
+
+async def act(service, method, site, of="", body=None):
+    """Do something to the site; it as it is then."""
+    answer = await service.call(method, f"/v1/sites/{site['id']}{of}", body)
+    assert answer.status == 200, answer.raw
+    return answer.body["site"]
+
+
+def route_of(site):
+    return f"{site['host']}{site['path']}*"
+
+
+async def active_site(service, zone):
+    """A new site, once its route is made."""
+    assert (await add_site(service, zone)).status == 202
+    return await site_once(service, "active")
+
+
+async def nothing_unwanted(service):
+    account = await service.account()
+
+    async def look():
+        return not await service.store.read(unwanted_routes.of_account(account.id)) or None
+
+    await eventually(look)
+
+
+async def looked_for(service):
+    """Wait until the only unwanted route was looked for, and not found."""
+    account = await service.account()
+
+    async def look():
+        [route] = await service.store.read(unwanted_routes.of_account(account.id))
+        return route.again_at
+
+    await eventually(look)
+
+
+async def counted_paths(service):
+    """What the worker's database has under `path:`, once it is synced: the keys with a body, and those without."""
+    await eventually(lambda: nothing_to_sync(service))
+    account = await service.account()
+    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
+    path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
+    statement = {"sql": "select key, body from config where key like 'path:%'"}
+    answer = await service.as_platform("POST", path, hand, json=statement)
+    rows = answer.json()["result"][0]["results"]
+    return {row["key"][5:] for row in rows if row["body"]}, {row["key"][5:] for row in rows if not row["body"]}
+
+
+def place_of(site):
+    return f"{site['host']}{site['path']}"
+
+
+async def give_to_nobody(service, zone, site):
+    """The customer takes the worker off the site's route, in the dashboard."""
+    zones = (await service.held())["zones"].values()
+    [route] = [route for held in zones for route in held["routes"] if route["pattern"] == route_of(site)]
+    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])
+    path = f"/zones/{service.customer.zones[zone]}/workers/routes/{route['id']}"
+    await service.as_platform("PUT", path, hand, json={"pattern": route_of(site)})
+
+
+@pytest.mark.rule("S6")
+async def test_a_deleted_sites_routes_and_its_rows_at_the_worker_go(service, zone):
+    await service.ready()
+    site = await active_site(service, zone)
+    rotated = await act(service, "POST", site, "/rotate")
+    await routes_are(service, route_of(site), route_of(rotated))
+    assert await counted_paths(service) == ({place_of(site), place_of(rotated)}, set())
+    await act(service, "DELETE", site)
+    await routes_are(service)
+    await nothing_unwanted(service)
+    assert await counted_paths(service) == (set(), {place_of(site), place_of(rotated)})
+    shown = (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]
+    assert (shown["state"], shown["error"], shown["config"]) == ("deleted", None, "synced")
+    again = await active_site(service, zone)
+    await routes_are(service, route_of(again))
+
+
+@pytest.mark.rule("S5")
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_an_old_path_is_counted_until_its_time_and_goes_with_its_route(place, zone, restarted):
+    place.timing["retiring_days"] = 2 * A_SECOND
+    async with place.running() as service:
+        await service.ready()
+        await service.confirmed()
+        first = await active_site(service, zone)
+        second = await act(service, "POST", first, "/rotate")
+        place.clock.advance_s(1)
+        third = await act(service, "POST", first, "/rotate")
+        await site_once(service, "active")
+        await routes_are(service, route_of(first), route_of(second), route_of(third))
+        assert await counted_paths(service) == ({place_of(site) for site in (first, second, third)}, set())
+        if not restarted:
+            place.clock.advance_s(1)
+            await routes_are(service, route_of(second), route_of(third))
+            assert await counted_paths(service) == ({place_of(second), place_of(third)}, {place_of(first)})
+            [old] = (await site_once(service, "active"))["retiring"]
+            assert old["path"] == second["path"]
+    place.clock.advance_s(2)
+    # By itself nothing of these comes within the test.
+    place.timing |= {"route_retry_s": 3600, "health_every_s": 86_400}
+    async with place.running() as service:
+        await routes_are(service, route_of(third))
+        await nothing_unwanted(service)
+        assert await counted_paths(service) == ({place_of(third)}, {place_of(first), place_of(second)})
+        assert (await site_once(service, "active"))["retiring"] == []
+
+
+async def half_made(service, zone):
+    """A site whose route was asked for; nobody knows what became of it."""
+    await service.emulator.fault("drop_after", ROUTES, method="POST")
+    await service.emulator.fault("refuse", ROUTES, method="GET", after=1, times=None, status=500)
+    assert (await add_site(service, zone)).status == 202
+    site = await site_once(service, "route_pending")
+    await routes_are(service, route_of(site))
+    return site
+
+
+@pytest.mark.rule("S6")
+async def test_a_site_that_is_deleted_while_its_route_is_being_made_leaves_none(place, zone):
+    place.edge["retries"] = 0
+    async with place.running() as service:
+        await service.ready()
+        site = await half_made(service, zone)
+        await act(service, "DELETE", site)
+        await service.emulator.clear_faults()
+        await routes_are(service)
+        await nothing_unwanted(service)
+
+
+@pytest.mark.rule("S5")
+async def test_a_site_that_is_rotated_while_its_route_is_being_made_has_both(place, zone):
+    place.edge["retries"] = 0
+    async with place.running() as service:
+        await service.ready()
+        site = await half_made(service, zone)
+        rotated = await act(service, "POST", site, "/rotate")
+        await service.emulator.clear_faults()
+        await site_once(service, "active")
+        await routes_are(service, route_of(site), route_of(rotated))
+        await act(service, "DELETE", site)
+        await routes_are(service)
+        await nothing_unwanted(service)
+
+
+@pytest.mark.rule("S5", "S3")
+async def test_a_site_that_is_rotated_before_it_has_a_route_gets_both(service, zone):
+    await service.ready()
+    await service.emulator.fault("refuse", ROUTES, method="POST", times=None, status=500)
+    assert (await add_site(service, zone)).status == 202
+    site = await site_once(service, "route_pending")
+    rotated = await act(service, "POST", site, "/rotate")
+    await service.emulator.clear_faults()
+    await routes_are(service, route_of(site), route_of(rotated))
+
+
+@pytest.mark.rule("S6")
+async def test_a_route_that_the_platform_makes_late_is_found_and_removed(place, zone):
+    """The answer is not waited for, and the site is deleted before the platform does what was asked."""
+    place.edge |= {"retries": 0, "timeout_s": 3}
+    async with place.running() as service:
+        await service.ready()
+        await service.emulator.fault("slow", ROUTES, method="POST", delay_s=12)
+        assert (await add_site(service, zone)).status == 202
+        [site] = (await service.call("GET", "/v1/sites")).body["sites"]
+
+        async def asked():
+            return any(entry["fault"] for entry in await service.emulator.requests()) or None
+
+        await eventually(asked)
+        await act(service, "DELETE", site)
+        await looked_for(service)
+        await routes_are(service, route_of(site))
+        service.clock.advance_s(301)
+        await routes_are(service)
+        await nothing_unwanted(service)
+
+
+@pytest.mark.rule("S8", "S3")
+async def test_a_route_that_another_worker_holds_is_a_conflict_and_stays_when_the_site_goes(service, zone):
+    await service.ready()
+    await service.emulator.fault("refuse", ROUTES, method="GET", times=None, status=500)
+    assert (await add_site(service, zone)).status == 202
+    site = await site_once(service, "route_pending")
+    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])
+    path = f"/zones/{service.customer.zones[zone]}/workers/routes"
+    await service.as_platform("POST", path, hand, json={"pattern": route_of(site)})
+    await service.emulator.clear_faults()
+    conflict = await site_once(service, "route_conflict", "route_conflict")
+    assert "without a worker" in conflict["error"]["message"]
+    await act(service, "DELETE", site)
+    await looked_for(service)
+    service.clock.advance_s(301)
+    await nothing_unwanted(service)
+    assert await patterns(service) == [route_of(site)]
+    shown = (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]
+    assert (shown["state"], shown["error"]) == ("deleted", None)
+
+
+@pytest.mark.rule("S5", "S6")
+async def test_the_routes_of_a_zone_that_left_are_gone_and_made_again_when_it_is_back(place, zone):
+    place.timing["health_every_s"] = 0.3
+    async with place.running() as service:
+        await service.ready()
+        site = await active_site(service, zone)
+        rotated = await act(service, "POST", site, "/rotate")
+        await site_once(service, "active")
+        await service.emulator.delete_zone(service.customer.account_id, zone)
+        await site_once(service, "route_pending", "zone_not_found")
+        await service.emulator.set_zone(service.customer.account_id, **proxied_zone(zone))
+        await site_once(service, "active")
+        await routes_are(service, route_of(site), route_of(rotated))
+        await service.emulator.delete_zone(service.customer.account_id, zone)
+        await act(service, "DELETE", site)
+        await nothing_unwanted(service)
+        assert (await service.shown())["state"] == "ready"
+
+
+@pytest.mark.rule("S6", "A15")
+async def test_what_is_deleted_while_the_account_does_not_work_goes_when_it_does(place, zone):
+    async with place.running() as service:
+        account_id = await service.ready()
+        await service.confirmed()
+        site = await active_site(service, zone)
+        await service.idle()
+        await service.store.run(states.move(account_id, ("ready",), "permission_error", None, START_MS))
+        await act(service, "DELETE", site)
+        await service.idle()
+        assert await patterns(service) == [route_of(site)]
+        await service.store.run(states.move(account_id, ("permission_error",), "ready", None, START_MS))
+    place.timing |= {"route_retry_s": 3600, "health_every_s": 86_400}
+    async with place.running() as service:
+        await routes_are(service)
+        await nothing_unwanted(service)
+
+
+@pytest.mark.rule("S3", "S6")
+async def test_a_zone_that_refuses_a_route_keeps_no_other_zone_from_its_own(service, zone):
+    """As one with a thousand routes does."""
+    await service.ready()
+    other = f"z{zone}"  # its patterns come after
+    await service.emulator.set_zone(service.customer.account_id, **proxied_zone(other))
+    full = f"/zones/{service.customer.zones[zone]}/workers/routes"
+    await service.emulator.fault("refuse", full, method="POST", times=None, status=400, code=10073)
+    first = (await add_site(service, zone)).body["site"]
+    second = (await add_site(service, other)).body["site"]
+    await routes_are(service, route_of(second))
+
+    async def told():
+        shown = (await service.call("GET", f"/v1/sites/{first['id']}")).body["site"]
+        return shown if shown["error"] else None
+
+    shown = await eventually(told)
+    assert (shown["state"], shown["error"]["code"]) == ("route_pending", "cloudflare_error")
+    await service.emulator.clear_faults()
+    await routes_are(service, route_of(first), route_of(second))
+    await service.emulator.fault("refuse", f"{full}/*", method="DELETE", times=None, status=400, code=10073)
+    await act(service, "DELETE", first)
+    await act(service, "DELETE", second)
+    await routes_are(service, route_of(first))
+    await service.emulator.clear_faults()
+    await routes_are(service)
+    assert (await service.shown())["state"] == "ready"

@@ -1,0 +1,265 @@
+"""`svc init`, as a process: what it asks, tries and writes; and the first start that follows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import ssl
+import stat
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from pydantic import SecretStr
+
+from edge_worker.harness.service import environment
+from edge_worker.programs import open_program
+from svc.commands.config_file import Answers, filled, write
+from svc.commands.welcome import welcome
+from svc.config import Config, HttpConfig, MailConfig, StoreConfig, load
+from tests.command_runs import ROOT, svc, svc_async
+from tests.smtp_server import SmtpServer
+
+PASSWORD = 'p@s:/% "?#\\'
+
+
+def mode(path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_without_questions_the_options_and_defaults_are_written_and_nothing_is_overwritten(tmp_path):
+    base = ("init", "--yes", "--data", "data")
+    answer = svc(tmp_path, *base, "--base-url", "https://svc.example.com/", SVC_HTTP_BASE_URL="")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    path = tmp_path / "config.toml"
+    assert mode(path) == 0o600
+    assert f"Keep copies of {tmp_path}/data" in answer.stdout
+    config, data = load(path, {}), tmp_path / "data"
+    assert (config.http.base_url, config.http.trusted_proxies) == ("https://svc.example.com", ("127.0.0.1", "::1"))
+    assert config.store.url.get_secret_value() == f"sqlite:///{data}/svc.db"
+    assert (config.vault.key_file, config.mail.folder) == (data / "vault.key", data / "mail")
+    assert config.store.copies == str(data)
+    assert (config.edge, config.limits, config.timing) == (Config().edge, Config().limits, Config().timing)
+    assert (data / "svc.db").exists()  # it was tried
+    assert not (data / "vault.key").exists()
+    # Each line that is a comment says the default: without its mark all of them are a good configuration.
+    uncommented = re.sub(r"^#(\w+ = )", r"\1", path.read_text(), flags=re.MULTILINE)
+    assert Config.model_validate(tomllib.loads(uncommented)).edge == Config().edge
+
+    before = path.read_bytes()
+    answer = svc(tmp_path, *base)
+    assert (answer.returncode, answer.stderr) == (
+        1,
+        f"svc: {path} is there already; --replace writes it anew, with its settings\n",
+    )
+    assert path.read_bytes() == before
+    answer = svc(tmp_path, *base, "--replace", "--bind", "127.0.0.1:1", "--unchecked")
+    assert answer.returncode == 0, answer.stderr
+    assert load(path, {}) == config.model_copy(update={"http": config.http.model_copy(update={"bind": "127.0.0.1:1"})})
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--base-url", "svc.example"), "must be an http or https address"),
+        (("--bind", "8080"), "must be an address and a port"),
+        (("--base-url", "https://a.example", "--trusted-proxies", "::1,proxy"), "[http] trusted_proxies.1: 'proxy'"),
+        (("--data", "/proc/none"), "/proc/none cannot be made"),
+        (("--store", "mysql://x"), "[store] url must begin with sqlite:/// or postgresql://"),
+        (("--smtp-url", "smtp://127.0.0.1:1"), "connect ConnectionRefusedError"),
+        (("--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "nobody"), "must be an e-mail address"),
+    ],
+)
+def test_an_option_that_cannot_be_is_told_and_nothing_is_written(tmp_path, options, why):
+    answer = svc(tmp_path, "init", "--yes", *options)
+    assert (answer.returncode, why in answer.stderr) == (1, True), answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert not (tmp_path / "config.toml").exists()
+
+
+def test_who_answers_badly_is_asked_again_and_what_is_written_carries_an_email(tmp_path):
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    path = tmp_path / "etc/config.toml"
+    path.parent.mkdir()
+    path.write_text("[http]\n")
+    path.chmod(0o640)
+    with SmtpServer(tls=tls, implicit_tls=True, password=PASSWORD) as server:
+        typed = [
+            *("yes", "svc.example", "https://svc.example.com", "proxy", "10.0.0.0/8, ::1", str(tmp_path / "data")),
+            *("sqlite:////proc/none/svc.db", "no", ""),
+            *(f"smtps://user@127.0.0.1:{server.port}", "wrong", "", "no"),
+            *(f"smtps://user@127.0.0.1:{server.port}", PASSWORD, "nobody", "mail@example.com"),
+        ]
+        answer = svc(
+            *(tmp_path, "init", "--config", "etc/config.toml"),
+            text="\n".join([*typed, ""]),
+            SVC_HTTP_BASE_URL="",
+            SSL_CERT_FILE=str(tmp_path / "ca.pem"),
+        )
+    said = answer.stdout
+    assert answer.returncode == 0, said + answer.stderr
+    for told in (
+        "must be an http or https address",
+        "[http] trusted_proxies.0: 'proxy'",
+        "FAIL: sqlite: ",
+        "[mail] from: must be an e-mail address",
+        "FAIL: smtp: the mail server takes nothing (AUTH 535",
+        "ok: transport smtp is ready",
+        "svc serve --config etc/config.toml",
+    ):
+        assert told in said, told
+    assert PASSWORD not in said
+    config = load(path, {})
+    assert config.http.trusted_proxies == ("10.0.0.0/8", "::1")
+    assert config.mail.sender == "mail@example.com"
+    assert config.mail.smtp_url.get_secret_value().endswith(f"@127.0.0.1:{server.port}")
+    assert mode(path) == 0o640  # its group could read the one before
+
+
+def another(value):
+    """Another value of a setting, of the same kind."""
+    if isinstance(value, bool):
+        return not value
+    return [*value, "::1"] if isinstance(value, list) else value + 1
+
+
+def every_setting_changed(data: Path) -> dict[str, dict[str, Any]]:
+    """A configuration in which no setting has its default, and some lie in a folder of their own."""
+    changed = {
+        section: {name: value if isinstance(value, str) else another(value) for name, value in settings.items()}
+        for section, settings in tomllib.loads((ROOT / "config.toml").read_text()).items()
+    }
+    account = "0123456789abcdef" * 2
+    changed["http"] |= {"bind": "127.0.0.1:18080", "base_url": "https://old.example.com"}
+    changed["store"] |= {"url": f"sqlite:///{data}/kept.db", "copies": f"{data}/copies"}
+    changed["edge"] |= {"api_base_url": "https://api.example.com/v4"}
+    changed["worker"] |= {"push_url": "https://push.example.com/x", "canary": [account]}
+    changed["vault"] |= {"key_file": f"{data.parent}/elsewhere/svc.key", "lost_tokens": "accept"}
+    changed["mail"] |= {"transport": "smtp", "from": "me@example.com", "smtp_url": "smtp://a:b@127.0.0.1:1"}
+    changed["mail"] |= {"folder": f"{data}/letters"}
+    changed["metrics"] |= {"bind": "127.0.0.1:19090"}
+    return changed
+
+
+def written(settings: dict[str, dict[str, Any]]) -> str:
+    return filled({(section, name): value for section, of in settings.items() for name, value in of.items()})
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_every_setting_of_a_configuration_that_is_there_survives(tmp_path, asked):
+    before = every_setting_changed(tmp_path / "data")
+    path = tmp_path / "config.toml"
+    path.write_text(written(before))
+    assert {name for section in before for name in before[section]} >= {"copies", "hours_kept_days", "canary"}
+    options = () if asked else ("--yes", "--replace")
+    answer = svc(tmp_path, "init", "--unchecked", *options, text="yes\n" + "\n" * 6)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert tomllib.loads(path.read_text()) == before
+    assert "a:b@" not in answer.stdout
+
+
+def test_an_answer_changes_its_setting_and_no_other(tmp_path):
+    before = every_setting_changed(tmp_path / "data")
+    path = tmp_path / "config.toml"
+    path.write_text(written(before))
+    new = tmp_path / "new"
+    options = ("--base-url", "https://new.example.com", "--data", str(new), "--smtp-url", "", "--trusted-proxies", "")
+    answer = svc(tmp_path, "init", "--yes", "--replace", "--unchecked", *options)
+    assert answer.returncode == 0, answer.stderr
+    before["http"] |= {"base_url": "https://new.example.com", "trusted_proxies": []}
+    # What was in the folder of the data moves with it; the key file was not.
+    before["store"] |= {"url": f"sqlite:///{new}/kept.db", "copies": f"{new}/copies"}
+    before["mail"] |= {"transport": "file", "smtp_url": "", "folder": f"{new}/letters"}
+    assert tomllib.loads(path.read_text()) == before
+
+
+def test_the_configuration_of_the_package_keeps_its_places(tmp_path):
+    """As the package's first start has it: what is not asked about, such as the copies of a store, stays."""
+    text = (ROOT / "packaging/debian/config.toml").read_text().replace("/var/lib/svc", f"{tmp_path}/data")
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    options = ("--base-url", "https://svc.example.com", "--data", f"{tmp_path}/data")
+    assert svc(tmp_path, "init", "--yes", "--replace", *options).returncode == 0
+    after, before = tomllib.loads(path.read_text()), tomllib.loads(text)
+    assert after["http"].pop("trusted_proxies") == ["127.0.0.1", "::1"]
+    before["http"]["base_url"] = "https://svc.example.com"
+    assert {section: of for section, of in after.items() if of} == before
+
+
+def test_a_configuration_that_cannot_be_kept_is_left_alone(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text("[http]\nbnid = 1\n")
+    answer = svc(tmp_path, "init", "--yes", "--replace")
+    assert (answer.returncode, path.read_text()) == (1, "[http]\nbnid = 1\n")
+    assert "fix it, or move it aside" in answer.stderr
+    assert "the nearest is bind" in answer.stderr
+
+
+def test_nobody_who_answers_is_no_answer(tmp_path):
+    answer = svc(tmp_path, "init", text="https://svc.example.com\n")
+    assert (answer.returncode, answer.stderr) == (1, "svc: no answer, so nothing was written; --yes asks nothing\n")
+    assert not (tmp_path / "config.toml").exists()
+
+
+def test_what_root_writes_belongs_to_who_owns_the_data(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.chown(folder, 65_534, 65_534)
+    write(tmp_path / "config.toml", filled({}), folder.stat())
+    written = (tmp_path / "config.toml").stat()
+    assert (written.st_uid, written.st_gid) == ((65_534, 65_534) if is_root else (os.getuid(), os.getgid()))
+    assert load(tmp_path / "config.toml", {}) == Config()
+    with pytest.raises(ValueError, match="no such settings"):
+        filled({("http", "bnid"): "x"})
+    odd: Answers = {("mail", "from"): 'a\x7f"\\\n€ <a@b.example>', ("http", "trusted_proxies"): ["::1"]}
+    assert tomllib.loads(filled(odd))["mail"]["from"] == odd["mail", "from"]
+
+
+async def log_of_a_start(folder: Path, **settings: str) -> list[dict[str, Any]]:
+    """What a service logs that is stopped as soon as it answers."""
+    with tempfile.TemporaryFile() as log:
+        process = await open_program(
+            ["-m", "svc", "serve"], environ=environment(folder, settings), stderr=log.fileno(), folder=folder
+        )
+        assert process.stdout is not None
+        assert await process.stdout.receive_some()
+        process.terminate()
+        await process.wait()
+        await process.stdout.aclose()
+        log.seek(0)
+        return [json.loads(line) for line in log]
+
+
+async def test_the_first_start_says_in_four_lines_what_to_do_until_there_is_a_user(tmp_path):
+    """In a terminal they are plain, at every start; here nobody sits at one, so they are lines of the log."""
+    store = {"SVC_STORE_URL": f"sqlite:///{tmp_path}/svc.db"}
+    log = await log_of_a_start(tmp_path, SVC_MAIL_FOLDER="mail", **store)
+    first = [line["message"] for line in log if line["logger"] == "svc.commands.serving"]
+    told = (f"its store is {tmp_path}/svc.db", f"in {tmp_path}/mail); `svc init` asks", "svc user add", "/reference")
+    assert len(first) == 4
+    assert all(part in line for part, line in zip(told, first, strict=True)), first
+    add = ("user", "add", "a@example.com", "--password-stdin")
+    answer = await svc_async(tmp_path, *add, text="long enough\n", **store)
+    assert answer.returncode == 0, answer.stderr
+    assert not [line for line in await log_of_a_start(tmp_path, **store) if line["logger"] == "svc.commands.serving"]
+
+
+def test_the_four_lines_show_no_password_and_miss_nothing_that_is_set():
+    config = Config(
+        http=HttpConfig(base_url="https://svc.example.com"),
+        store=StoreConfig(url=SecretStr("postgresql://svc:hunter2@db:5432/svc?sslmode=require")),
+        mail=MailConfig(transport="smtp", smtp_url=SecretStr("smtp://a:hunter2@b")),
+    )
+    text = "\n".join(welcome(config, "http://127.0.0.1:1", "https://svc.example.com", web=False, option=" --config x"))
+    assert "hunter2" not in text
+    for part in ("store is postgresql://db:5432/svc,", "needs nothing", "--confirmed --config x", "was not built"):
+        assert part in text

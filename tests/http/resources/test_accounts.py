@@ -1,0 +1,398 @@
+"""Accounts as HTTP shows them, and what does not exist for others."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from svc.api.openapi import document
+from svc.errors import ServiceError, StoreUnavailable
+from svc.model import Advice, Measured, WorkerPush
+from svc.security.token_page import TOKEN_PAGE
+from svc.store import accounts
+from svc.store.advice import keep_advice
+from svc.store.tx import sql
+from svc.worker.bundle import load_bundle
+from tests.cases import cases
+from tests.http.conftest import EDGE_ACCOUNT
+from tests.http.stand_in import Zone
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+NOW = "2026-11-21T04:00:00.000Z"
+ACCOUNT_FIELDS = [
+    "id",
+    "edge_account_id",
+    "name",
+    "location",
+    "plan",
+    "days_kept",
+    "state",
+    "token",
+    "error",
+    "edge",
+    "push",
+    "advice",
+    "created_at",
+]
+
+
+def change(text: str, *parameters: str | int) -> Tx[None]:
+    yield sql(text, *parameters)
+
+
+@pytest.mark.rule("G6")
+@pytest.mark.rule("A1")
+async def test_a_connect_answers_202_with_the_account_as_it_is(world):
+    session = await world.session(await world.user())
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "boot-token"}
+    answer = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (answer.status, list(answer.body)) == (202, ["account"])
+    account = answer.body["account"]
+    assert list(account) == ACCOUNT_FIELDS
+    assert (account["state"], account["edge"], account["push"], account["advice"]) == ("pending", None, None, None)
+    assert account["created_at"] == NOW
+    assert b"boot-token" not in answer.raw
+    polled = await world.call("GET", f"/v1/accounts/{account['id']}", headers=session)
+    assert list(polled.body["account"]) == [*ACCOUNT_FIELDS, "operation", "link_host"]
+
+
+@pytest.mark.rule("A1")
+async def test_an_unconfirmed_address_connects_nothing(world):
+    session = await world.session(await world.user(confirmed=False))
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
+    answer = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (answer.status, answer.code) == (403, "email_unconfirmed")
+    assert world.supervisor.asked == []
+
+
+@pytest.mark.rule("A1")
+@pytest.mark.parametrize("wrong", ["", "0" * 31, "0" * 33, "G" * 32, "A" * 32, f"{'0' * 32}\n", "\u0660" * 32])
+async def test_an_edge_account_id_is_32_lowercase_hex_characters(world, wrong):
+    session = await world.session(await world.user())
+    body = {"edge_account_id": wrong, "bootstrap_token": "t"}
+    assert (await world.call("POST", "/v1/accounts", body, headers=session)).code == "invalid_request"
+
+
+@pytest.mark.rule("A9")
+async def test_an_account_that_is_connected_is_said_to_be_taken_or_mine(world):
+    mine, other = await world.session(await world.user()), await world.session(await world.user())
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
+    assert (await world.call("POST", "/v1/accounts", body, headers=mine)).status == 202
+    assert (await world.call("POST", "/v1/accounts", body, headers=mine)).code == "already_connected"
+    assert (await world.call("POST", "/v1/accounts", body, headers=other)).code == "account_taken"
+
+
+@pytest.mark.rule("C13")
+async def test_a_full_service_says_so(world):
+    session = await world.session(await world.user())
+    world.supervisor.refusal = ServiceError("service_full")
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
+    answer = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (answer.status, answer.code) == (503, "service_full")
+
+
+@pytest.mark.rule("A21", "A22", "A23")
+async def test_an_account_shows_what_runs_there_and_what_the_worker_said(world):
+    _, session, account = await world.ready()
+    await world.store.run(
+        change(
+            "update accounts set edge_bundle = $2, edge_schema = 1, installed_at = $3, token_name = 'svc-op_x',"
+            " token_expires_at = $3, install_id = 'op_x' where id = $1",
+            account.id,
+            load_bundle().sha256,
+            world.clock(),
+        )
+    )
+    said = WorkerPush(world.clock(), "b" * 64, 1, 3, "push: no answer", {"budget": 2, "busy": 1}, "op_x")
+    await world.store.run(accounts.record_pushes([(account.id, said)]))
+    shown = (await world.call("GET", f"/v1/accounts/{account.id}", headers=session)).body["account"]
+    assert shown["token"] == {"name": "svc-op_x", "expires_at": NOW}
+    assert shown["edge"] == {"bundle": load_bundle().sha256, "up_to_date": True, "schema": 1, "installed_at": NOW}
+    dropped = {"budget": 2, "invalid": 0, "unknown_target": 0, "too_old": 0, "busy": 1, "expired": 0}
+    assert shown["push"] == {
+        "at": NOW,
+        "bundle": "b" * 64,
+        "schema": 1,
+        "queue": 3,
+        "error": "push: no answer",
+        "dropped": dropped,
+    }
+    assert shown["operation"] == {"kind": "connect", "state": "done", "step": "token", "error": None, "updated_at": NOW}
+    assert shown["link_host"] == {
+        "host": "go.example.com",
+        "state": "route_pending",
+        "config": "pending",
+        "live_at": None,
+        "error": None,
+    }
+    (listed,) = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
+    assert list(listed) == ACCOUNT_FIELDS
+    await world.store.run(change("update accounts set edge_bundle = 'older' where id = $1", account.id))
+    (listed,) = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
+    assert listed["edge"]["up_to_date"] is False
+
+
+@pytest.mark.rule("G10")
+async def test_another_users_objects_are_not_found_like_those_that_do_not_exist(world):
+    _, session, account = await world.ready()
+    site = (
+        await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
+    ).body["site"]
+    link = (
+        await world.call("POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session)
+    ).body["link"]
+    stranger = await world.session(await world.user())
+    nothing = "aaaaaaaaaaaaaaaaaaaa"
+    for theirs, missing in [
+        (f"/v1/accounts/{account.id}", f"/v1/accounts/acc_{nothing}"),
+        (f"/v1/accounts/{account.id}/zones", f"/v1/accounts/acc_{nothing}/zones"),
+        (f"/v1/sites/{site['id']}", f"/v1/sites/site_{nothing}"),
+        (f"/v1/sites/{site['id']}/report", f"/v1/sites/site_{nothing}/report"),
+        (f"/v1/links/{link['id']}", f"/v1/links/lnk_{nothing}"),
+        (f"/v1/links/{link['id']}/qr.svg", f"/v1/links/lnk_{nothing}/qr.svg"),
+        (f"/v1/links/{link['id']}/report", f"/v1/links/lnk_{nothing}/report"),
+    ]:
+        assert (await world.call("GET", theirs, headers=session)).status == 200, theirs
+        refused = await world.call("GET", theirs, headers=stranger)
+        assert (refused.status, refused.code) == (404, "not_found"), theirs
+        assert refused.raw == (await world.call("GET", missing, headers=stranger)).raw
+    for method, path, body in [
+        ("POST", f"/v1/accounts/{account.id}/install", None),
+        ("PUT", f"/v1/accounts/{account.id}/link-host", {"host": "a.example.com"}),
+        ("POST", "/v1/sites", {"account_id": account.id, "host": "b.example.com"}),
+        ("POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}),
+    ]:
+        assert (await world.call(method, path, body, headers=stranger)).code == "not_found"
+    for noun in ("accounts", "sites", "links"):
+        assert (await world.call("GET", f"/v1/{noun}", headers=stranger)).body == {noun: []}
+
+
+@pytest.mark.rule("A18")
+async def test_zones_have_name_and_status(world):
+    _, session, account = await world.ready()
+    world.supervisor.zone_list = [Zone("z1", "a.example"), Zone("z2", "b.example", "pending")]
+    answer = await world.call("GET", f"/v1/accounts/{account.id}/zones", headers=session)
+    listed = [{"name": "a.example", "status": "active"}, {"name": "b.example", "status": "pending"}]
+    assert answer.body == {"zones": listed, "truncated": False}
+
+
+@pytest.mark.rule("G6")
+async def test_an_install_answers_202_with_the_account(world):
+    _, session, account = await world.ready()
+    answer = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
+    assert (answer.status, answer.body["account"]["state"]) == (202, "installing")
+    assert list(answer.body["account"]) == ACCOUNT_FIELDS
+
+
+@pytest.mark.rule("A10")
+async def test_a_second_operation_is_said_to_be_in_progress(world):
+    _, session, account = await world.ready()
+    assert (await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)).status == 202
+    again = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
+    assert (again.status, again.code) == (409, "operation_in_progress")
+
+
+@pytest.mark.rule("A19")
+async def test_a_link_host_answers_202_with_the_link_host(world):
+    user = await world.user()
+    account = await world.account(user)
+    session = await world.session(user)
+    path = f"/v1/accounts/{account.id}/link-host"
+    answer = await world.call("PUT", path, {"host": "Go.Example.COM."}, headers=session)
+    assert answer.status == 202
+    assert answer.body == {
+        "link_host": {
+            "host": "go.example.com",
+            "state": "route_pending",
+            "config": "pending",
+            "live_at": None,
+            "error": None,
+        }
+    }
+
+
+async def test_health_is_told_without_a_credential(world):
+    for path in ("/healthz", "/readyz"):
+        answer = await world.call("GET", path)
+        assert (answer.status, answer.body) == (200, {"ok": True})
+
+
+async def test_a_store_in_trouble_makes_the_service_unready_but_alive(world, expected_errors):
+    expected_errors.allow("the store is lost")
+    world.store.condition.failed(StoreUnavailable("The disk of the service's store is full."))
+    answer = await world.call("GET", "/readyz")
+    assert (answer.status, answer.code, answer.headers["Retry-After"]) == (503, "busy", "5")
+    assert answer.body["error"]["message"] == "The disk of the service's store is full."
+    assert (await world.call("GET", "/healthz")).status == 200
+    world.store.condition.written(time.monotonic())
+    assert (await world.call("GET", "/readyz")).status == 200
+
+
+@pytest.mark.rule("A16", "A2")
+async def test_a_renewal_answers_with_the_account_and_needs_the_scope(world):
+    user, session, account = await world.ready()
+    path, body = f"/v1/accounts/{account.id}/token", {"bootstrap_token": "boot-token"}
+    answer = await world.call("POST", path, body, headers=session)
+    assert (answer.status, list(answer.body["account"])) == (200, ACCOUNT_FIELDS)
+    assert world.supervisor.asked == ["renew boot-token"]
+    assert b"boot-token" not in answer.raw
+    other = await world.call("POST", path, body, headers=await world.session(await world.user()))
+    assert (other.status, other.code) == (404, "not_found")
+    key = await world.key(user, "sites", "links", "reports")
+    assert (await world.call("POST", path, body, headers=key)).code == "scope_required"
+    assert (await world.call("POST", path, {}, headers=session)).code == "invalid_request"
+
+
+def test_the_contract_has_the_page_for_a_bootstrap_token():
+    paths = document("https://svc.example")["paths"]
+    pages = {path: each["x-token-page"] for path in paths for each in paths[path].values() if "x-token-page" in each}
+    assert pages == {"/v1/accounts": TOKEN_PAGE, "/v1/accounts/{account_id}/token": TOKEN_PAGE}
+
+
+@pytest.mark.rule("A24", "G5")
+async def test_an_account_has_a_name_and_a_plan_that_its_user_tells(world):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+
+    async def change(body):
+        answer = await world.call("PATCH", path, body, headers=session)
+        assert answer.status == 200, answer.raw
+        assert answer.body["account"] == {
+            name: value
+            for name, value in (await world.call("GET", path, headers=session)).body["account"].items()
+            if name in ACCOUNT_FIELDS
+        }
+        return answer.body["account"]["name"], answer.body["account"]["plan"]
+
+    assert await change({}) == (account.name, "free")
+    assert await change({"plan": "paid"}) == (account.name, "paid")
+    assert await change({"name": "Läden \U0001f6d2"}) == ("Läden \U0001f6d2", "paid")
+    assert await change({"name": None, "plan": None}) == ("Läden \U0001f6d2", "paid")
+    assert await change({"name": "n" * 100, "plan": "free"}) == ("n" * 100, "free")
+
+
+@pytest.mark.rule("G5")
+@cases(
+    "wrong",
+    [{"plan": "enterprise"}, {"plan": ""}, {"name": ""}, {"name": "  "}, {"name": "n" * 101}, {"name": "a\nb"},
+     {"name": "\x00"}, {"name": 7}, {"state": "ready"}],
+)  # fmt: skip
+async def test_a_wrong_name_or_plan_changes_nothing(world, ready, wrong):
+    _, session, account = ready
+    path = f"/v1/accounts/{account.id}"
+    assert (await world.call("PATCH", path, {"plan": "paid", **wrong}, headers=session)).code == "invalid_request"
+    shown = (await world.call("GET", path, headers=session)).body["account"]
+    assert (shown["name"], shown["plan"]) == (account.name, "free")
+
+
+@pytest.mark.rule("W5", "G5")
+async def test_days_kept_are_changed_alone_and_with_name_and_plan(world):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+
+    async def change(body):
+        answer = await world.call("PATCH", path, body, headers=session)
+        assert answer.status == 200, answer.raw
+        shown = (await world.call("GET", path, headers=session)).body["account"]
+        [listed] = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
+        assert answer.body["account"] == listed == {name: shown[name] for name in listed}
+        stored = await world.store.read(accounts.account_by_id(account.id))
+        return shown["days_kept"], shown["name"], shown["plan"], stored.config_version
+
+    *_, begin = unchanged = await change({})
+    assert unchanged == (35, account.name, "free", begin)
+    assert await change({"days_kept": 35}) == (35, account.name, "free", begin)
+    assert await change({"days_kept": 14}) == (14, account.name, "free", begin + 1)
+    assert await change({"days_kept": 14}) == (14, account.name, "free", begin + 1)
+    assert await change({"days_kept": None, "plan": "paid"}) == (14, account.name, "paid", begin + 1)
+    assert await change({"days_kept": 20, "name": "Shop", "plan": "free"}) == (20, "Shop", "free", begin + 2)
+    assert await change({"days_kept": 35}) == (35, "Shop", "free", begin + 3)
+
+
+@pytest.mark.rule("W5", "G5")
+@cases("wrong", [13, 36, 0, -14, 14.5, "14", "", True, [14], {"days": 14}, 10**30])
+async def test_wrong_days_kept_are_refused_and_nothing_changes(world, ready, wrong):
+    _, session, account = ready
+    path = f"/v1/accounts/{account.id}"
+    answer = await world.call("PATCH", path, {"name": "Other", "days_kept": wrong}, headers=session)
+    assert (answer.status, answer.code) == (400, "invalid_request")
+    [issue] = answer.body["error"]["details"]["issues"]
+    assert issue["path"] == "days_kept"
+    if wrong in (13, 36):
+        bound = {13: ("too_small", 14), 36: ("too_large", 35)}[wrong]
+        assert (issue["code"], issue["limit"]) == bound
+    shown = (await world.call("GET", path, headers=session)).body["account"]
+    assert (shown["name"], shown["days_kept"]) == (account.name, 35)
+
+
+@pytest.mark.rule("A20")
+@cases("state", ["pending", "connected", "resource_drift", "revoked", "no_connection"])
+async def test_days_kept_are_changed_in_any_state_of_the_account(world, ready, state):
+    _, session, account = ready
+    await world.store.run(change("update accounts set state = $2 where id = $1", account.id, state))
+    answer = await world.call("PATCH", f"/v1/accounts/{account.id}", {"days_kept": 14}, headers=session)
+    assert (answer.status, answer.body["account"]["days_kept"]) == (200, 14)
+
+
+@pytest.mark.rule("A24")
+async def test_shorter_retention_is_suggested_only_while_the_days_can_be_fewer(world):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+    size = Measured("over", 500_000_000, 450_000_000, 20_000, None)
+    advice = Advice(world.clock(), "over", "size", {"size": size}, suggest="shorter_hourly_retention")
+    await world.store.run(keep_advice(account.id, advice, "free", world.clock() + 1))
+    for days, suggested in ((35, True), (15, True), (14, False), (20, True)):
+        answer = await world.call("PATCH", path, {"days_kept": days}, headers=session)
+        shown = answer.body["account"]["advice"]
+        assert shown["suggest"] == ("shorter_hourly_retention" if suggested else None), days
+        assert (shown["level"], shown["metric"]) == ("over", "size")  # which the change leaves alone
+        assert (await world.call("GET", path, headers=session)).body["account"]["advice"] == shown
+
+
+@pytest.mark.rule("A24")
+async def test_another_plan_takes_the_advice_away_and_the_same_plan_leaves_it(world):
+    _, session, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+    requests = Measured("watch", 100_000, 61_000, 20_000, 20_020)
+    advice = Advice(world.clock(), "watch", "requests", {"requests": requests}, ("size",))
+    await world.store.run(keep_advice(account.id, advice, "free", world.clock() + 1))
+    shown = (await world.call("PATCH", path, {"plan": "free", "name": "Shop"}, headers=session)).body["account"]
+    assert shown["advice"] == {
+        "level": "watch",
+        "metric": "requests",
+        "metrics": {
+            "requests": {
+                "level": "watch",
+                "limit": 100_000,
+                "busiest": {"day": "2024-10-04", "value": 61_000},
+                "forecast": "2024-10-24",
+            }
+        },
+        "unavailable": ["size"],
+        "suggest": None,
+        "at": NOW,
+    }
+    # By its key the repeat gets the first answer, though the account is another by now.
+    keyed = {**session, "Idempotency-Key": "paid"}
+    first = await world.call("PATCH", path, {"plan": "paid"}, headers=keyed)
+    assert (first.body["account"]["plan"], first.body["account"]["advice"]) == ("paid", None)
+    await world.call("PATCH", path, {"plan": "free"}, headers=session)
+    again = await world.call("PATCH", path, {"plan": "paid"}, headers=keyed)
+    assert again.raw == first.raw
+    assert (await world.call("GET", path, headers=session)).body["account"]["plan"] == "free"
+
+
+@pytest.mark.rule("A24")
+async def test_only_who_may_change_accounts_tells_their_plan(world):
+    user, _, account = await world.ready()
+    path = f"/v1/accounts/{account.id}"
+    stranger = await world.session(await world.user())
+    assert (await world.call("PATCH", path, {"plan": "paid"}, headers=stranger)).code == "not_found"
+    elsewhere = await world.key(user, "accounts", allow_accounts=("f" * 32,))
+    assert (await world.call("PATCH", path, {"plan": "paid"}, headers=elsewhere)).code == "not_found"
+    reader = await world.key(user, "sites", "links", "reports")
+    assert (await world.call("PATCH", path, {"plan": "paid"}, headers=reader)).code == "scope_required"

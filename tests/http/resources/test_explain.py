@@ -1,0 +1,131 @@
+"""What a click would do, over HTTP; that it is what the worker does is shown in tests/worker and tests/journeys."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc.store.tx import sql
+from tests.cases import cases
+from tests.http.serving.test_refusals import is_error
+
+PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile/15E1 Safari/604.1"
+RULES = [
+    {"url": "https://example.org/de", "countries": ["DE"], "devices": ["mobile"]},
+    {"url": "https://example.org/mobile", "devices": ["mobile"]},
+]
+
+
+@pytest.fixture
+async def link(world):
+    """A link with two rules: its explain path, and the headers of a session."""
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://example.org/", "rules": RULES}
+    made = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
+    return f"/v1/links/{made['id']}", session
+
+
+@pytest.mark.rule("X1")
+async def test_a_click_is_explained_by_its_rule_and_how_it_is_counted(world, link):
+    path, session = link
+    asked = {"country": "DE", "user_agent": PHONE, "query": "?utm_source=Mail", "method": "GET"}
+    answer = await world.call("POST", f"{path}/explain", asked, headers=session)
+    assert (answer.status, answer.body) == (
+        200,
+        {
+            "url": "https://example.org/de",
+            "rule": 0,
+            "counted_as": {"kind": "view", "source": "mail", "device": "mobile", "browser": "Safari", "os": "iOS"},
+        },
+    )
+    asked |= {"country": "FR", "query": "q"}
+    answer = await world.call("POST", f"{path}/explain", asked, headers=session)
+    assert (answer.body["rule"], answer.body["counted_as"]["source"]) == (1, "qr")
+    answer = await world.call("POST", f"{path}/explain", asked | {"method": "HEAD"}, headers=session)
+    assert answer.body["url"] == "https://example.org/mobile"
+    assert (answer.body["counted_as"]["kind"], answer.body["counted_as"]["reason"]) == ("bot", "head")
+    assert answer.body["counted_as"]["source"] == ""
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize("body", [{}, None, {"country": None, "user_agent": None, "query": None, "method": None}])
+async def test_what_is_absent_is_not_sent(world, link, body):
+    path, session = link
+    answer = await world.call("POST", f"{path}/explain", body, headers=session)
+    assert (answer.status, answer.body["url"], answer.body["rule"]) == (200, "https://example.org/", None)
+    assert answer.body["counted_as"] == {
+        "kind": "bot",
+        "reason": "empty",
+        "source": "",
+        "device": "other",
+        "browser": "Other",
+        "os": "Other",
+    }
+
+
+@pytest.mark.rule("X1")
+@cases(
+    "wrong",
+    [
+        {"country": "de"},
+        {"country": "DEU"},
+        {"country": ""},
+        {"user_agent": "a\nb"},
+        {"user_agent": "a\x00b"},
+        {"user_agent": "x" * 16_001},
+        {"query": "a\rb"},
+        {"method": "POST"},
+        {"method": "get"},
+        {"device": "mobile"},
+    ],
+)
+async def test_a_click_that_cannot_be_is_an_invalid_request(world, link, wrong):
+    path, session = link
+    answer = await world.call("POST", f"{path}/explain", wrong, headers=session)
+    is_error(answer, 400, "invalid_request")
+    assert answer.body["error"]["details"]["issues"][0]["path"] == next(iter(wrong))
+
+
+@pytest.mark.rule("X1")
+async def test_the_longest_user_agent_and_query_are_taken_and_cut(world, link):
+    path, session = link
+    asked = {"user_agent": PHONE + " x" * 7_900 + "bot", "query": "ref=a&b=" + "c" * 15_000}
+    answer = await world.call("POST", f"{path}/explain", asked, headers=session)
+    assert answer.status == 200
+    assert (answer.body["counted_as"]["kind"], answer.body["counted_as"]["source"]) == ("view", "a")
+
+
+@pytest.mark.rule("X1")
+async def test_a_link_that_nobody_can_click_is_not_explained(world, link):
+    path, session = link
+    await world.store.run(_execute("update links set state = 'deleted'"))
+    is_error(await world.call("POST", f"{path}/explain", {}, headers=session), 404, "not_found")
+    await world.store.run(_execute("update links set state = 'active'"))
+    await world.store.run(_execute("delete from link_hosts"))
+    is_error(await world.call("POST", f"{path}/explain", {}, headers=session), 409, "link_host_required")
+    other = await world.session(await world.user())
+    is_error(await world.call("POST", f"{path}/explain", {}, headers=other), 404, "not_found")
+
+
+@pytest.mark.rule("X1", "G1", "G3")
+async def test_with_a_key_it_takes_an_idempotency_key_as_every_post_does(world, link):
+    path, _ = link
+    user = await world.store.read(_first_user())
+    key = await world.key(user, "links")
+    first = await world.call("POST", f"{path}/explain", {}, headers=key)
+    again = await world.call("POST", f"{path}/explain", {}, headers=key)
+    assert (again.raw, again.headers["Idempotent-Replayed"]) == (first.raw, "true")
+    del key["Idempotency-Key"]
+    is_error(await world.call("POST", f"{path}/explain", {}, headers=key), 400, "invalid_request")
+    other = await world.key(user, "sites")
+    is_error(await world.call("POST", f"{path}/explain", {}, headers=other), 403, "scope_required")
+
+
+def _execute(text):
+    yield sql(text)
+
+
+def _first_user():
+    from svc.store import users
+
+    rows = yield sql("select id from users order by id limit 1")
+    return (yield from users.get_user(rows[0]["id"]))

@@ -1,0 +1,446 @@
+"""Links: their shape, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import trio
+
+from svc.actors.requests.links import CODE_ALPHABET, new_code
+from svc.http.resources.qr import svg
+from svc.model import RESERVED_CODES
+from svc.store import accounts, links, syncs, totals
+from tests.cases import cases
+from tests.clock import START_MS
+from tests.http.conftest import EDGE_ACCOUNT
+
+LIVE_AT = START_MS + 60_000  # when every isolate serves what was synced
+NOW = "2026-11-21T04:00:00.000Z"
+
+
+@pytest.mark.rule("L1", "L2")
+async def test_a_new_link_answers_201(world):
+    _, session, account = await world.ready()
+    rules = [
+        {"url": "https://example.org/de", "countries": ["DE", "AT"], "devices": ["mobile"]},
+        {"url": "https://example.org/desk", "devices": ["desktop"]},
+        {"url": "https://example.org/all"},
+    ]
+    body = {"account_id": account.id, "url": "https://example.org/?a=%20#x", "code": "My_code-1", "rules": rules}
+    world.supervisor.woken.clear()
+    answer = await world.call("POST", "/v1/links", body, headers=session)
+    assert (answer.status, list(answer.body)) == (201, ["link"])
+    link = answer.body["link"]
+    assert link == {
+        "id": link["id"],
+        "account_id": account.id,
+        "code": "My_code-1",
+        "short_url": "https://go.example.com/My_code-1",
+        "url": "https://example.org/?a=%20#x",
+        "rules": rules,
+        "state": "active",
+        "config": "pending",
+        "live_at": None,
+        "error": None,
+        "created_at": NOW,
+    }
+    assert world.supervisor.woken == [EDGE_ACCOUNT]
+    assert (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body == {"link": link}
+
+
+@pytest.mark.rule("L1")
+async def test_a_code_is_six_random_characters_when_none_is_given(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example"}
+    codes = {(await world.call("POST", "/v1/links", body, headers=session)).body["link"]["code"] for _ in range(4)}
+    assert len(codes) == 4
+    assert all(re.fullmatch(r"[A-Za-z0-9]{6}", code) for code in codes)
+    assert len({new_code() for _ in range(1_000)}) == 1_000
+
+
+@pytest.mark.rule("L1")
+@cases(
+    ("code", "status"),
+    [
+        ("abc", 201),
+        ("x" * 32, 201),
+        ("-_-", 201),
+        ("ab", 400),
+        ("x" * 33, 400),
+        ("a.b", 400),
+        ("abc\n", 400),
+        ("äbc", 400),
+        ("cdn-cgi", 400),
+        ("wp-login", 400),
+        ("login", 201),
+    ],
+)
+async def test_a_code_has_3_to_32_characters_of_a_small_alphabet(world, ready, code, status):
+    _, session, account = ready
+    body = {"account_id": account.id, "url": "https://a.example", "code": code}
+    assert (await world.call("POST", "/v1/links", body, headers=session)).status == status
+
+
+@pytest.mark.rule("L1")
+async def test_a_code_that_programs_ask_for_by_themselves_is_refused_with_the_reason(world):
+    _, session, account = await world.ready()
+    for code, asker in RESERVED_CODES.items():
+        body = {"account_id": account.id, "url": "https://a.example", "code": code}
+        answer = await world.call("POST", "/v1/links", body, headers=session)
+        assert (answer.status, answer.code) == (400, "invalid_request")
+        [issue] = answer.body["error"]["details"]["issues"]
+        assert issue["path"] == "code"
+        assert asker in issue["message"]
+
+
+@pytest.mark.rule("L1")
+def test_a_random_code_is_never_reserved_and_makes_no_word():
+    possible = set(CODE_ALPHABET)
+    for code in RESERVED_CODES:
+        assert re.fullmatch(r"[A-Za-z0-9_-]{3,32}", code), "no code anyway"
+        assert len(code) != 6 or not possible.issuperset(code)
+    assert not possible & set("aeiouAEIOU"), "a word needs a vowel"
+    assert not possible & set("0O1lI"), "these look alike"
+    assert len(possible) == len(CODE_ALPHABET) == 48
+    assert possible.issuperset("".join(new_code() for _ in range(100)))
+
+
+@pytest.mark.rule("L1")
+async def test_of_two_links_with_one_code_at_once_one_is_made(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example", "code": "same"}
+    answers = []
+
+    async def add() -> None:
+        answers.append(await world.call("POST", "/v1/links", body, headers=session))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(add)
+    assert sorted(answer.status for answer in answers) == [201, 409, 409, 409]
+    assert {answer.code for answer in answers} == {None, "link_exists"}
+
+
+@pytest.mark.rule("L1")
+async def test_a_link_needs_a_link_host(world):
+    user = await world.user()
+    account = await world.account(user)
+    body = {"account_id": account.id, "url": "https://a.example"}
+    answer = await world.call("POST", "/v1/links", body, headers=await world.session(user))
+    assert (answer.status, answer.code) == (409, "link_host_required")
+
+
+@pytest.mark.rule("L2")
+@cases(
+    "url",
+    [
+        "http://example.org",
+        "https:example.org",
+        "https://",
+        "https:///x",
+        "https:////example.org",
+        "//example.org",
+        "example.org",
+        "javascript:alert(1)",
+        "https://exa mple.org",
+        "https://example.org/\r\nSet-Cookie: a=b",
+        "https://i❤.example.org/",
+        "https://g\N{SOFT HYPHEN}o.\N{FULLWIDTH LATIN SMALL LETTER E}xample。com/abc",
+        "https://example.org\\@go.example.com",
+        "https://example.org:99999/",
+        "https://[::1",
+        "https://go%2Eexample.com/",
+        "https://go.example.com/abc",
+        "https://GO.example.com./abc",
+        "https://user@go.example.com:443/",
+        "https://example.org/" + "x" * 2029,
+    ],
+)
+async def test_a_target_is_https_short_and_not_on_the_link_host(world, ready, url):
+    _, session, account = ready
+    for body in ({"url": url}, {"url": "https://a.example", "rules": [{"url": url}]}):
+        answer = await world.call("POST", "/v1/links", {"account_id": account.id, **body}, headers=session)
+        assert (answer.status, answer.code) == (400, "invalid_request"), url
+        path = answer.body["error"]["details"]["issues"][0]["path"]
+        assert path == ("rules.0.url" if "rules" in body else "url")
+
+
+@pytest.mark.rule("L2")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org",
+        "HTTPS://Example.org/A?b=c&d[]=e#f",
+        "https://xn--exmple-cua.com/%C3%A4",
+        "https://user:pass@example.org:8443/",
+        "https://[2001:db8::1]/",
+        "https://not-go.example.com/",
+        "https://my_host.example.org/~a/(b)/@c",
+        "https://example.org/" + "x" * 2028,
+    ],
+)
+async def test_any_other_https_address_is_a_target(world, url):
+    _, session, account = await world.ready()
+    answer = await world.call("POST", "/v1/links", {"account_id": account.id, "url": url}, headers=session)
+    assert (answer.status, answer.body["link"]["url"]) == (201, url)
+
+
+@pytest.mark.rule("L2")
+async def test_targets_with_umlauts_are_kept_in_their_ascii_form(world):
+    user = await world.user()
+    account = await world.account(user, link_host="xn--lnk-zma.example")
+    session = await world.session(user)
+    rules = [{"url": "https://例え.テスト/ü"}]
+    link = await add(world, session, account, url="https://Münch\N{SOFT HYPHEN}en.example/straße?q=ü", rules=rules)
+    assert link["url"] == "https://xn--mnchen-3ya.example/stra%C3%9Fe?q=%C3%BC"
+    assert link["rules"] == [{"url": "https://xn--r8jz45g.xn--zckzah/%C3%BC"}]
+    body = {"url": "https://LÏNK.example。/abc"}  # the link host
+    for method, path in (("PATCH", f"/v1/links/{link['id']}"), ("POST", "/v1/links")):
+        more = body if method == "PATCH" else {**body, "account_id": account.id}
+        refused = await world.call(method, path, more, headers=session)
+        assert (refused.status, refused.code) == (400, "invalid_request")
+        assert "link host" in refused.body["error"]["details"]["issues"][0]["message"]
+
+
+@pytest.mark.rule("L2")
+@cases(
+    "rules",
+    [
+        [{"url": "https://a.example"}] * 11,
+        [{}],
+        [{"url": "https://a.example", "countries": ["de"]}],
+        [{"url": "https://a.example", "countries": ["DEU"]}],
+        [{"url": "https://a.example", "countries": "DE"}],
+        [{"url": "https://a.example", "countries": []}],
+        [{"url": "https://a.example", "devices": []}],
+        [{"url": "https://a.example", "devices": ["tablet"]}],
+        [{"url": "https://a.example", "weight": 1}],
+    ],
+)
+async def test_rules_that_do_not_fit_are_refused(world, ready, rules):
+    _, session, account = ready
+    body = {"account_id": account.id, "url": "https://a.example", "rules": rules}
+    answer = await world.call("POST", "/v1/links", body, headers=session)
+    assert (answer.status, answer.code) == (400, "invalid_request")
+
+
+async def add(world, headers, account, **fields):
+    """A new link."""
+    body = {"account_id": account.id, "url": "https://a.example/", **fields}
+    answer = await world.call("POST", "/v1/links", body, headers=headers)
+    assert answer.status == 201, answer.raw
+    return answer.body["link"]
+
+
+async def version_of(world, account):
+    """The newest version of the account's configuration."""
+    return (await world.store.read(accounts.account_by_id(account.id))).config_version
+
+
+async def synced(world, account):
+    """The worker has everything."""
+    await world.store.run(syncs.end_sync(account.id, 0, await version_of(world, account), {}, LIVE_AT))
+
+
+@pytest.mark.rule("L3")
+async def test_a_changed_link_keeps_its_code_and_is_pending_until_it_is_synced(world):
+    _, session, account = await world.ready()
+    rules = [{"url": "https://a.example/de", "countries": ["DE"]}]
+    link = await add(world, session, account, code="abc", rules=rules)
+    await synced(world, account)
+    path = f"/v1/links/{link['id']}"
+    before = (await world.call("GET", path, headers=session)).body["link"]
+    assert before["config"] == "synced"
+    changes: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"url": "https://b.example/"}, {"url": "https://b.example/"}),
+        ({"rules": []}, {"rules": []}),
+        ({"url": None, "rules": rules}, {"rules": rules}),
+        ({"url": "https://c.example/", "rules": None}, {"url": "https://c.example/"}),
+    ]
+    for body, changed in changes:
+        await synced(world, account)
+        world.supervisor.woken.clear()
+        answer = await world.call("PATCH", path, body, headers=session)
+        before = {**before, **changed, "live_at": None}
+        assert (answer.status, answer.body) == (200, {"link": {**before, "config": "pending"}})
+        assert world.supervisor.woken == [EDGE_ACCOUNT]
+        assert (await world.call("GET", path, headers=session)).body == answer.body
+
+
+@pytest.mark.rule("L3")
+async def test_a_change_that_changes_nothing_leaves_the_worker_in_peace(world):
+    _, session, account = await world.ready()
+    link = await add(world, session, account, rules=[{"url": "https://a.example/de", "devices": ["mobile"]}])
+    await synced(world, account)
+    world.supervisor.woken.clear()
+    for body in ({}, {"url": None}, {"url": link["url"]}, {"url": link["url"], "rules": link["rules"]}):
+        answer = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
+        assert (answer.status, answer.body) == (
+            200,
+            {"link": {**link, "config": "synced", "live_at": "2026-11-21T04:01:00.000Z"}},
+        )
+    assert world.supervisor.woken == []
+
+
+@pytest.fixture
+async def owned_link(world, ready):
+    """A session, and a link of its user."""
+    _, session, account = ready
+    return session, await add(world, session, account)
+
+
+@pytest.mark.rule("L2", "L3")
+@cases(
+    ("body", "path"),
+    [
+        ({"url": "http://a.example"}, "url"),
+        ({"url": "https://GO.example.com./x"}, "url"),
+        ({"rules": [{"url": "https://a.example"}, {"url": "https://go.example.com:443"}]}, "rules.1.url"),
+        ({"rules": [{"url": "https://a.example"}] * 11}, "rules"),
+        ({"code": "another"}, "code"),
+        ({"state": "deleted"}, "state"),
+        ([], ""),
+    ],
+)
+async def test_a_change_is_looked_at_like_a_new_link(world, owned_link, body, path):
+    session, link = owned_link
+    answer = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
+    assert (answer.status, answer.code) == (400, "invalid_request")
+    assert answer.body["error"]["details"]["issues"][0]["path"] == path
+    assert (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body["link"] == link
+
+
+@pytest.mark.rule("L3")
+async def test_a_deleted_link_frees_its_code_and_can_only_be_read(world):
+    _, session, account = await world.ready()
+    link = await add(world, session, account, code="abc")
+    await synced(world, account)
+    path = f"/v1/links/{link['id']}"
+    key = {**session, "Idempotency-Key": "k"}
+    deleted = await world.call("DELETE", path, headers=key)
+    gone = {**link, "state": "deleted", "short_url": None, "config": "pending"}
+    assert (deleted.status, deleted.body) == (200, {"link": gone})
+    assert (await world.call("GET", path, headers=session)).body == {"link": gone}
+    assert (await world.call("GET", f"{path}/report", headers=session)).status == 200
+    assert (await world.call("GET", "/v1/links", headers=session)).body["links"] == []
+    for method, more in (("DELETE", ""), ("PATCH", ""), ("GET", "/qr.svg")):
+        refused = await world.call(method, path + more, {} if method == "PATCH" else None, headers=session)
+        assert (refused.status, refused.code) == (404, "not_found")
+        assert "deleted" in refused.body["error"]["message"]
+    assert (await world.call("DELETE", path, headers=key)).body == deleted.body
+    new = await add(world, session, account, code="abc", url="https://new.example/")
+    assert new["id"] != link["id"]
+    assert (await world.call("GET", path, headers=session)).body == {"link": gone}
+
+
+@pytest.mark.rule("L3", "G8")
+async def test_a_deleted_link_does_not_count_against_the_limit(world):
+    _, session, account = await world.ready()
+    made = [await add(world, session, account) for _ in range(world.config.limits.links)]
+    body = {"account_id": account.id, "url": "https://a.example"}
+    assert (await world.call("POST", "/v1/links", body, headers=session)).code == "limit_reached"
+    await world.call("DELETE", f"/v1/links/{made[0]['id']}", headers=session)
+    assert (await world.call("POST", "/v1/links", body, headers=session)).status == 201
+
+
+@pytest.mark.rule("C3", "C4", "G10")
+async def test_nobody_else_changes_or_deletes_a_link(world):
+    user, session, account = await world.ready()
+    link = await add(world, session, account)
+    stranger = await world.session(await world.user())
+    elsewhere = await world.key(user, "links", allow_accounts=("f" * 32,))
+    for headers in (stranger, elsewhere):
+        for method in ("PATCH", "DELETE"):
+            answer = await world.call(method, f"/v1/links/{link['id']}", {}, headers=headers)
+            assert (answer.status, answer.code) == (404, "not_found")
+    reader = await world.key(user, "reports", "sites", "accounts")
+    for method in ("PATCH", "DELETE"):
+        assert (await world.call(method, f"/v1/links/{link['id']}", {}, headers=reader)).code == "scope_required"
+    assert (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body["link"] == link
+
+
+async def at_once(count, one):
+    """What `one(0)` … `one(count - 1)` answer, all asked at once: status and code."""
+    ends = []
+
+    async def ask(number):
+        answer = await one(number)
+        ends.append((answer.status, answer.code))
+
+    async with trio.open_nursery() as nursery:
+        for number in range(count):
+            nursery.start_soon(ask, number)
+    return sorted(ends, key=str)
+
+
+@pytest.mark.rule("L1", "L3")
+async def test_of_twenty_at_once_one_gets_the_code_and_one_deletes_it(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example/", "code": "same"}
+    for _ in range(2):  # the second time the code has just been freed
+        ends = await at_once(20, lambda n: world.call("POST", "/v1/links", body, headers=session))
+        assert ends == [(201, None), *[(409, "link_exists")] * 19]
+        [link] = (await world.call("GET", "/v1/links", headers=session)).body["links"]
+        path = f"/v1/links/{link['id']}"
+        ends = await at_once(20, lambda n, path=path: world.call("DELETE", path, headers=session))
+        assert ends == [(200, None), *[(404, "not_found")] * 19]
+
+
+@pytest.mark.rule("L3")
+async def test_changes_and_a_deletion_at_once_leave_a_deleted_link_with_the_newest_version(world):
+    user, session, account = await world.ready()
+    for _ in range(3):
+        link = await add(world, session, account, code="abc")
+        path = f"/v1/links/{link['id']}"
+        before = await version_of(world, account)
+
+        async def one(number, path=path):
+            if number == 10:
+                return await world.call("DELETE", path, headers=session)
+            return await world.call("PATCH", path, {"url": f"https://a.example/{number}"}, headers=session)
+
+        ends = await at_once(20, one)
+        assert set(ends) <= {(200, None), (404, "not_found")}
+        kept = await world.store.read(links.get_link(user.id, link["id"]))
+        assert (kept.state, kept.version) == ("deleted", await version_of(world, account))
+        assert kept.version == before + ends.count((200, None))
+
+
+@pytest.mark.rule("L4")
+async def test_clicks_of_a_week_are_in_the_list_for_who_may_read_reports(world):
+    user, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example"}
+    link = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
+    assert "clicks_7d" not in link
+    today = world.clock() // 86_400_000
+    parts = [
+        totals.PushedPart(n, day, (day + 1) * 86_400_000, True, (), (), ((link["id"], views, 9, 1),))
+        for n, (day, views) in enumerate([(today - 8, 1), (today - 7, 10), (today - 1, 100)])
+    ]
+    ingested = await world.store.run(totals.ingest(account.id, parts, world.clock()))
+    assert len(ingested.accepted) == 3
+    listed = (await world.call("GET", "/v1/links", headers=session)).body["links"]
+    assert [one["clicks_7d"] for one in listed] == [110]
+    with_reports = await world.key(user, "links", "reports")
+    assert (await world.call("GET", "/v1/links", headers=with_reports)).body["links"][0]["clicks_7d"] == 110
+    without = await world.key(user, "links")
+    assert "clicks_7d" not in (await world.call("GET", "/v1/links", headers=without)).body["links"][0]
+    assert "clicks_7d" not in (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body["link"]
+
+
+@pytest.mark.rule("L6")
+async def test_a_qr_code_is_an_svg_of_the_short_address(world):
+    _, session, account = await world.ready()
+    body = {"account_id": account.id, "url": "https://a.example", "code": "abc"}
+    link = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
+    path = f"/v1/links/{link['id']}/qr.svg"
+    answer = await world.call("GET", path, headers=session)
+    assert answer.headers["Content-Type"] == "image/svg+xml"
+    assert answer.raw.decode() == svg("https://go.example.com/abc?q")
+    assert (await world.call("GET", f"{path}?size=64", headers=session)).raw.decode() == svg(
+        "https://go.example.com/abc?q", 64
+    )
+    for wrong in ("size=63", "size=10000", "size=x", "size=", "size=64&size=65", "width=64"):
+        assert (await world.call("GET", f"{path}?{wrong}", headers=session)).code == "invalid_request"

@@ -1,0 +1,247 @@
+"""Bytes that no client sends: the connection ends, and the server goes on. (The forms once ended the process.)"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+
+from edge_worker.harness.sampling import EVERYTHING, SEED
+from svc.http.serving.server import serve
+from tests.cases import cases
+from tests.http.serving.test_sockets import answer_of, closed_by_server, head, served
+from tools.fuzz.server import fuzz, http_1_requests, http_2_requests
+
+
+@pytest.fixture
+async def port(world):
+    async with served(world) as number:
+        yield number
+
+
+async def alive(port: int) -> bool:
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(head("GET", "/healthz"))
+        return (await answer_of(stream))[0] == 200
+
+
+@cases("number", range(len(http_1_requests())))
+async def test_an_odd_request_is_answered_or_its_connection_ends(world, port, number):
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(http_1_requests()[number])
+        await stream.send_eof()
+        with trio.fail_after(10):
+            while await stream.receive_some():
+                pass
+    assert await alive(port)
+
+
+@pytest.mark.rule("G8")
+@cases("number", range(len(http_2_requests())))
+async def test_http_2_is_refused_in_the_words_of_http_1(world, port, number):
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(http_2_requests()[number])
+        status, headers, body = await answer_of(stream)
+        assert (status, headers["connection"]) == (505, "close")
+        assert b'"code":"invalid_request"' in body
+    assert await alive(port)
+
+
+@pytest.mark.rule("G8")
+@cases(
+    ("data", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS hello\r\n\r\n", 400),
+        (head("GET", "/", A="x" * 40_000), 431),
+        (head("GET", "/", **{f"A{number}": "x" for number in range(200)}), 431),
+        (head("POST", "/", Transfer_Encoding="gzip"), 501),
+        (head("get", "/healthz"), 501),
+        (head("POST", "/", Transfer_Encoding="chunked", Content_Length=4), 400),
+        (head("POST", "/auth/sign-in", Content_Length="+4"), 400),
+        (head("POST", "/auth/sign-in", Transfer_Encoding="chunked") + b"1\r\nx\r\n" * 400, 400),
+        (head("GET", "?"), 404),
+        (head("GET", "http://[::1:99999/x"), 404),
+        (head("GET", "*"), 404),
+    ],
+)
+async def test_what_is_refused_before_the_framework_has_the_error_shape_too(world, port, data, status):
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        await stream.send_all(data)
+        answer, headers, body = await answer_of(stream)
+        assert answer == status
+        assert headers["content-type"] == "application/json"
+        assert body.startswith(b'{"error":{"code":"')
+        if status != 404:
+            assert headers["connection"] == "close"
+            assert await closed_by_server(stream)
+    assert await alive(port)
+
+
+async def test_what_follows_a_refused_request_is_not_served(world, port):
+    """With both lengths, what is left of the body of one reading is the next request of the other."""
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        smuggled = head("GET", "/healthz")
+        await stream.send_all(
+            head("POST", "/", Transfer_Encoding="chunked", Content_Length=4) + b"0\r\n\r\n" + smuggled
+        )
+        assert (await answer_of(stream))[0] == 400
+        assert await closed_by_server(stream)
+
+
+async def test_mutated_requests_leave_the_server_at_work(world, port, caplog):
+    connections = 2_000 if EVERYTHING else 500
+    seen = await fuzz(port, SEED, connections=connections)
+    assert sum(seen.values()) == connections
+    assert len(seen) > 5, seen  # it got beyond the first line
+    assert "connection failed" not in caplog.text
+    assert await alive(port)
+
+
+class _Cursed:
+    """A stream on which the first read fails in a way that nobody has thought of."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def receive_some(self, _: int) -> bytes:
+        raise KeyError("nobody thought of it")
+
+
+class _FirstIsCursed(trio.abc.Listener[Any]):
+    def __init__(self, listener: trio.SocketListener) -> None:
+        self._listener = listener
+        self._accepted = 0
+
+    async def accept(self) -> Any:
+        stream = await self._listener.accept()
+        self._accepted += 1
+        return _Cursed(stream) if self._accepted == 1 else stream
+
+    async def aclose(self) -> None:
+        await self._listener.aclose()
+
+
+async def test_what_fails_in_one_connection_is_logged_once_and_ends_that_connection(world, caplog):
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    done = trio.Event()
+    async with trio.open_nursery() as nursery:
+        listeners = [_FirstIsCursed(listener)]
+        nursery.start_soon(partial(serve, world.app, listeners, connections=9, graceful_s=3, until=done.wait))
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        async with stream:
+            assert await closed_by_server(stream)
+        assert await alive(port)
+        done.set()
+    assert [record.kind for record in caplog.records if record.message == "connection failed"] == ["KeyError"]
+
+
+@pytest.mark.parametrize(
+    "held", [b"", b"GET / HT", head("POST", "/auth/sign-in", Content_Type="application/json", Content_Length=99) + b"{"]
+)
+async def test_the_last_place_is_given_up_by_who_has_kept_it_waiting_for_longest(world, held):
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    done = trio.Event()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(serve, world.app, [listener], connections=3, graceful_s=3, until=done.wait))
+        silent = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(9)]
+        for stream in silent:
+            with suppress(trio.BrokenResourceError):
+                await stream.send_all(held)
+        polite = await trio.open_tcp_stream("127.0.0.1", port)
+        await polite.send_all(head("GET", "/healthz"))
+        assert (await answer_of(polite))[0] == 200
+        for stream in silent[:7]:
+            assert await closed_by_server(stream)
+        for stream in (*silent, polite):
+            await stream.aclose()
+        done.set()
+
+
+async def test_who_does_not_read_an_answer_gives_up_the_place_too(world):
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    done, began = trio.Event(), trio.Event()
+
+    async def large(scope: Any, receive: Any, send: Any) -> None:
+        body = b"x" * 50_000_000 if scope["path"] == "/large" else b"small"
+        length = (b"content-length", str(len(body)).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        began.set()
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(serve, large, [listener], connections=2, graceful_s=3, until=done.wait))
+        deaf = await trio.open_tcp_stream("127.0.0.1", port)
+        await deaf.send_all(head("GET", "/large"))
+        await began.wait()
+        others = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(2)]
+        for stream in others:
+            await stream.send_all(head("GET", "/"))
+        assert [(await answer_of(stream))[2] for stream in others] == [b"small", b"small"]
+        for stream in (deaf, *others):
+            await stream.aclose()
+        done.set()
+
+
+async def test_a_client_whose_request_is_under_way_keeps_its_place_and_the_others_wait(world):
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    done, arrived, go_on = trio.Event(), trio.Event(), trio.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        arrived.set()
+        await go_on.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(serve, slow, [listener], connections=1, graceful_s=3, until=done.wait))
+        busy = await trio.open_tcp_stream("127.0.0.1", port)
+        await busy.send_all(head("GET", "/"))
+        await arrived.wait()
+        waiting = await trio.open_tcp_stream("127.0.0.1", port)
+        await waiting.send_all(head("GET", "/"))
+        go_on.set()
+        assert (await answer_of(busy))[0] == 200
+        await busy.aclose()
+        assert (await answer_of(waiting))[0] == 200
+        await waiting.aclose()
+        done.set()
+
+
+async def test_a_client_that_does_not_read_its_answer_does_not_hold_up_the_end(world):
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    done = trio.Event()
+    began = trio.Event()
+
+    async def endless(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            began.set()
+            await send({"type": "http.response.body", "body": b"x" * 1_000_000, "more_body": True})
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(serve, endless, [listener], connections=2, graceful_s=0.1, until=done.wait))
+        stream = await trio.open_tcp_stream("127.0.0.1", listener.socket.getsockname()[1])
+        async with stream:
+            await stream.send_all(head("GET", "/"))
+            await began.wait()
+            done.set()
+            with trio.fail_after(5):
+                while nursery.child_tasks:
+                    await trio.lowlevel.checkpoint()

@@ -1,0 +1,301 @@
+"""DELETE /v1/me: the user goes, with everything; nobody else learns of it, and it cannot be stopped half-way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+import trio.testing
+
+from svc.errors import ServiceError
+from svc.security.passwords import hash_password
+from svc.store import user_deletions, users
+from svc.store.tx import sql
+from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, open_world
+from tests.http.resources.test_auth import read_email
+from tests.http.serving.overtaken import Overtaken
+from tests.store.whole_store import a_whole_life, all_rows
+
+if TYPE_CHECKING:
+    from svc.model import User
+    from svc.store.tx import Tx
+    from tests.http.conftest import Answer, World
+
+PASSWORD = "correct horse battery staple"
+HASH, OTHER_HASH = hash_password(PASSWORD), hash_password("another password")
+
+
+async def a_person(world: World, *, confirmed: bool = True) -> tuple[User, dict[str, str]]:
+    """A user whose password is PASSWORD, and the headers of a session."""
+    user = await world.user(confirmed=confirmed)
+    await world.store.run(users.set_password_hash(user.id, HASH))
+    return user, await world.session(user)
+
+
+async def leave(world: World, headers: dict[str, str], password: str = PASSWORD) -> Answer:
+    return await world.call("DELETE", "/v1/me", {"password": password}, headers=headers)
+
+
+async def waited_for(world: World, user: User, requests: int) -> None:
+    """Until so many requests wait for the end of the user's departure."""
+    departure = world.supervisor.departures._going_on[user.id]
+    while departure.ended.statistics().tasks_waiting < requests:
+        await trio.lowlevel.checkpoint()
+
+
+class Held:
+    """Holds up every disconnect until it is let go on."""
+
+    def __init__(self, world: World) -> None:
+        self.reached = trio.Event()
+        self.go_on = trio.Event()
+        world.supervisor.before = self._wait
+
+    async def _wait(self) -> None:
+        self.reached.set()
+        await self.go_on.wait()
+
+
+@pytest.mark.rule("C12")
+async def test_the_answer_tells_what_is_left_of_every_account(world):
+    user, session = await a_person(world)
+    first, second = [await world.account(user, edge) for edge in (EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT)]
+    answer = await leave(world, session)
+    assert (answer.status, list(answer.body), answer.body["ok"]) == (
+        200,
+        ["ok", "left", "leftovers", "revoke_tokens"],
+        True,
+    )
+    assert answer.headers["Clear-Site-Data"] == '"cache"'
+    assert sorted(answer.body["left"]) == sorted(
+        f"Example ({account.edge_account_id}): Worker svc-edge: it was changed outside the service."
+        for account in (first, second)
+    )
+    assert answer.body["revoke_tokens"] == ["svc-op", "svc-op"]
+    assert world.supervisor.asked == ["disconnect", "disconnect"]
+
+
+@pytest.mark.rule("C12")
+async def test_nothing_is_left_in_the_store_but_the_last_email(world):
+    await world.store.run(a_whole_life())
+    before = await world.store.read(all_rows())
+    user_id = await world.store.run(a_whole_life())
+    await world.store.run(users.set_password_hash(user_id, HASH))
+    user = await world.store.read(users.get_user(user_id))
+    session = await world.session(user)
+    assert (await world.call("GET", "/v1/sites", headers=session)).body["sites"]
+    answer = await leave(world, {**session, "Idempotency-Key": "the last"})
+    assert answer.status == 200
+    assert [thing.partition("): ")[2] for thing in answer.body["left"]] == [
+        "Worker svc-edge: it was changed outside the service."
+    ]
+    emails = [read_email(text) for text in await world.inbox()]
+    after = await world.store.read(all_rows())
+    assert {**after, "outbox": None} == {**before, "outbox": None}
+    assert not after["outbox"]  # that of who stays has left as well
+    [text] = [text for to, subject, text in emails if (to, subject) == (user.email, "Your account was deleted")]
+    for told in (*answer.body["left"], *answer.body["revoke_tokens"]):
+        assert told in " ".join(text.split())
+
+
+@pytest.mark.rule("C12", "C10")
+async def test_without_the_right_password_nothing_happens(world):
+    user, session = await a_person(world)
+    await world.account(user)
+    wrong = await leave(world, {**session, "Idempotency-Key": "one"}, "another password")
+    assert (wrong.status, wrong.code) == (403, "invalid_password")
+    for body in ({}, {"password": 1}, {"password": None}):
+        assert (await world.call("DELETE", "/v1/me", body, headers=session)).code == "invalid_request"
+    with_key = await leave(world, await world.key(user))
+    assert (with_key.status, with_key.code) == (403, "session_required")
+    assert (await leave(world, {})).status == 401
+    assert (await world.call("GET", "/v1/me", headers=session)).status == 200
+    assert world.supervisor.asked == []
+    [kept] = await world.store.read(_rows("select count(*) as n from idempotency"))
+    assert kept["n"] == 0  # of a body with a password nothing is stored
+    # Whoever mistyped may send it again under the same key.
+    assert (await leave(world, {**session, "Idempotency-Key": "one"})).status == 200
+
+
+@pytest.mark.rule("C12")
+async def test_a_password_that_is_changed_while_it_is_checked_deletes_nobody(store, clock, tmp_path):
+    overtaken = Overtaken(store)
+    async with open_world(overtaken, clock, tmp_path) as world:
+        user, session = await a_person(world)
+        overtaken.first = lambda: store.run(users.set_password_hash(user.id, OTHER_HASH))
+        assert (await leave(world, session)).code == "invalid_password"
+        assert await store.read(users.get_user(user.id)) == user
+        assert (await leave(world, session, "another password")).status == 200
+
+
+@pytest.mark.rule("C12")
+async def test_from_the_first_moment_on_nothing_opens_anything_and_the_address_is_free(world):
+    user, session = await a_person(world)
+    other, key = await world.session(user), await world.key(user)
+    await world.account(user)
+    held = Held(world)
+    answers = []
+
+    async def ask() -> None:
+        answers.append(await leave(world, session))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        await held.reached.wait()
+        for headers in (session, other, key):
+            assert (await world.call("GET", "/v1/me", headers=headers)).status == 401
+            assert (await world.call("PATCH", "/v1/me", {"notify": True}, headers=headers)).status == 401
+            assert (await world.call("GET", "/v1/export", headers=headers)).status == 401
+        assert (await leave(world, other)).status == 401
+        signed_in = await world.call("POST", "/auth/sign-in", {"email": user.email, "password": PASSWORD})
+        assert signed_in.status == 401
+        body = {"email": user.email, "password": "another long password"}
+        assert (await world.call("POST", "/auth/sign-up", body)).status == 202
+        held.go_on.set()
+    assert answers[0].status == 200
+    subjects = [read_email(text)[1] for text in await world.inbox()]
+    assert sorted(subjects) == ["Confirm your address", "Your account was deleted"]
+    assert (await leave(world, session)).status == 401
+
+
+@pytest.mark.rule("C12")
+async def test_who_hangs_up_may_ask_again_and_gets_the_one_answer(world):
+    user, session = await a_person(world)
+    await world.account(user)
+    held = Held(world)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(leave, world, session)
+        await held.reached.wait()
+        nursery.cancel_scope.cancel()
+    assert (await leave(world, session, "another password")).code == "invalid_password"
+    answers = []
+
+    async def ask(**headers: str) -> None:
+        answers.append(await leave(world, {**session, **headers}))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        for _ in range(2):
+            nursery.start_soon(lambda: ask(**{"Idempotency-Key": "one"}))
+        await waited_for(world, user, 3)
+        held.go_on.set()
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.raw for answer in answers}) == 1
+    assert world.supervisor.asked == ["disconnect"]
+    assert (await leave(world, session)).status == 401
+
+
+@pytest.mark.rule("C12")
+async def test_two_at_once_from_two_sessions_get_one_answer(world):
+    user, session = await a_person(world)
+    other = await world.session(user)
+    await world.account(user)
+    answers = []
+
+    async def ask(headers: dict[str, str]) -> None:
+        answers.append(await leave(world, headers))
+
+    async with trio.open_nursery() as nursery:
+        for headers in (session, other, session):
+            nursery.start_soon(ask, headers)
+    assert {answer.status for answer in answers} <= {200, 401}  # 401: it came when the other had begun
+    assert len({answer.raw for answer in answers if answer.status == 200}) == 1
+    assert world.supervisor.asked == ["disconnect"]
+
+
+@pytest.mark.rule("C12")
+async def test_eight_accounts_are_disconnected_at_once_and_all_in_the_end(world):
+    user, session = await a_person(world)
+    for number in range(20):
+        await world.account(user, f"{number:032x}")
+    held = Held(world)
+    answers = []
+
+    async def ask() -> None:
+        answers.append(await leave(world, session))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        while len(world.supervisor.asked) < 8:
+            await trio.lowlevel.checkpoint()
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(world.supervisor.asked) == 8
+        held.go_on.set()
+    assert (answers[0].status, len(answers[0].body["left"])) == (200, 20)
+
+
+@pytest.mark.rule("C12")
+async def test_a_start_goes_on_with_what_was_cut_short(store, clock, tmp_path):
+    with trio.CancelScope() as process:
+        async with open_world(store, clock, tmp_path) as world, trio.open_nursery() as nursery:
+            user, session = await a_person(world)
+            await world.account(user)
+            held = Held(world)
+            nursery.start_soon(leave, world, session)
+            await held.reached.wait()
+            process.cancel()
+    assert await store.read(user_deletions.under_way()) == [user.id]
+    async with open_world(store, clock, tmp_path) as restarted:
+        held = Held(restarted)
+        await restarted.supervisor.departures.load()
+        await held.reached.wait()
+        answers = []
+
+        async def ask() -> None:
+            answers.append(await leave(restarted, session))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask)
+            await waited_for(restarted, user, 1)
+            held.go_on.set()
+        assert [(answer.status, len(answer.body["left"])) for answer in answers] == [(200, 1)]
+    assert await store.read(user_deletions.under_way()) == []
+
+
+@pytest.mark.rule("C12")
+async def test_what_fails_does_not_hold_a_user_back(world, monkeypatch, expected_errors):
+    """The third refusal of one account: from then on it goes without the platform; here even that is refused once."""
+    monkeypatch.setattr("svc.actors.service.user_deletions._FIRST_WAIT_S", 0.001)
+    expected_errors.allow("departure crashed")
+    user, session = await a_person(world)
+    await world.account(user)
+    refusals = [*[ServiceError("internal")] * 4, ServiceError("busy"), ServiceError("internal"), None]
+
+    async def fail() -> None:
+        world.supervisor.refusal = refusals.pop(0)
+
+    world.supervisor.before = fail
+    assert (await leave(world, session)).status == 500
+    while await world.store.read(user_deletions.under_way()):
+        await trio.lowlevel.checkpoint()
+    assert not refusals
+    assert await world.store.read(users.find_user(user.email)) is None
+
+
+@pytest.mark.rule("C12")
+async def test_a_sign_up_without_anything_goes_and_another_of_its_address_stays(world):
+    user, session = await a_person(world, confirmed=False)
+    other = await world.store.run(users.add_user(user.email, HASH, world.clock()))
+    assert other is not None
+    answer = await leave(world, session)
+    assert answer.body == {"ok": True, "left": [], "leftovers": [], "revoke_tokens": []}
+    assert await world.inbox() == []
+    body = {"email": user.email, "password": PASSWORD}
+    assert (await world.call("POST", "/auth/sign-in", body)).body["user"]["id"] == other.id
+
+
+@pytest.mark.rule("C12", "A9")
+async def test_another_user_may_connect_the_account_right_after(world):
+    user, session = await a_person(world)
+    await world.account(user)
+    other = await world.session(await world.user())
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
+    assert (await world.call("POST", "/v1/accounts", body, headers=other)).code == "account_taken"
+    assert (await leave(world, session)).status == 200
+    assert (await world.call("POST", "/v1/accounts", body, headers=other)).status == 202
+
+
+def _rows(text: str) -> Tx[list[Any]]:
+    rows = yield sql(text)
+    return list(rows)

@@ -1,0 +1,89 @@
+"""/auth is for the service's own pages and for programs: what a page of another site sends is refused."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from svc.http.serving.origin import is_from_elsewhere, origin_of
+from tests.cases import cases
+from tests.http.conftest import config_of, open_world
+
+FORMS = ["sign-up", "confirm", "confirm/resend", "sign-in", "refresh", "sign-out", "password-reset"]
+FORMS.append("password-reset/confirm")
+ELSEWHERE = [
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},  # a neighbour below the same domain
+    {"Sec-Fetch-Site": "cross-site", "Origin": "https://svc.example"},
+    {"Sec-Fetch-Site": ""},
+    {"Origin": "https://evil.example"},
+    {"Origin": "https://svc.example.evil.example"},
+    {"Origin": "http://svc.example"},
+    {"Origin": "https://svc.example:8443"},
+    {"Origin": "null"},
+]
+OURS = [
+    {},
+    {"Origin": "https://svc.example"},
+    {"Sec-Fetch-Site": "same-origin", "Origin": "https://svc.example"},
+    {"Sec-Fetch-Site": "none"},
+    # Behind a proxy the host is another; the origin is that of base_url.
+    {"Host": "10.0.0.7:8080", "Origin": "https://svc.example"},
+]
+
+
+@cases("path", FORMS)
+async def test_a_page_of_another_site_is_refused_whatever_it_sends(world, path):
+    for headers in ELSEWHERE:
+        answer = await world.call("POST", f"/auth/{path}", {}, headers=headers)
+        assert (answer.status, answer.code) == (403, "cross_origin"), headers
+        assert "Set-Cookie" not in answer.headers
+    for headers in OURS:
+        answer = await world.call("POST", f"/auth/{path}", {}, headers=headers)
+        assert answer.code != "cross_origin", headers
+
+
+@cases(
+    ("path", "kind"),
+    product(FORMS, [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]),
+)
+async def test_what_a_plain_form_can_send_is_refused_also_when_it_is_empty(world, path, kind):
+    headers = {} if kind is None else {"Content-Type": kind}
+    for body in (b"", b"{}"):
+        answer = await world.call("POST", f"/auth/{path}", data=body, headers=headers)
+        assert (answer.status, answer.code) == (400, "invalid_request")
+        assert answer.body["error"]["details"]["issues"][0]["path"] == "Content-Type"
+
+
+async def test_a_refused_request_is_not_counted(store, clock, tmp_path):
+    config = config_of(tmp_path)
+    config = config.model_copy(update={"limits": config.limits.model_copy(update={"sign_ins_per_minute": 1})})
+    async with open_world(store, clock, tmp_path, config) as world:
+        for _ in range(5):
+            await world.call("POST", "/auth/sign-in", {}, headers={"Sec-Fetch-Site": "cross-site"})
+        assert (await world.call("POST", "/auth/sign-in", {})).status == 400
+
+
+async def test_v1_which_reads_no_cookie_may_be_asked_by_any_page(world):
+    session = await world.session(await world.user())
+    assert (await world.call("GET", "/v1/me", headers={**session, "Sec-Fetch-Site": "cross-site"})).status == 200
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://svc.example", "https://svc.example"),
+        ("https://SVC.example:443/base", "https://svc.example"),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("http://[::1]:80", "http://[::1]"),
+    ],
+)
+def test_the_own_origin_is_written_as_browsers_write_it(url, origin):
+    assert origin_of(url) == origin
+    assert not is_from_elsewhere([], [origin], origin_of(url))
+
+
+def test_of_a_header_that_comes_twice_each_value_counts():
+    assert is_from_elsewhere(["same-origin", "cross-site"], [], "https://svc.example")
+    assert is_from_elsewhere([], ["https://svc.example", "null"], "https://svc.example")

@@ -1,0 +1,216 @@
+"""The web application as it is served: its headers, what browsers keep of it, and which paths are its own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import pytest
+
+from svc.api.contract import ENDPOINTS
+from svc.config import ConfigError
+from svc.http.serving import web
+from svc.http.serving.app import create_app
+from svc.http.serving.deps import Deps
+from svc.http.serving.web import load_web
+from svc.worker.bundle import load_bundle
+from tests.clock import FrozenClock
+from tests.http.conftest import config_of
+
+SHELL = b"<!doctype html><title>svc</title>" + b" " * 2_000
+SCRIPT = b"export const answer = 42;" * 100
+PAGES = ("/", "/sign-in", "/sites", "/sites/new", "/sites/:id", "/sites/:id/settings", "/reference")
+HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def built(folder: Path) -> Path:
+    """An application as the build leaves it, small."""
+    dist = folder / "dist"
+    (dist / "assets").mkdir(parents=True)
+    files = {"assets/app-AB12.js": SCRIPT, "index.html": SHELL, "favicon.svg": b"<svg/>"}
+    for name, body in files.items():
+        (dist / name).write_bytes(body)
+        if len(body) > 1_024:
+            (dist / f"{name}.gz").write_bytes(gzip.compress(body))
+            (dist / f"{name}.br").write_bytes(b"br of " + name.encode())
+    manifest = {"files": {"/assets/app-AB12.js": {"type": "text/javascript; charset=utf-8", "bytes": len(SCRIPT)}}}
+    (dist / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "pages.json").write_text(json.dumps([{"path": path, "public": True} for path in PAGES]))
+    return folder
+
+
+class NoStore:
+    """Fails whatever is asked of it: no page may need the store."""
+
+
+def deps_of(folder: Path, **more: Any) -> Deps:
+    return Deps(
+        store=cast("Any", NoStore()),
+        supervisor=cast("Any", NoStore()),
+        config=config_of(folder),
+        clock=FrozenClock(),
+        base_url="https://svc.example",
+        bundle=load_bundle(),
+        **more,
+    )
+
+
+def client_of(app: Any) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app)
+    return httpx.AsyncClient(transport=transport, base_url="https://svc.example", headers={"Accept-Encoding": ""})
+
+
+@pytest.fixture(scope="session")
+def deps(tmp_path_factory):
+    """A service with the application, whose store nobody may touch."""
+    folder = tmp_path_factory.mktemp("web")
+    return deps_of(folder, web=load_web("https://svc.example", built(folder)))
+
+
+@pytest.fixture(scope="session")
+def app(deps):
+    """It takes a quarter of a second to make, and keeps nothing."""
+    return create_app(deps)
+
+
+@pytest.fixture
+async def client(app):
+    async with client_of(app) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("path", [*PAGES[:4], "/sites/site_1", "/sites/site_1/settings"])
+async def test_every_page_is_the_one_shell(client, path):
+    answer = await client.get(path, headers=HTML)
+    assert (answer.status_code, answer.content) == (200, SHELL)
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.headers["Cache-Control"] == "no-cache"
+    assert answer.headers["Content-Security-Policy"] == web.POLICY
+    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
+    assert re.fullmatch(r"req_\w{20}", answer.headers["X-Request-Id"])
+
+
+def test_the_policy_is_the_one_that_is_documented():
+    documented = (Path(__file__).parents[3] / "docs" / "web.md").read_text()
+    for name, value in web.HEADERS.items():
+        assert f"{name}: {value}\n" in documented
+
+
+async def test_what_a_browser_has_is_not_sent_again(client):
+    first = await client.get("/")
+    for known in (first.headers["ETag"], f'"x", {first.headers["ETag"]}', f'{first.headers["ETag"]},"x"'):
+        again = await client.get("/sites", headers={"If-None-Match": known})
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["Cache-Control"] == "no-cache"
+        assert again.headers["Content-Security-Policy"] == web.POLICY
+    assert (await client.get("/", headers={"If-None-Match": '"x"'})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip, deflate, br, zstd", "br"),
+        ("GZIP", "gzip"),
+        ("br;q=0, gzip;q=0.5", "gzip"),
+        ("br;q=0.0", None),
+        ("identity", None),
+        ("", None),
+    ],
+)
+async def test_a_file_comes_in_the_smallest_form_that_is_understood(client, accepted, encoding):
+    answer = await client.get("/assets/app-AB12.js", headers={"Accept-Encoding": accepted})
+    assert answer.headers.get("Content-Encoding") == encoding
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["Content-Type"] == "text/javascript; charset=utf-8"
+    if encoding != "br":  # which is none here, and httpx may not know it
+        assert answer.content == SCRIPT
+
+
+async def test_the_icon_and_the_word_to_robots(client):
+    icon = await client.get("/favicon.svg", headers={"Accept-Encoding": "br"})
+    assert (icon.headers["Content-Type"], icon.content) == ("image/svg+xml", b"<svg/>")
+    assert "Vary" not in icon.headers
+    assert (await client.get("/robots.txt")).text == "User-agent: *\nDisallow: /\n"
+
+
+@pytest.mark.parametrize("path", ["/", "/assets/app-AB12.js", "/favicon.svg", "/robots.txt"])
+async def test_head_is_told_all_but_the_body(client, path):
+    whole, head = await client.get(path), await client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    unlike = {"x-request-id"}
+    assert {n: v for n, v in head.headers.items() if n not in unlike} == {
+        n: v for n, v in whole.headers.items() if n not in unlike
+    }
+
+
+async def test_pages_are_only_read(client):
+    for path in ("/", "/sites/site_1", "/assets/app-AB12.js"):
+        answer = await client.post(path)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+        assert answer.json()["error"]["code"] == "method_not_allowed"
+
+
+@pytest.mark.rule("G8")
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/sites//", "/sites/", "/sites/a/b", "/assets/../pages.json", "/v1/nothing"]
+)
+async def test_who_asks_for_a_page_that_is_not_there_gets_one_and_a_program_an_error(client, path):
+    shown = await client.get(path, headers={**HTML, "Accept-Encoding": "br"})
+    assert (shown.status_code, shown.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert shown.headers["Content-Security-Policy"] == web.POLICY
+    assert "ETag" not in shown.headers
+    for accept in ("*/*", "application/json", "text/html;q=0"):
+        answer = await client.get(path, headers={"Accept": accept})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+    assert (await client.post(path, headers=HTML)).json()["error"]["code"] == "not_found"
+
+
+@pytest.mark.rule("D2")
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (None, "text/html"),
+        ("*/*", "text/html"),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"),
+        ("text/markdown", "text/markdown"),
+        ("text/markdown, text/html;q=0.5", "text/markdown"),
+        ("application/json", "text/html"),
+    ],
+)
+async def test_the_reference_is_a_page_or_markdown_for_who_accepts_that(client, accept, kind):
+    assert "/reference" in {endpoint.path for endpoint in ENDPOINTS}
+    del client.headers["Accept"]
+    answer = await client.get("/reference", headers={} if accept is None else {"Accept": accept})
+    assert answer.headers["Content-Type"] == f"{kind}; charset=utf-8"
+    assert answer.headers["Vary"] == "Accept, Accept-Encoding"
+    if kind == "text/html":
+        assert answer.headers["Content-Security-Policy"] == web.POLICY
+        assert answer.content == SHELL
+        again = await client.get("/reference", headers={"If-None-Match": answer.headers["ETag"]})
+        assert again.status_code == 304
+    else:
+        assert answer.content == (await client.get("/reference.md")).content
+
+
+async def test_the_metrics_tell_pages_by_their_template(tmp_path):
+    deps = deps_of(tmp_path, web=load_web(folder=built(tmp_path / "web")))
+    async with client_of(create_app(deps)) as client:
+        for path in ("/", "/sites/site_1", "/assets/app-AB12.js", "/sites/site_2/x"):
+            answer = await client.get(path, headers=HTML)
+            assert "Strict-Transport-Security" not in answer.headers  # a service without https must not be bound to it
+    text = deps.metrics.text().decode()
+    for route, status in (("/", "2xx"), ("/sites/{id}", "2xx"), ("/assets/{file}", "2xx"), ("other", "4xx")):
+        assert f'svc_http_request_seconds_count{{method="GET",route="{route}",status="{status}"}} 1.0' in text
+
+
+async def test_without_the_application_the_api_is_served(tmp_path):
+    with pytest.raises(ConfigError, match=r"cannot be read .* run: make build"):
+        load_web(folder=tmp_path)
+    async with client_of(create_app(deps_of(tmp_path))) as client:
+        assert (await client.get("/healthz")).json() == {"ok": True}
+        assert (await client.get("/", headers=HTML)).json()["error"]["code"] == "not_found"

@@ -1,0 +1,219 @@
+"""Every endpoint with every kind of credential: one table says what is answered, and it names every endpoint."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from svc.api.contract import ENDPOINTS
+from svc.errors import CATALOGUE
+from svc.ids import digest, new_id, new_secret
+from svc.security.passwords import hash_password
+from svc.store import keys, links, sessions, sites, users
+from svc.store.tx import sql
+from tests.http.conftest import SCOPES, config_of, open_world
+from tests.http.who_may import ALIKE, CODES, ROWS
+from tests.store import makers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from svc.model import Link, Scope, Site, User
+    from svc.store.tx import Store, Tx
+    from tests.clock import FrozenClock
+    from tests.http.conftest import Answer, World
+
+PASSWORD = "a long enough one"
+HASH = hash_password(PASSWORD)
+# What some requests bring; `{account_id}` and `{edge_account_id}` are those of the place.
+BODIES: dict[str, dict[str, Any]] = {
+    "PATCH /v1/me": {"notify": False},
+    "POST /v1/me/password": {"old": PASSWORD, "new": "another long one"},
+    "DELETE /v1/me": {"password": PASSWORD},
+    "POST /v1/keys": {"scopes": ["links"]},
+    "PATCH /v1/keys/{key_id}": {"name": "another name"},
+    "POST /v1/accounts": {"edge_account_id": "{new_edge_account_id}", "bootstrap_token": "token"},
+    "PATCH /v1/accounts/{account_id}": {"plan": "paid"},
+    "POST /v1/accounts/{account_id}/token": {"bootstrap_token": "token"},
+    "PUT /v1/accounts/{account_id}/link-host": {"host": "www.example.com"},
+    "POST /v1/sites": {"account_id": "{account_id}", "host": "blog.example.com"},
+    "PATCH /v1/sites/{site_id}": {"excluded_paths": ["/admin"]},
+    "POST /v1/links": {"account_id": "{account_id}", "url": "https://example.org/"},
+    "POST /v1/links/bulk": {"account_id": "{account_id}", "links": [{"url": "https://example.org/"}]},
+    "PATCH /v1/links/{link_id}": {"url": "https://example.org/other"},
+    "POST /v1/links/{link_id}/explain": {},
+    "POST /auth/sign-up": {"email": "somebody@example.com", "password": PASSWORD},
+    "POST /auth/confirm": {"token": "abc"},
+    "POST /auth/confirm/resend": {"email": "somebody@example.com"},
+    "POST /auth/sign-in": {"email": "nobody@example.com", "password": PASSWORD},
+    "POST /auth/password-reset": {"email": "somebody@example.com"},
+    "POST /auth/password-reset/confirm": {"token": "abc", "password": PASSWORD},
+}
+UNKNOWN_KEY = "svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg"  # its checksum is right
+MALFORMED = {
+    "no token": "Bearer",
+    "a token without a prefix": "Bearer unknown",
+    "a token that is not ASCII": "Bearer \xe4\xff",
+    "a session that is too short": "Bearer svs_unknown",
+    "a key that is too short": "Bearer svc_unknown",
+    "a key with a right checksum": f"Bearer {UNKNOWN_KEY}",
+    "a key with a letter more": f"Bearer {UNKNOWN_KEY}x",
+    "a key with a letter less": f"Bearer {UNKNOWN_KEY[:-1]}",
+}
+HERE, ELSEWHERE = "198.51.100.7", ("192.0.2.0/24",)
+PROXY = {"client": ("10.1.2.3", 4711)}
+
+
+class Place(NamedTuple):
+    """A user and one of everything."""
+
+    user: User
+    ids: dict[str, str]
+
+
+async def new_place(world: World, *, confirmed: bool = True) -> Place:
+    """A user with an account, which has a site and a link, and with a key."""
+    user = await world.user(plan="api")
+    account = await world.account(user, f"{user.id:032x}", link_host="go.example.com")
+    site, link = makers.new_site(user.id, account.id), makers.new_link(user.id, account.id)
+    await world.store.run(_furnish(user.id, site, link, confirmed))
+    await world.key(user)
+    [key] = await world.store.read(keys.list_keys(user.id))
+    await world.session(user)
+    [session] = await world.store.read(sessions.list_sessions(user.id, world.clock()))
+    ids = {
+        "account_id": account.id,
+        "site_id": site.id,
+        "link_id": link.id,
+        "key_id": key.id,
+        "session_id": session.id,
+    }
+    return Place(user, {**ids, "new_edge_account_id": f"{user.id + 2**64:032x}"})
+
+
+async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[str, str]) -> Answer:
+    """A request that would be right with the right credential."""
+    method, path = endpoint.split(" ")
+    body = json.dumps(BODIES.get(endpoint, {}))
+    for name, value in ids.items():
+        path, body = path.replace(f"{{{name}}}", value), body.replace(f"{{{name}}}", value)
+    headers = {"Idempotency-Key": new_id("try"), "X-Forwarded-For": HERE, **headers}
+    if method == "GET":
+        return await world.call(method, path, headers=headers, scope_base=PROXY)
+    headers["Content-Type"] = "application/json"
+    return await world.call(method, path, data=body, headers=headers, scope_base=PROXY)
+
+
+def is_as_wanted(answer: Answer, wanted: str, who: str) -> None:
+    """The status, and the code of a refusal."""
+    code = CODES.get(wanted)
+    status = int(wanted) if code is None else CATALOGUE[code].status
+    assert (answer.status, answer.code) == (status, code), (who, answer.raw)
+
+
+@pytest.fixture
+async def roomy(store: Store, clock: FrozenClock, tmp_path: Path) -> AsyncIterator[World]:
+    """The application, without limits that such a walk would meet."""
+    config = config_of(tmp_path)
+    limits = config.limits.model_copy(update={"sites": 1_000, "links": 1_000, "accounts": 1_000})
+    async with open_world(store, clock, tmp_path, config.model_copy(update={"limits": limits})) as world:
+        yield world
+
+
+@pytest.mark.rule("C1", "C2", "C3", "C4", "C5", "C8", "G10", "A1")
+def test_the_table_names_every_endpoint():
+    assert sorted([*ROWS, *ALIKE]) == sorted(f"{one.method} {one.path}" for one in ENDPOINTS)
+
+
+@pytest.mark.rule("C1", "C5", "C8")
+async def test_what_is_no_credential_is_unauthorized_everywhere(roomy):
+    place = await new_place(roomy)
+    malformed = {who: {"Authorization": value} for who, value in MALFORMED.items()}
+    for who, headers in {**await no_credentials(roomy, place.user), **malformed}.items():
+        for endpoint in ROWS:
+            answer = await ask(roomy, endpoint, place.ids, headers)
+            is_as_wanted(answer, "401", f"{endpoint}, {who}")
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert roomy.supervisor.asked == []
+
+
+@pytest.mark.rule("C1", "W7")
+async def test_what_anybody_may_is_answered_alike_whatever_comes_along(roomy):
+    place = await new_place(roomy)
+    credentials = {
+        **await no_credentials(roomy, place.user),
+        "session": await roomy.session(place.user),
+        "key": await roomy.key(place.user),
+    }
+    for who, headers in credentials.items():
+        for endpoint, wanted in ALIKE.items():
+            is_as_wanted(await ask(roomy, endpoint, place.ids, headers), wanted, f"{endpoint}, {who}")
+
+
+@pytest.mark.rule("C2", "C3", "C4", "G10", "A1")
+@pytest.mark.parametrize("who", ["session", "key", "without", "limited", "stranger", "unconfirmed"])
+async def test_each_credential_may_what_the_table_says(roomy, who):
+    stranger = await new_place(roomy)
+    place = None
+    for endpoint, wanted in sorted(ROWS.items(), key=lambda row: not row[0].startswith("GET ")):
+        if place is None or not endpoint.startswith("GET "):  # reads change nothing, so they come first and share one
+            place = await new_place(roomy, confirmed=who != "unconfirmed")
+        await roomy.store.run(users.set_password_hash(stranger.user.id, HASH))  # one of the endpoints changes it
+        headers = await credential(roomy, who, place.user, stranger.user, wanted.scopes)
+        answer = await ask(roomy, endpoint, place.ids, headers)
+        is_as_wanted(answer, getattr(wanted, who), f"{endpoint}, {who}")
+        if who in ("stranger", "limited"):
+            seen = [name for name, value in place.ids.items() if value.encode() in answer.raw]
+            assert seen in ([], ["new_edge_account_id"]), (endpoint, answer.raw)
+        if answer.status >= 400:
+            assert roomy.supervisor.asked == [], endpoint
+        roomy.supervisor.asked.clear()
+
+
+async def credential(world: World, who: str, user: User, stranger: User, scopes: tuple[Scope, ...]) -> dict[str, str]:
+    """The headers of a column of the table; `scopes`: what a key needs."""
+    others = tuple(scope for scope in SCOPES if scope not in scopes)
+    match who:
+        case "key":
+            return await world.key(user, *scopes)
+        case "without":
+            return await world.key(user, *(others if scopes else SCOPES[:1]))
+        case "limited":
+            return await world.key(user, allow_accounts=("e" * 32,))
+        case "stranger":
+            return await world.session(stranger)
+        case _:
+            return await world.session(user)
+
+
+async def no_credentials(world: World, user: User) -> dict[str, dict[str, str]]:
+    """What a request may carry that is no credential, or none any more, or none here."""
+    signed_out = await world.session(user)
+    await world.store.run(sessions.end_session("", digest(signed_out["Authorization"].split()[1])))
+    elsewhere = await world.key(user, allow_ips=ELSEWHERE)
+    others = await world.store.read(keys.list_keys(user.id))
+    revoked = await world.key(user)
+    [latest] = [key for key in await world.store.read(keys.list_keys(user.id)) if key not in others]
+    assert await world.store.run(keys.delete_key(user.id, latest.id))
+    session = (await world.session(user))["Authorization"]
+    return {
+        "nothing": {},
+        "another scheme": {"Authorization": session.replace("Bearer", "Basic")},
+        "an unknown session": {"Authorization": f"Bearer {new_secret('svs_')}"},
+        "an unknown key": {"Authorization": f"Bearer {new_secret('svc_')}"},
+        "a session with a letter more": {"Authorization": f"{session}a"},
+        "a session that was signed out": signed_out,
+        "a key from another address": elsewhere,
+        "a revoked key": revoked,
+    }
+
+
+def _furnish(user_id: int, site: Site, link: Link, confirmed: bool) -> Tx[None]:
+    yield from users.set_password_hash(user_id, HASH)
+    yield from sites.add_site(site, 10)
+    yield from links.add_link(link, 10)
+    if not confirmed:
+        yield sql("update users set email_confirmed = 0 where id = $1", user_id)

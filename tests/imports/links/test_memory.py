@@ -1,0 +1,59 @@
+"""How much memory `svc import links` needs for a large file, in a process of its own."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+from pydantic import SecretStr
+
+from svc.config import StoreConfig
+from svc.store import open_store
+from tests.command_runs import ROOT, svc_process
+from tests.store.makers import an_account
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS, ADDRESS_CHARACTERS = 24_000, 2_000
+# The kernel's own number: `ru_maxrss` of a child begins with what its parent had.
+AT_THE_END = """
+import atexit, pathlib
+atexit.register(lambda: pathlib.Path("memory").write_text(pathlib.Path("/proc/self/status").read_text()))
+"""
+
+
+@pytest.mark.rule("X2")
+def test_an_import_needs_less_memory_than_its_file_has_bytes(tmp_path):
+    """The cache of the store's writer takes 32 MiB of it, whatever the size of the file; links as objects take more."""
+
+    async def begin() -> str:
+        path = tmp_path / "var/svc.db"
+        path.parent.mkdir()
+        async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{path}"))) as store:
+            return await store.run(an_account())
+
+    account = trio.run(begin)
+    (tmp_path / "sitecustomize.py").write_text(AT_THE_END)
+    little = peak_bytes(tmp_path, account, 1)
+    assert peak_bytes(tmp_path, account, ROWS) - little < (tmp_path / "links.csv").stat().st_size
+
+
+def peak_bytes(folder: Path, account: str, count: int) -> int:
+    """The most memory that a dry run of so many rows had, half of which are refused."""
+    with (folder / "links.csv").open("w") as file:
+        file.write("code,url\n")
+        schemes = ("http", "https")
+        file.writelines(
+            f"code-{number:08},{schemes[number % 2]}://example.com/{number:0{ADDRESS_CHARACTERS}}\n"
+            for number in range(count)
+        )
+    answer = svc_process(
+        folder, "import", "links", "links.csv", "--account", account,
+        PYTHONPATH=f"{folder}:{ROOT}", SVC_LIMITS_LINKS="1000000",
+    )  # fmt: skip
+    assert f"{count} rows: " in answer.stdout, answer.stderr
+    [kib] = re.findall(r"^VmHWM:\s+([0-9]+) kB$", (folder / "memory").read_text(), re.MULTILINE)
+    return int(kib) * 1024

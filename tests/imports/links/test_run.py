@@ -1,0 +1,217 @@
+"""The import on a real store: what is made, left out, and never made twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc.actors.requests.bulk import WantedLink, add_wanted
+from svc.imports.links.run import BATCH, NoAccount, Report, find_account, restrictions_of
+from svc.imports.links.table import Row
+from svc.model import Rule
+from svc.store import accounts
+from svc.store.link_lists import LinkFilter, list_links
+from svc.store.tx import sql
+from tests.imports.links.imported import imported, rows_in
+from tests.store.makers import a_user, an_account
+
+URL = "https://a.example/"
+
+
+@pytest.fixture
+async def account(store):
+    return accounts.present(await store.read(accounts.account_by_id(await store.run(an_account()))))
+
+
+def rows_of(*pairs: tuple[str, str]) -> list[Row]:
+    return [Row(line, code, url) for line, (code, url) in enumerate(pairs, 2)]
+
+
+async def codes_of(store, account) -> list[str]:
+    return sorted(link.code for link in await store.read(list_links(LinkFilter(account.user_id), limit=10_000)))
+
+
+@pytest.mark.rule("X2")
+async def test_a_dry_run_says_what_the_import_does_and_makes_nothing(store, account):
+    await store.run(add_wanted(account, [WantedLink(URL, "same"), WantedLink(URL, "other")], 100, 1))
+    before = await store.read(accounts.account_by_id(account.id))
+    rows = rows_of(
+        ("new", URL),
+        ("same", URL),
+        ("other", f"{URL}x"),
+        ("new", URL),
+        ("new", f"{URL}y"),
+        ("a/b", URL),
+        ("ab", URL),
+        ("x" * 33, URL),
+        ("", URL),
+        ("plain", "http://a.example/"),
+        ("loop", "https://go.example.com/x"),
+        ("none", ""),
+    )
+    changes: list[str] = []
+    with store.changes.told_to(changes.append):
+        tried, refused = await imported(store, account, rows, limit=100, now=2, apply=False)
+    assert changes == []
+    assert await codes_of(store, account) == ["other", "same"]
+    assert await store.read(accounts.account_by_id(account.id)) == before
+    assert (tried.made, tried.there) == (1, 2)
+    lines = {4: "other", 6: "new", 7: "a/b", 8: "ab", 9: "x" * 33, 10: "", 11: "plain", 12: "loop", 13: "none"}
+    assert [(line, code) for line, code, _ in refused] == list(lines.items())
+    reasons = {code: reason for _, code, reason in refused}
+    assert reasons["other"] == "the account has another link with this code"
+    assert reasons["new"] == "line 2 has the same code with another address"
+    assert reasons["loop"] == "url must not be on the link host"
+    assert reasons[""] == "code is missing"
+    assert "https" in reasons["plain"]
+
+    assert await imported(store, account, rows, limit=100, now=2, apply=True) == (tried, refused)
+    assert await codes_of(store, account) == ["new", "other", "same"]
+    again, refused_again = await imported(store, account, rows, limit=100, now=3, apply=True)
+    assert (again.made, again.there, refused_again) == (0, 3, refused)
+
+
+@pytest.mark.rule("X2")
+async def test_addresses_of_http_may_be_taken_as_https(store, account):
+    report, _ = await imported(
+        store, account, rows_of(("abc", "HTTP://a.example/")), limit=9, now=1, apply=True, https=True
+    )
+    assert report == Report(rows=1, made=1)
+    [link] = await store.read(list_links(LinkFilter(account.user_id)))
+    assert link.url == "https://a.example/"
+
+
+@pytest.mark.rule("X2")
+async def test_an_import_has_a_version_a_batch_and_stops_before_the_limit(store, account):
+    rows = rows_of(*((f"code-{n}", URL) for n in range(2 * BATCH + 10)))
+    for apply in (False, True):
+        report, _ = await imported(store, account, rows, limit=2 * BATCH + 5, now=1, apply=apply)
+        assert (report.made, report.unreached) == (2 * BATCH, 10)
+        assert report.stopped.startswith(f"line {2 * BATCH + 2}: ")
+    after = accounts.present(await store.read(accounts.account_by_id(account.id)))
+    assert after.config_version == account.config_version + 2
+    # With more room the repeat makes the rest, and nothing twice.
+    report, _ = await imported(store, account, rows, limit=5 * BATCH, now=2, apply=True)
+    assert (report.made, report.there, report.stopped) == (10, 2 * BATCH, "")
+    assert len(await codes_of(store, account)) == 2 * BATCH + 10
+
+
+@pytest.mark.rule("X2")
+async def test_an_import_whose_account_has_gone_meanwhile_tells_how_far_it_came(store, account):
+    rows = rows_of(*((f"code-{n}", URL) for n in range(BATCH + 10)))
+    await store.run(_one(sql("delete from link_hosts where account_id = $1", account.id)))
+    report, _ = await imported(store, account, rows, limit=9_999, now=1, apply=True)
+    assert (report.made, report.unreached) == (0, BATCH + 10)
+    assert report.stopped.startswith("line 2: The account needs a link host first.")
+    await store.run(_one(sql("delete from accounts where id = $1", account.id)))
+    report, _ = await imported(store, account, rows, limit=9_999, now=1, apply=True)
+    assert report.stopped.startswith("line 2: ")
+
+
+def _one(statement):
+    yield statement
+
+
+@pytest.mark.rule("X2")
+async def test_the_account_is_the_one_named_or_the_only_one_of_its_user(store, account):
+    rows = await store.run(_emails(account.user_id))
+    email = rows[0]["email"]
+    assert await find_account(store, account.id, None) == account
+    assert await find_account(store, None, email.upper()) == account
+    assert await find_account(store, account.id, email) == account
+    stranger = await store.run(_emails(await store.run(a_user())))
+    for named in ((None, None), ("acc_none", None), (None, "nobody@example.com"), (account.id, stranger[0]["email"])):
+        with pytest.raises(NoAccount):
+            await find_account(store, *named)
+    second = await store.run(an_account(account.user_id, link_host=False))
+    with pytest.raises(NoAccount, match=second):
+        await find_account(store, None, email)
+    with pytest.raises(NoAccount, match="no link host"):
+        await find_account(store, second, None)
+
+
+def _emails(user_id):
+    return (yield sql("select email from users where id = $1", user_id))
+
+
+@pytest.mark.rule("X2", "X4")
+async def test_rules_come_from_a_column_of_json(store, account):
+    def row(line: int, code: str, rules: str | None) -> Row:
+        return Row(line, code, URL, rules)
+
+    phones = '[{"url": "https://m.example/", "devices": ["mobile"]}]'
+    rows = [
+        row(2, "phones", phones),
+        row(3, "none", ""),
+        row(4, "empty", "[]"),
+        row(5, "phones", phones),
+        row(6, "phones", "[]"),
+        row(7, "broken", "[{"),
+        row(8, "wrong", '[{"url": "http://m.example/"}]'),
+        row(9, "loop", '[{"url": "https://go.example.com/"}]'),
+        row(10, "eleven", str([{"url": URL}] * 11).replace("'", '"')),
+    ]
+    report, refused = await imported(store, account, rows, limit=100, now=1, apply=True)
+    assert (report.made, report.there) == (3, 1)
+    reasons = {line: reason for line, _, reason in refused}
+    assert sorted(reasons) == [6, 7, 8, 9, 10]
+    assert reasons[6] == "line 2 has the same code with other rules"
+    assert reasons[7] == "rules must be a JSON list"
+    assert reasons[9] == "rules.0.url must not be on the link host"
+    found = {link.code: link.rules for link in await store.read(list_links(LinkFilter(account.user_id)))}
+    assert found == {"phones": (Rule("https://m.example/", None, ("mobile",)),), "none": (), "empty": ()}
+    # A file without the column leaves rules alone; one with it tells of others.
+    report, refused = await imported(store, account, rows_of(("phones", URL)), limit=100, now=2, apply=True)
+    assert (report.there, refused) == (1, [])
+    _, refused = await imported(store, account, [row(2, "phones", "[]")], limit=100, now=2, apply=True)
+    assert refused == [(2, "phones", "the account has this link with other rules")]
+
+
+RESTRICTED = b"""code,url,banned,deletedAt,disabled,archived,expiresAt,validSince,maxVisits,password,status
+live,https://a.example/,0,,false,f,,2020-01-01,,,active
+banned,https://a.example/,1,,,,,,,,
+deleted,https://a.example/,,2024-01-01T00:00:00Z,,,,,,,
+disabled,https://a.example/,,,true,,,,,,
+archived,https://a.example/,,,,t,,,,,
+expired,https://a.example/,,,,,2020-01-01 00:00:00+00,,,,
+expiring,https://a.example/,,,,,2099-01-01,,,,
+scheduled,https://a.example/,,,,,,2099-01-01T00:00:00Z,,,
+limited,https://a.example/,,,,,,,100,,
+secret,https://a.example/,,,,,,,,$2b$12$abc,
+secret-too,https://a.example/,,,,,,,,x,expired
+paused,https://a.example/,,,,,,,,,Paused
+unclear,https://a.example/,,,,,31.12.2099,,,,
+"""
+KINDS = ("banned", "deleted", "disabled", "archived", "expired", "scheduled", "visit-limit", "password")
+
+
+@pytest.mark.rule("X2")
+async def test_links_that_another_product_restricted_are_left_out_and_counted(store, account):
+    rows = rows_in(RESTRICTED)
+    for apply in (False, True):
+        report, refused = await imported(store, account, rows, limit=100, now=1, apply=apply)
+        counts = dict(zip(KINDS, (1, 1, 2, 1, 2, 1, 1, 1), strict=True))
+        assert (report.made, report.expiring, dict(report.restricted)) == (2, 1, counts)
+        assert [(line, code) for line, code, _ in refused] == [(14, "unclear")]
+        assert "expiresAt is `31.12.2099`, which is not a date" in refused[0][2]
+    assert await codes_of(store, account) == ["expiring", "live"]
+    sentences = restrictions_of(report)
+    assert "1 row left out: protected by a password in the other product" in sentences
+    assert "2 rows left out: expired in the other product" in sentences
+    assert f"add --include {','.join(KINDS)}: their links then work for everybody." in sentences[len(KINDS)]
+    assert sentences[-1] == "1 row with an expiry date in the future: their links do not expire here"
+
+
+@pytest.mark.rule("X2")
+async def test_restricted_links_are_imported_when_every_restriction_is_included(store, account):
+    rows = rows_in(RESTRICTED)
+    report, refused = await imported(
+        store, account, rows, limit=100, now=1, apply=True, include=("expired", "password")
+    )
+    assert await codes_of(store, account) == ["expired", "expiring", "live", "secret", "secret-too", "unclear"]
+    assert (dict(report.included), refused) == ({"expired": 2, "password": 1}, [])
+    assert (
+        "1 row included: protected by a password in the other product."
+        " Their links ask for no password: links here have none"
+    ) in restrictions_of(report)
+    report, _ = await imported(store, account, rows, limit=100, now=2, apply=True, include=KINDS)
+    assert (report.rows, report.made + report.there, sum(report.restricted.values())) == (13, 13, 0)

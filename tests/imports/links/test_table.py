@@ -1,0 +1,165 @@
+"""Exports as the products write them, and as spreadsheets spoil them."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+
+from svc.imports.links.table import NotATable, Row
+from svc.imports.reader import MOST_IN_A_ROW
+from tests.imports.links.imported import rows_in
+
+A, B = "https://example.com/a?x=1,2", "https://example.org/ü"
+EXPORTS = {
+    "our own": f'code,url\none,"{A}"\ntwo,{B}\n',
+    "yourls": f'keyword,url,title,timestamp,ip,clicks\none,"{A}",T,2020-01-01 00:00:00,192.0.2.1,3\ntwo,{B},,,,0\n',
+    "kutt": f'id,address,target,description,visit_count\n1,one,"{A}",,5\n2,two,{B},,0\n',
+    "shlink": f'createdAt,domain,shortCode,shortUrl,longUrl,title,tags,visits\n,,one,https://s.test/one,"{A}",,,1\n'
+    f",,two,https://s.test/two,{B},,,2\n",
+    "shlink csv": f"Long URL;Tags;Domain;Short code;Title\n{A};a|b;;one;\n{B};;;two;\n",
+    "dub": f'Short link,Destination URL,Clicks,Created at\nhttps://dub.sh/one,"{A}",1,x\nhttps://dub.sh/two?a=b,{B},2,y\n',
+    "bitly with back-halves": f'Title,Long URL,Link,Custom back-half\nT,"{A}",bit.ly/3xYz,one\n,{B},https://bit.ly/two,\n',
+    "short.io": f'path,originalURL,archived\none,"{A}",false\ntwo,{B},false\n',
+    "rebrandly": f'slashtag,destination,shortUrl\none,"{A}",go.test/one\ntwo,{B},go.test/two\n',
+    "bitly": f'"created_at","id","link","custom_bitlinks","long_url","title"\n'
+    f'"","bit.ly/one","https://bit.ly/one","","{A}",""\n"","bit.ly/two","https://bit.ly/two","","{B}",""\n',
+}
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize("text", EXPORTS.values(), ids=list(EXPORTS))
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda text: text.encode(),
+        lambda text: codecs.BOM_UTF8 + text.encode(),
+        lambda text: text.encode("utf-16"),
+        lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"),
+        lambda text: text.encode("utf-16-le"),
+        lambda text: text.encode("utf-16-be"),
+        lambda text: text.encode("cp1252"),
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: text.replace("\n", "\r").encode(),
+        lambda text: text.replace("\n", "\n\n").encode(),
+    ],
+    ids=["utf-8", "utf-8 bom", "utf-16", "utf-16 be", "no bom", "no bom be", "1252", "crlf", "cr", "blank lines"],
+)
+def test_codes_and_addresses_are_found(text, written):
+    rows = rows_in(written(text))
+    assert [(row.code, row.url) for row in rows] == [("one", A), ("two", B)]
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found_or_told(delimiter):
+    text = f"code{delimiter}url\nabc{delimiter}https://a.test/\n"
+    assert rows_in(text.encode()) == [Row(2, "abc", "https://a.test/")]
+    assert rows_in(f"sep={delimiter}\n{text}".encode()) == [Row(3, "abc", "https://a.test/")]
+
+
+@pytest.mark.rule("X2")
+def test_a_column_whose_name_begins_like_excels_first_line_is_a_column():
+    assert rows_in(b"sep=;code;url\n1;abc;https://a.test/\n") == [Row(2, "abc", "https://a.test/")]
+
+
+def test_a_row_is_told_by_the_line_on_which_it_begins():
+    text = 'code,url,title\na,b,"two\nlines"\n\nc\nd,e,f,g\n'
+    assert rows_in(text.encode()) == [Row(2, "a", "b"), Row(5, "c", ""), Row(6, "d", "e")]
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize(
+    ("address", "code"),
+    [
+        ("https://s.test/a/b", "a/b"),
+        ("s.test/abc#x", "abc"),
+        ("https://s.test", "s.test"),
+        ("https://s.test/", ""),
+        ("abc", "abc"),
+        ("", ""),
+    ],
+)
+def test_a_code_is_what_stands_behind_the_host(address, code):
+    assert rows_in(f"short url,long url\n{address},x\n".encode())[0].code == code
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "none"),
+        (b"a,b\n1,2\n", "first line: a, b"),
+        (b"url,title\n", "Rename them to `code` and `url`"),
+        (b'code,url\na,"b', "line 2"),
+        (b'code,url\na,b\nc,"d\ne,f\ng,h\n', "begins in line 3 is no CSV"),
+        (b'code,url\na,b\nc,"d\ne,f\ng,"h"\n', "begins in line 3 is no CSV"),
+        (b'sep=,\ncode,"url\na,b\n', "begins in line 2 is no CSV"),
+        (b"sep=;", "column"),
+        (b"sep=;\n", "column"),
+        (b"sep=;code;urls", "column"),
+        (b"\x00", "line 1 holds a NUL"),
+        (b"code,url\na,b\nc,d\x00\n", "line 3 holds a NUL"),
+        (b"code,url\na,b\n\x00c,d\n", "line 3 holds a NUL"),
+        (b"\x00\x01\x02", "no text"),
+        (b"\x81\x81\x00", "no text"),
+        (b"PK\x03\x04\x00\x00\x81", "a spreadsheet or a compressed file"),
+        (b"\x1f\x8b\x08", "a spreadsheet or a compressed file"),
+        (b' {"links": []}', "it is JSON, and this command reads CSV"),
+        (b'code,url\na,"' + b"x" * MOST_IN_A_ROW, "line 2 belongs to a row of more than 1048576 characters"),
+        (b'code,url\na,"b\n' + b"x" * MOST_IN_A_ROW + b'"\n', "line 3 belongs to a row"),
+    ],
+)
+def test_what_is_no_export_is_refused_with_the_reason(raw, why):
+    with pytest.raises(NotATable, match=why):
+        rows_in(raw)
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("sep", [False, True])
+def test_unknown_columns_are_named_whatever_the_delimiter_and_the_quotes(delimiter, quote, sep):
+    """A name in quotes that another delimiter follows is an error of CSV for each delimiter that is tried before."""
+
+    def text(*rows: tuple[str, ...]) -> bytes:
+        lines = [delimiter.join(f"{quote}{field}{quote}" for field in row) for row in rows]
+        return "".join(f"{line}\n" for line in ([f"sep={delimiter}"] if sep else []) + lines).encode()
+
+    with pytest.raises(NotATable, match=r"its first line: Slug id, Long link\. Rename them"):
+        rows_in(text(("Slug id", "Long link"), ("abcd", "https://example.com/")))
+    with pytest.raises(NotATable, match=r"holds a link instead: abcd, https://example\.com/, 3\. Export .*phpMyAdmin"):
+        rows_in(text(("abcd", "https://example.com/", "3"), ("efgh", "https://example.org/", "4")))
+
+
+@pytest.mark.rule("X2")
+def test_a_long_field_is_read_and_a_longer_row_refused_alone():
+    long, longer = "x" * 200_000, "x" * MOST_IN_A_ROW
+    rows = rows_in(f'code,url,title\na,b,{long}\nc,d,"{long}\n{long}"\ne,"f",{longer}\r\ng,h,\n'.encode())
+    assert [(row.line, row.code, row.url) for row in rows] == [(2, "a", "b"), (3, "c", "d"), (5, "", ""), (6, "g", "h")]
+    assert [row.fault for row in rows] == ["", "", "the row has more than 1048576 characters", ""]
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("id,address,banned,password,expire_in,target\n1,abc,t,,,https://a.example/\n", ("banned",)),
+        ("id,address,banned,password,expire_in,target\n1,abc,0,NULL,NULL,https://a.example/\n", ()),
+        (r"address,banned,password,expire_in,target" + "\n" + r"abc,f,\N,\N,https://a.example/", ()),
+        ("address,banned,password,expire_in,target\nabc,f,$2a$,2020-01-01 00:00:00.5+00,b\n", ("expired", "password")),
+        ("Short link,Destination URL,Archived\nhttps://dub.sh/abc,https://a.example/,true\n", ("archived",)),
+        (
+            "short_code,long_url,valid_until,max_visits,valid_since\nabc,b,,100,2098-01-01\n",
+            ("scheduled", "visit-limit"),
+        ),
+        ("slug,url,expiration,password,unsafe\nabc,b,1500000000,,true\n", ("banned", "expired")),
+        ("slug,url,expiresAt\nabc,b,1500000000000\n", ("expired",)),
+        ("slug,url,active,status\nabc,b,false,\n", ("disabled",)),
+        ("slug,url,active,status\nabc,b,,301\n", ()),
+    ],
+)
+def test_restrictions_are_read_as_the_products_write_them(text, kinds):
+    [row] = rows_in(text.encode())
+    assert row.restricted.kinds == kinds
+    assert row.restricted.unreadable is None

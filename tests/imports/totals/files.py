@@ -1,0 +1,68 @@
+"""Exports of other products, written by hand after their formats."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+from svc.clock import day_number
+from svc.imports.totals.formats import read_totals
+from svc.imports.totals.source import opened
+from svc.imports.totals.tally import tally
+from svc.model import Counts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from svc.imports.totals.formats import Reading
+    from svc.imports.totals.tally import Name, Refused
+
+TODAY = day_number("2026-11-21")
+Days = dict[int, Counts]
+
+GOATCOUNTER_2 = (
+    "2Path,Title,Event,UserAgent,Browser,System,Session,Bot,Referrer,Referrer scheme,Screen size,Location,"
+    "FirstVisit,Date\n"
+)
+GOATCOUNTER_1 = "1Path,Title,Event,Bot,Session,FirstVisit,Referrer,Referrer scheme,Browser,Screen size,Location,Date\n"
+PLAUSIBLE = '"date","visitors","pageviews","bounces","visits","visit_duration"\n'
+DASHBOARD = "date,visitors,pageviews,visits,views_per_visit,bounce_rate,visit_duration\r\n"
+OWN = "target,kind,edge_account_id,name,day,views,bots,visitors,final,imported\n"
+UMAMI = "website_id,session_id,visit_id,event_id,hostname,url_path,page_title,event_type,event_name,created_at\n"
+
+
+def hit(at: str, session: str = "aa", *, path: str = "/", title: str = "T", event: str = "0", bot: str = "0") -> str:
+    """A row of GoatCounter's version 2."""
+    return f'{path},"{title}",{event},,Firefox 80,Linux,{session},{bot},,o,"1024,0,1",DE,1,{at}\n'
+
+
+def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A ZIP."""
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w", method) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return raw.getvalue()
+
+
+def read(
+    folder: Path, content: str | bytes, website: str | None = None
+) -> tuple[Reading, Refused, dict[Name | None, dict[str, Days]]]:
+    """What is read of a file."""
+    path = folder / "export"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with opened(path) as source, tally(TODAY) as found:
+        reading = read_totals(source, found, website)
+        return reading, found.refused, dict(found.targets())
+
+
+def days_of(folder: Path, content: str | bytes, website: str | None = None) -> dict[str, tuple[int, int, int]]:
+    """The days of a file that names no target and has no wrong line: views, bots, visitors."""
+    _, refused, targets = read(folder, content, website)
+    assert refused.first == []
+    if not targets:
+        return {}
+    from svc.clock import day_text
+
+    return {day_text(day): (one.views, one.bots, one.visitors) for day, one in targets[None][""].items()}

@@ -1,0 +1,38 @@
+"""The page for a bootstrap token asks for exactly the rights that the service needs."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from svc.edge.tokens import WORKING_RIGHTS
+from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
+
+# The keys of the platform's reference (API token template URLs), and the rights that they stand for.
+RIGHTS = {
+    ("account_settings", "read"): "Account Settings Read",
+    ("account_api_tokens", "edit"): "Account API Tokens Write",
+    ("workers_scripts", "edit"): "Workers Scripts Write",
+    ("d1", "edit"): "D1 Write",
+    ("account_analytics", "read"): "Account Analytics Read",
+    ("workers_routes", "edit"): "Workers Routes Write",
+    ("zone", "read"): "Zone Read",
+    ("dns", "read"): "DNS Read",
+}
+
+
+def rights_of(page: str) -> set[str]:
+    parts = urlsplit(page)
+    assert f"{parts.scheme}://{parts.netloc}{parts.path}" == "https://dash.cloudflare.com/"
+    query = parse_qs(parts.query, strict_parsing=True)
+    assert (query["to"], query["name"]) == (["/:account/api-tokens"], ["svc bootstrap"])
+    return {RIGHTS[each["key"], each["type"]] for each in json.loads(query["permissionGroupKeys"][0])}
+
+
+@pytest.mark.rule("A3")
+def test_the_pages_ask_for_the_rights_that_are_needed():
+    needed = {"Account Settings Read", "Account API Tokens Write"}
+    assert rights_of(TOKEN_PAGE) == needed
+    assert rights_of(FULL_TOKEN_PAGE) == needed | {right.name for right in WORKING_RIGHTS}

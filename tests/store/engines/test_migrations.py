@@ -1,0 +1,332 @@
+"""The schema: the same on both engines, brought up to date at start, never by an older program."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+import pytest
+import trio
+from pydantic import SecretStr
+
+from svc.config import ConfigError, StoreConfig
+from svc.store import open_store, users
+from svc.store.engines import migrate as migrate_module
+from svc.store.engines import postgres_place, sqlite_file
+from svc.store.engines.migrate import Migration, NotReady, migrations, pending
+from svc.store.engines.postgres import open_postgres
+from svc.store.engines.sqlite import connect, migrate, open_sqlite
+from svc.store.tx import sql
+from tests.databases import postgres_config, sqlite_config
+from tests.store.makers import a_user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractAsyncContextManager
+
+    from svc.store.tx import Row, Store, Tx
+
+# A store as each released schema leaves it, with rows in every table, as a script for SQLite.
+RELEASED = Path(__file__).parents[1] / "released"
+# The digests of the migrations. One that was committed is never edited; add a line with each new file.
+DIGESTS = {
+    "0001-start.sql": "cedc5d9ae8ccbfb63d0d877ae5c81045d25b572f7bb469a7738f7049be688c21",
+    "0002-kept-snippets.sql": "1404cd6b3bdd82269ef4ab104ae5a20899427f17c837d0fc403635bdfad72fdd",
+    "0003-days-kept.sql": "4309a76cf1e72f5298b382939672817f67785b309b86f6953cd8cfc1399c3bb4",
+}
+
+SNIPPET_OF_SCHEMA_1 = "e9ca5aea551f60ed28840946c960816295ef38655d1b7325d441ba782ffa12be"
+
+SQL_ERRORS = (sqlite3.OperationalError, asyncpg.UndefinedTableError)
+
+
+@pytest.fixture
+def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreConfig]:
+    """The configuration of a store that does not exist yet."""
+    if request.param == "sqlite":
+        yield sqlite_config(tmp_path)
+    else:
+        with postgres_config(request.getfixturevalue("postgres_url")) as config:
+            yield config
+
+
+def _set_schema(url: str, number: int) -> Tx[None]:
+    """What a program with this schema would have left."""
+    if url.startswith("sqlite"):
+        yield sql(f"pragma user_version = {number}")
+    else:
+        yield sql("insert into schema_version (number) values ($1)", number)
+
+
+async def test_a_newer_schema_is_refused(store_config):
+    async with open_store(store_config) as store:
+        await store.run(_set_schema(store_config.url.get_secret_value(), 999))
+    with pytest.raises(ConfigError, match=r"schema 999.*newer program"):
+        async with open_store(store_config):
+            pass
+
+
+async def test_where_no_store_is_a_command_that_needs_one_makes_none(tmp_path, store_config):
+    for _ in range(2):
+        with pytest.raises(NotReady, match="There is no store"):
+            async with open_store(store_config, as_is=True):
+                pass
+    assert not list(tmp_path.iterdir())
+    async with open_store(store_config):
+        pass
+    async with open_store(store_config, as_is=True) as store:
+        await store.run(a_user())
+
+
+async def test_a_command_leaves_the_schema_to_the_service(tmp_path, monkeypatch):
+    """The service beside it may be that of the program before."""
+    steps = migrations("sqlite")
+    newer = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id integer)",))]
+    path = tmp_path / "svc.db"
+    async with open_sqlite(path) as before:
+        user_id = await before.run(a_user())
+        monkeypatch.setattr("svc.store.engines.sqlite.migrations", lambda _: newer)
+        for as_is in (True, False):
+            with pytest.raises(NotReady, match="the next start of the service brings it up to date"):
+                async with open_sqlite(path, as_is=as_is):
+                    pass
+        assert not list(tmp_path.glob("*.backup"))
+    async with open_sqlite(path, serving=True) as store:
+        assert await store.read(users.get_user(user_id)) is not None
+    async with open_sqlite(path, as_is=True) as store:
+        await store.run(_one("select count(*) from more"))
+
+
+async def test_opening_again_keeps_everything_and_changes_nothing(store_config):
+    async with open_store(store_config) as store:
+        user_id = await store.run(a_user())
+    async with open_store(store_config) as store:
+        assert await store.read(users.get_user(user_id)) is not None
+
+
+async def test_two_that_open_an_empty_store_at_once_both_find_it_ready(store_config):
+    async def one():
+        async with open_store(store_config) as store:
+            await store.run(a_user())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(one)
+
+
+def test_the_engines_get_the_same_tables():
+    names = {
+        engine: [" ".join(statement.split()[:3]) for step in migrations(engine) for statement in step.statements]
+        for engine in ("sqlite", "postgres")
+    }
+    assert names["sqlite"] == names["postgres"]
+    assert len(names["sqlite"]) > 15
+
+
+def test_only_what_is_newer_is_pending():
+    known = [Migration(1, "start", ()), Migration(2, "more", ()), Migration(3, "yet-more", ())]
+    assert [step.number for step in pending(known, 0)] == [1, 2, 3]
+    assert [step.number for step in pending(known, 2)] == [3]
+    assert pending(known, 3) == []
+
+
+def test_a_migration_keeps_a_copy_of_what_was_there(tmp_path):
+    path = tmp_path / "svc.db"
+    steps = migrations("sqlite")
+    extended = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id integer)",))]
+    with closing(connect(path)) as connection:
+        migrate(connection, path, steps)
+        assert list(tmp_path.glob("*.backup")) == []
+        connection.execute(
+            "insert into users (email, password_hash, email_confirmed, plan, created_at)"
+            " values ('a@b', 'h', 0, 'free', 1)"
+        )
+        migrate(connection, path, extended)
+        assert connection.execute("select count(*) from more").fetchone() == (0,)
+    backup = tmp_path / f"svc.db.schema-{steps[-1].number}.backup"
+    assert backup.stat().st_mode & 0o077 == 0
+    with closing(sqlite3.connect(backup)) as copy:
+        assert copy.execute("select email from users").fetchall() == [("a@b",)]
+        assert copy.execute("pragma user_version").fetchone() == (steps[-1].number,)
+        assert copy.execute("select count(*) from sqlite_master where name = 'more'").fetchone() == (0,)
+
+
+def test_a_migration_that_fails_leaves_the_old_schema(tmp_path):
+    path = tmp_path / "svc.db"
+    steps = migrations("sqlite")
+    broken = [*steps, Migration(steps[-1].number + 1, "broken", ("create table more (id integer)", "nonsense"))]
+    with closing(connect(path)) as connection:
+        migrate(connection, path, steps)
+        with pytest.raises(sqlite3.OperationalError, match="nonsense"):
+            migrate(connection, path, broken)
+        assert connection.execute("pragma user_version").fetchone() == (steps[-1].number,)
+        assert connection.execute("select count(*) from sqlite_master where name = 'more'").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("url", ["mysql://localhost/svc", "sqlite:/svc.db", "var/svc.db"])
+async def test_an_unknown_address_is_refused(url):
+    with pytest.raises(ConfigError, match="sqlite:///"):
+        async with open_store(StoreConfig(url=SecretStr(url))):
+            pass
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path):
+    path = tmp_path / "svc.db"
+    path.write_text("this is a letter, not a database\n" * 100)
+    with pytest.raises(ConfigError, match="not a database"):
+        async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{path}"))):
+            pass
+
+
+async def test_a_server_that_does_not_answer_is_refused_without_its_password():
+    with pytest.raises(ConfigError, match="cannot be opened") as refused:
+        async with open_store(StoreConfig(url=SecretStr("postgresql://svc:hunter2@127.0.0.1:1/svc"))):
+            pass
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.rule("X17")
+def test_a_store_that_is_newer_names_the_copy_of_before(tmp_path):
+    path = tmp_path / "svc.db"
+    steps = migrations("sqlite")
+    newest = steps[-1].number
+    with closing(connect(path)) as connection:
+        migrate(connection, path, steps)
+        migrate(connection, path, [*steps, Migration(newest + 1, "one-more", ("create table more (id integer)",))])
+        with pytest.raises(ConfigError, match=rf"svc restore --replace {path}.schema-{newest}.backup"):
+            migrate(connection, path, steps)
+
+
+@pytest.mark.rule("X17")
+async def test_a_postgres_store_is_copied_before_its_schema_changes(postgres_url, tmp_path):
+    """And the older program can go back to the copy."""
+    with postgres_config(postgres_url) as config:
+        url = config.url.get_secret_value()
+        steps = migrations("postgres")
+        newest = steps[-1].number
+        newer = [*steps, Migration(newest + 1, "one-more", ("create table more (id bigint)",))]
+        folder = tmp_path / "copies"
+        async with open_postgres(url, 2, copies=folder) as store:
+            user_id = await store.run(a_user())
+        assert not folder.exists()
+        (tmp_path / "file").touch()
+        with pytest.raises(ConfigError, match=r"cannot be copied .* set \[store\] copies"):
+            async with open_postgres(url, 2, serving=True, copies=tmp_path / "file", known=newer):
+                pass
+        with pytest.raises(NotReady, match="the next start of the service"):
+            async with open_postgres(url, 2, copies=folder, known=newer):  # a command, beside the older service
+                pass
+        async with open_postgres(url, 2, serving=True, copies=folder, known=newer) as store:
+            await store.run(a_user())
+        [copy] = folder.iterdir()
+        assert copy.stat().st_mode & 0o077 == 0
+        with pytest.raises(ConfigError, match=rf"svc restore --replace {copy}\."):
+            async with open_postgres(url, 2, copies=folder):
+                pass
+        aside = await trio.to_thread.run_sync(partial(postgres_place.put, url, copy, "now", replace=True))
+        async with open_postgres(url, 2, copies=folder) as store:
+            assert await store.read(users.get_user(user_id)) is not None
+            [row] = await store.read(_one(f"select count(*) as n, (select count(*) from {aside}.more) as m from users"))
+            assert (row["n"], row["m"]) == (1, 0)
+            await store.run(_one(f"drop schema {aside} cascade"))
+
+
+@pytest.mark.rule("X18")
+async def test_nobody_changes_the_schema_of_a_store_that_is_served(store_config, tmp_path):
+    """A standby of the next version waits, and a command of it says no; then the one that serves next changes it."""
+    url = store_config.url.get_secret_value()
+    steps = migrations(store_config.engine)
+    more = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id bigint)",))]
+
+    def newer(*, serving: bool = False) -> AbstractAsyncContextManager[Store]:
+        if store_config.engine == "sqlite":
+            return open_sqlite(store_config.path, serving=serving, known=more)
+        return open_postgres(url, 2, serving=serving, known=more)
+
+    async with open_store(store_config, serving=True) as store:
+        for serving, words in ((False, "the next start of the service"), (True, "Another svc serve uses")):
+            with pytest.raises(ConfigError, match=words):
+                async with newer(serving=serving):
+                    pass
+        with pytest.raises(SQL_ERRORS, match="more"):
+            await store.read(_one("select count(*) as n from more"))
+    async with newer(serving=True) as store:
+        assert await store.read(_one("select count(*) as n from more")) == [{"n": 0}]
+        async with newer() as beside:
+            assert await beside.read(_one("select count(*) as n from more")) == [{"n": 0}]
+
+
+def test_committed_migrations_are_never_edited():
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in migrate_module.FOLDER.glob("*.sql")}
+    assert digests == DIGESTS
+
+
+def released_rows(script: Path, path: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a released store by table, each table behind those that it refers to; the store is made at `path`."""
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(script.read_text())
+        database.row_factory = sqlite3.Row
+        return {
+            table: [dict(row) for row in database.execute(f"select * from {table}")]
+            for table in sqlite_file.tables(database)
+        }
+
+
+def insert_all(rows: dict[str, list[dict[str, Any]]]) -> Tx[None]:
+    """Replace everything that is stored."""
+    for table in reversed(rows):
+        yield sql(f"delete from {table}")
+    for table, found in rows.items():
+        for row in found:
+            places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+            yield sql(f"insert into {table} ({', '.join(row)}) values ({places})", *row.values())
+
+
+@pytest.mark.rule("X17", "Y5")
+@pytest.mark.both_engines
+@pytest.mark.parametrize("script", sorted(RELEASED.glob("*.sql")), ids=lambda path: path.stem)
+async def test_released_store_is_migrated_with_every_row(store_config, tmp_path, script):
+    rows = released_rows(script, tmp_path / "released.db")
+    number = int(script.stem.partition("-")[2])
+    store_config = store_config.model_copy(update={"copies": tmp_path / "copies"})
+    url = store_config.url.get_secret_value()
+    if store_config.engine == "sqlite":
+        (tmp_path / "released.db").rename(store_config.path)
+    else:
+        known = migrations("postgres")[:number]
+        async with open_postgres(url, 2, serving=True, known=known) as store:
+            await store.run(insert_all(rows))
+    async with open_store(store_config, serving=True) as store:
+        for table, before in rows.items():
+            after = [dict(row) for row in await store.read(_one(f"select * from {table}"))]
+            kept = [{name: row[name] for name in (before[0] if before else ())} for row in after]
+            if table == "serving":  # a start counts itself
+                continue
+            assert sorted(map(repr, kept)) == sorted(map(repr, before)), table
+        # The pages carry the snippet of that release.
+        for row in await store.read(_one("select snippet from sites")):
+            assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
+        # Their workers keep what they kept, and have no row of it.
+        days = await store.read(_one("select distinct days_kept, days_kept_version from accounts"))
+        assert [tuple(row.values()) for row in days] == [(35, 0)]
+    async with open_store(store_config, as_is=True):
+        pass
+
+
+@pytest.mark.both_engines
+async def test_store_whose_tables_are_not_those_of_its_number_is_refused(store_config):
+    async with open_store(store_config) as store:
+        await store.run(_one("alter table sites rename column path to place"))
+    for serving in (True, False):
+        with pytest.raises(ConfigError, match=r"schema \d+, but not its tables \(sites has no path, a column place\)"):
+            async with open_store(store_config, serving=serving):
+                pass
+
+
+def _one(text: str) -> Tx[list[Row]]:
+    return (yield sql(text))

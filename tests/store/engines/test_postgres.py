@@ -1,0 +1,335 @@
+"""What only PostgreSQL needs: cancellation across two loops, and transactions that really run beside one another."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import TYPE_CHECKING
+
+import asyncpg
+import pytest
+import trio
+
+from edge_worker.harness.service import eventually
+from svc.errors import StoreUnavailable
+from svc.store import open_store, retention
+from svc.store.engines.postgres import LoopThread
+from svc.store.idempotency import Claim, StoredAnswer, keep_answer, recall
+from svc.store.tx import sql
+from tests.clock import START_MS
+from tests.databases import POOL_SIZE, connected, postgres_config
+from tests.store.makers import a_user
+from tests.store.table import count, ids, make_table, pair, put
+
+if TYPE_CHECKING:
+    from svc.store.tx import Tx
+
+
+@pytest.fixture
+def config(postgres_url):
+    with postgres_config(postgres_url) as made:
+        yield made
+
+
+@pytest.fixture
+async def table(config):
+    async with open_store(config) as store:
+        await store.run(make_table())
+        yield store
+
+
+def value(text: str) -> Tx[int]:
+    rows = yield sql(text)
+    return int(rows[0]["value"])
+
+
+def sleeping() -> Tx[None]:
+    yield from put(1)
+    yield sql("select pg_sleep(60)")
+
+
+_OURS = "usename = current_user and application_name = 'svc' and pid <> pg_backend_pid()"
+
+
+async def test_a_cancel_stops_the_statement_and_undoes_the_transaction(table):
+    running = value(f"select count(*) as value from pg_stat_activity where {_OURS} and state <> 'idle'")
+
+    async def is_sleeping() -> bool | None:
+        shown = f"select count(*) as value from pg_stat_activity where {_OURS} and wait_event = 'PgSleep'"
+        return await table.read(value(shown)) == 1 or None
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(table.run, sleeping())
+        await eventually(is_sleeping, every_s=0.02)
+        nursery.cancel_scope.cancel()
+    assert nursery.cancel_scope.cancelled_caught
+    assert await table.read(count()) == 0
+    assert await table.read(running) == 0
+
+
+async def test_a_cancelled_transaction_gives_its_connection_back(table):
+    async with trio.open_nursery() as nursery:
+        with trio.move_on_after(0.3):
+            async with trio.open_nursery() as sleepers:
+                for number in range(POOL_SIZE * 2):
+                    sleepers.start_soon(table.run, _sleep_after(put(number)))
+        for _ in range(POOL_SIZE * 2):
+            nursery.start_soon(table.read, count())
+    assert await table.read(count()) == 0
+
+
+def _sleep_after(tx: Tx[None]) -> Tx[None]:
+    yield from tx
+    yield sql("select pg_sleep(60)")
+
+
+def ill_typed() -> Tx[None]:
+    yield sql("select $1::bigint", "no number")
+
+
+async def test_a_statement_that_breaks_off_between_its_parts_is_the_next_ones_no_business(table, postgres_url):
+    """The server has the first part of it and waits for the second, within a transaction that the driver knows not."""
+    open_ones = f"select count(*) from pg_stat_activity where {_OURS} and xact_start is not null"
+    with pytest.raises(asyncpg.DataError):
+        await table.peek(ill_typed())
+    assert await trio.to_thread.run_sync(connected, postgres_url, lambda another: another.fetchval(open_ones)) == 0
+    assert await table.read(count()) == 0
+    with pytest.raises(asyncpg.DataError):
+        await table.peek(ill_typed())
+    assert await table.peek(count()) == 0
+
+
+async def test_peeks_that_are_cancelled_at_any_moment_are_the_next_ones_no_business(table):
+    chance = random.Random(5)
+
+    async def peek_for(seconds: float) -> None:
+        with trio.move_on_after(seconds):
+            await table.peek(count())
+
+    for _ in range(100):
+        async with trio.open_nursery() as nursery:
+            for _ in range(POOL_SIZE):
+                nursery.start_soon(peek_for, chance.uniform(0, 0.002))
+        assert await table.read(count()) == 0
+
+
+async def test_storms_of_cancels_leak_no_connection_and_leave_nothing_half_done(table):
+    chance = random.Random(11)
+    answered = set()
+
+    async def one(number, limit_s):
+        with trio.move_on_after(limit_s):
+            await table.run(pair(number))
+            answered.add(number)
+
+    for storm in range(5):
+        async with trio.open_nursery() as nursery:
+            for number in range(storm * 100 + 1, storm * 100 + 101):
+                # Some at once: before the loop's thread has taken a single step.
+                nursery.start_soon(one, number, chance.choice([0, chance.uniform(0, 0.004), chance.uniform(0, 0.1)]))
+    assert {number for number in await table.read(ids()) if number > 0} == answered
+    assert await table.read(count()) == 2 * len(answered)
+    # Every connection of the pool works and none is in a transaction.
+    async with trio.open_nursery() as nursery:
+        for number in range(POOL_SIZE * 3):
+            nursery.start_soon(table.run, put(10_000 + number))
+    assert (
+        await table.read(
+            value(f"select count(*) as value from pg_stat_activity where {_OURS} and state like '%in tr%'")
+        )
+        == 0
+    )
+    assert await table.read(value(f"select count(*) as value from pg_stat_activity where {_OURS}")) < POOL_SIZE
+
+
+async def test_more_transactions_than_connections_wait_their_turn(table):
+    done = []
+
+    async def one(number):
+        await table.run(_nap(put(number)))
+        done.append(number)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(POOL_SIZE * 3):
+            nursery.start_soon(one, number)
+    assert len(done) == await table.read(count()) == POOL_SIZE * 3
+
+
+def _nap(tx: Tx[None]) -> Tx[None]:
+    yield from tx
+    yield sql("select pg_sleep(0.02)")
+
+
+async def test_of_two_that_block_one_another_one_is_kept_and_one_is_to_try_again(table):
+    def both(first: int, second: int) -> Tx[None]:
+        yield sql("set local deadlock_timeout = '100ms'")
+        yield sql("update t set n = n + 1 where id = $1", first)
+        yield sql("select pg_advisory_xact_lock_shared(42)")
+        yield sql(  # until the other one has come as far
+            "do $$ begin while (select count(*) from pg_locks where locktype = 'advisory' and objid = 42"
+            " and database = (select oid from pg_database where datname = current_database())) < 2"
+            " loop perform pg_sleep(0.01); end loop; end $$"
+        )
+        yield sql("update t set n = n + 1 where id = $1", second)
+
+    await table.run(put(1))
+    await table.run(put(2))
+    ends = []
+
+    async def one(first, second):
+        try:
+            await table.run(both(first, second))
+            ends.append("kept")
+        except StoreUnavailable:
+            ends.append("busy")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(one, 1, 2)
+        nursery.start_soon(one, 2, 1)
+    assert sorted(ends) == ["busy", "kept"]
+    assert await table.read(value("select cast(sum(n) as bigint) as value from t")) == 2
+
+
+async def test_a_row_that_is_held_too_long_is_to_be_tried_again(table):
+    def hold() -> Tx[None]:
+        yield from _touch(1)
+        held.set()
+        yield sql("select pg_sleep(60)")
+
+    def impatient() -> Tx[None]:
+        yield sql("set local lock_timeout = '50ms'")
+        yield from _touch(1)
+
+    held = threading.Event()
+    await table.run(put(1))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(table.run, hold())
+        await trio.to_thread.run_sync(held.wait)
+        with pytest.raises(StoreUnavailable):
+            await table.run(impatient())
+        nursery.cancel_scope.cancel()
+    assert await table.read(value("select n as value from t where id = 1")) == 0
+
+
+def _touch(number: int) -> Tx[None]:
+    yield sql("update t set n = 1 where id = $1", number)
+
+
+async def test_a_commit_that_is_under_way_is_waited_for(table):
+    """A deferred check holds the commit up: the cancel comes while it runs, and the answer is what was kept."""
+
+    def slow_commit() -> Tx[None]:
+        yield sql(
+            "create function slow() returns trigger language plpgsql"
+            " as 'begin perform pg_advisory_xact_lock(43); return null; end'"
+        )
+        yield sql(
+            "create constraint trigger slow after insert on t deferrable initially deferred"
+            " for each row execute function slow()"
+        )
+
+    await table.run(slow_commit())
+    answered = []
+    held = threading.Event()
+    hung_up, let_go = trio.CancelScope(), trio.CancelScope()
+
+    def hold() -> Tx[None]:
+        yield sql("select pg_advisory_xact_lock(43)")
+        held.set()
+        yield sql("select pg_sleep(60)")
+
+    async def holder() -> None:
+        with let_go:
+            await table.run(hold())
+
+    async def hangs_up() -> None:
+        with hung_up:
+            await table.run(put(1))
+            answered.append(1)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(holder)
+        await trio.to_thread.run_sync(held.wait)
+        nursery.start_soon(hangs_up)
+        waits = f"select count(*) as value from pg_stat_activity where {_OURS} and wait_event = 'advisory'"
+        while await table.read(value(waits)) == 0:
+            pass
+        hung_up.cancel()
+        let_go.cancel()
+    assert answered == await table.read(ids()) == [1]
+
+
+@pytest.mark.parametrize("engine_method", ["run", "read"])
+async def test_a_lost_connection_is_told_and_replaced(table, engine_method, expected_errors):
+    expected_errors.allow("the store is lost")
+    await table.run(put(1))
+    with pytest.raises(StoreUnavailable):
+        await getattr(table, engine_method)(_cut())
+    await table.run(put(2))
+    assert await table.read(ids()) == [1, 2]
+
+
+def _cut() -> Tx[None]:
+    yield sql("select pg_terminate_backend(pg_backend_pid())")
+    yield from count()
+
+
+async def test_a_snapshot_does_not_move_while_it_is_read(table):
+    inside = threading.Event()
+
+    def twice() -> Tx[tuple[int, int]]:
+        first = yield from count()
+        inside.set()
+        yield sql("select pg_sleep(0.3)")
+        second = yield from count()
+        return first, second
+
+    seen = []
+
+    async def read():
+        seen.append(await table.read(twice()))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        await trio.to_thread.run_sync(inside.wait)
+        await table.run(put(1))
+    assert seen == [(0, 0)]
+
+
+async def test_a_cancel_before_the_first_step_is_heard():
+    """asyncio drops a task that is cancelled before it began without running any of its code."""
+    loop_thread = LoopThread()
+    ran = []
+
+    async def work(_crossing):
+        ran.append(True)
+
+    try:
+        for _ in range(200):
+            with trio.CancelScope() as scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(loop_thread.cross, work)
+                    await trio.lowlevel.checkpoint()
+                    scope.cancel()
+    finally:
+        await trio.to_thread.run_sync(loop_thread.close)
+
+
+async def test_an_answer_that_takes_the_place_of_an_expired_one_is_not_swept_with_it(table):
+    """Both find the expired row; the one that deletes has to wait for the other, and looks again."""
+    claim = Claim(await table.run(a_user()), None, "POST", "/v1/sites", "key", "digest")
+    first, second = StoredAnswer(201, b"1", "", {}), StoredAnswer(201, b"2", "", {})
+    begun = threading.Event()
+
+    def replacing() -> Tx[None]:
+        yield from keep_answer(claim, second, START_MS, 1000)
+        begun.set()
+        while not (yield sql("select 1 from pg_locks where not granted")):
+            pass
+
+    await table.run(keep_answer(claim, first, START_MS - 1000, 1000))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(table.run, replacing())
+        await trio.to_thread.run_sync(begun.wait)
+        assert await table.run(retention.delete_answers(START_MS)) == 0
+    assert await table.read(recall(claim, START_MS)) == second

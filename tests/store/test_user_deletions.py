@@ -1,0 +1,304 @@
+"""A user who is deleted: nobody's from the first transaction on, and as if never there after the last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from svc.clock import DAY_MS
+from svc.config import LimitsConfig
+from svc.errors import Conflict, Forbidden, NotFound, Unauthorized
+from svc.ids import digest, new_id, new_secret
+from svc.leftover import Leftover
+from svc.model import Counts, Key
+from svc.store import (
+    accounts,
+    disconnects,
+    imported_days,
+    keys,
+    open_store,
+    operations,
+    outbox,
+    retention,
+    sessions,
+    user_deletions,
+    users,
+)
+from svc.store.connects import begin_connect
+from svc.store.idempotency import Claim, StoredAnswer, keep_answer
+from svc.store.tx import many, sql
+from tests.clock import START_MS
+from tests.databases import sqlite_config
+from tests.store.makers import a_link, a_site, a_user, an_account, new_session
+from tests.store.test_plans import explained, scans
+from tests.store.whole_store import OF_NOBODY, TABLES, a_whole_life, all_rows
+
+if TYPE_CHECKING:
+    from svc.model import Farewell
+    from svc.store.outbox import MailKind
+    from svc.store.sessions import Session
+    from svc.store.tx import Store, Tx
+
+
+WORKER = Leftover("worker", "changed", {"worker": "svc-edge"})
+
+
+async def forget_all(store: Store, user_id: int) -> Farewell:
+    """What follows the first transaction, in its order; the platform has let go of everything but the worker."""
+    for account in await store.read(accounts.list_accounts(user_id)):
+        operation = await store.run(disconnects.begin_disconnect(account.id, new_id("op"), START_MS))
+        await store.run(disconnects.end_disconnect(operation, "svc-op_new", [WORKER], START_MS))
+    for forget in user_deletions.FORGET:
+        while await store.run(forget(user_id)):
+            pass
+    farewell = await store.run(user_deletions.end(user_id, START_MS))
+    assert farewell is not None
+    return farewell
+
+
+@pytest.mark.rule("C12")
+async def test_nothing_is_left_in_any_table_and_nothing_of_anybody_else_is_touched(store):
+    await store.run(a_whole_life())
+    before = await store.read(all_rows())
+    user_id = await store.run(a_whole_life())
+    full = await store.read(all_rows())
+    # A table that is new needs a row in `a_whole_life`, and, where it refers to no user, an end in `departures`.
+    assert [table for table in TABLES if full[table] == before[table]] == sorted({*OF_NOBODY, "departures"})
+    user = await store.read(users.get_user(user_id))
+    await store.run(user_deletions.begin(user_id, "hash", "session", START_MS))
+    farewell = await forget_all(store, user_id)
+    [told] = farewell.left
+    assert told.words.endswith(f"): {WORKER.words}")
+    assert farewell.revoke_tokens == ("svc-op_new",)
+    after = await store.read(all_rows())
+    [email] = (after["outbox"] - before["outbox"]).elements()
+    assert dict(email)["address"] == user.email
+    assert after["outbox"].total() == before["outbox"].total() + 1
+    assert {**after, "outbox": None} == {**before, "outbox": None}
+    await store.run(outbox.done(dict(email)["id"]))
+    assert await store.read(all_rows()) == before
+
+
+@pytest.mark.rule("C12")
+async def test_from_the_first_transaction_on_nothing_opens_anything(store):
+    user_id = await store.run(a_user())
+    user = await store.read(users.get_user(user_id))
+    await store.run(confirm(user_id))
+    opened = await store.run(a_session(user_id))
+    rotated = await store.run(a_session(user_id))
+    newest = replace(rotated.issued, access_digest="newest", refresh_digest="newer")
+    assert await store.run(sessions.rotate_session(rotated.id, rotated.issued.refresh_digest, newest, DAY_MS * 30_000))
+    key = await store.run(a_key(user_id))
+    late = await store.run(a_session(user_id))
+    accesses = [opened.issued.access_digest, rotated.issued.access_digest, "newest", late.issued.access_digest]
+    assert None not in [await store.read(sessions.session_of_access(one, START_MS)) for one in accesses]
+    await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
+    # What a request that came before is about to write opens nothing either.
+    await store.run(sessions.add_session(late))
+    for one in accesses:
+        assert await store.read(sessions.session_of_access(one, START_MS)) is None
+    assert await store.read(sessions.session_of_family(late.family, START_MS)) is None
+    assert await store.read(keys.key_by_digest(key)) is None
+    assert await store.read(keys.key_by_digest(await store.run(a_key(user_id)))) is None
+    assert not await store.run(users.still_has_password(user_id, "hash"))
+    assert await store.read(users.get_user(user_id)) is None
+    assert await store.read(users.find_user(user.email)) is None
+    assert (await store.read(user_deletions.asking_user("asking"))).id == user_id
+    with pytest.raises(Unauthorized):
+        await store.run(kept(user_id))
+    with pytest.raises(Unauthorized):
+        await store.run(connect(user_id))
+    await store.run(users.put_mail_token(user_id, "reset", "digest", START_MS + 1))
+    assert await store.run(users.reset_password("digest", "hash", START_MS)) is None
+    # The address is free.
+    assert await store.run(users.add_user(user.email, "hash", START_MS)) is not None
+
+
+@pytest.mark.rule("C12")
+async def test_a_password_that_was_changed_meanwhile_deletes_nobody(store):
+    user_id = await store.run(a_user())
+    await store.run(users.set_password_hash(user_id, "another"))
+    before = await store.read(all_rows())
+    with pytest.raises(Forbidden):
+        await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
+    assert await store.read(all_rows()) == before
+
+
+@pytest.mark.rule("C12")
+async def test_no_email_that_waits_for_the_user_is_sent_but_an_earlier_users_last(store):
+    user_id, other_id = await store.run(a_user()), await store.run(a_user())
+    address, others = [(await store.read(users.get_user(one))).email for one in (user_id, other_id)]
+    by_address: tuple[MailKind, ...] = ("reset", "resend", "sign_up", "user_deleted")
+    own: tuple[MailKind, ...] = ("sign_up", "choose_password", "password_changed")
+    for kind in by_address:
+        for to in (address, others):
+            await store.run(outbox.post(kind, to, START_MS, START_MS + DAY_MS))
+    for kind in own:
+        for to, owner in ((address, user_id), (others, other_id)):
+            await store.run(outbox.post(kind, to, START_MS, START_MS + DAY_MS, user_id=owner))
+    await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
+    waiting = await store.read(outbox.due(START_MS, 20))
+    assert [row.kind for row in waiting if row.address == address] == ["user_deleted"]
+    assert len([row for row in waiting if row.address == others]) == 7
+
+
+@pytest.mark.rule("C12")
+async def test_emails_of_another_sign_up_with_the_address_are_sent(store):
+    users_of_one = [await store.run(users.add_user("two@example.com", "hash", START_MS)) for _ in range(2)]
+    waits: list[tuple[MailKind, int | None]] = [("resend", None), *(("sign_up", one.id) for one in users_of_one)]
+    for kind, owner in waits:
+        await store.run(outbox.post(kind, "two@example.com", START_MS, START_MS + DAY_MS, user_id=owner))
+    await store.run(user_deletions.begin(users_of_one[0].id, "hash", "asking", START_MS))
+    waiting = await store.read(outbox.due(START_MS, 20))
+    assert {(row.kind, row.user_id) for row in waiting} == {("sign_up", users_of_one[1].id), ("resend", None)}
+
+
+@pytest.mark.rule("C12")
+async def test_what_comes_late_makes_no_row(store):
+    user_id = await store.run(a_user())
+    account_id = await store.run(an_account(user_id))
+    await store.run(a_site(account_id))
+    [target] = await store.read(imported_days.targets_named([account_id], "site", "shop.example.com"))
+    before = await store.read(all_rows())
+    await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
+    await forget_all(store, user_id)
+    empty = await store.read(all_rows())
+    assert {table: rows for table, rows in empty.items() if rows} == {table: before[table] for table in ("serving",)}
+    with pytest.raises(Unauthorized):
+        await store.run(kept(user_id))
+    with pytest.raises(Unauthorized):
+        await store.run(connect(user_id))
+    with pytest.raises(Unauthorized):
+        await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
+    with pytest.raises(NotFound):
+        await store.run(imported_days.import_days(target, {20_000: Counts(1, 0, 1)}))
+    await store.run(users.put_mail_token(user_id, "reset", "digest", START_MS + 1))
+    assert await store.read(all_rows()) == empty
+
+
+@pytest.mark.rule("C12")
+async def test_it_does_not_end_while_an_account_is_connected_or_a_link_is_there(store):
+    user_id = await store.run(a_user())
+    account_id = await store.run(an_account(user_id))
+    await store.run(a_link(account_id))
+    await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
+    assert await store.run(user_deletions.end(user_id, START_MS)) is None
+    operation = await store.run(disconnects.begin_disconnect(account_id, new_id("op"), START_MS))
+    await store.run(disconnects.end_disconnect(operation, None, [], START_MS))
+    assert await store.run(user_deletions.end(user_id, START_MS)) is None
+    assert (await forget_all(store, user_id)).left == ()
+
+
+@pytest.mark.rule("C12")
+async def test_any_operation_gives_way(store):
+    account_id = await store.run(an_account())
+    running = await store.read(operations.running(account_id))
+    await store.run(operations.finish(running.id, START_MS))
+    account = accounts.present(await store.read(accounts.account_by_id(account_id)))
+    install = operations.add(new_id("op"), account_id, account.edge_account_id, "install", "script", START_MS)
+    await store.run(install)
+    with pytest.raises(Conflict):
+        await store.read(operations.check_turn(account.edge_account_id, "disconnect"))
+    await store.run(user_deletions.begin(account.user_id, "hash", "asking", START_MS))
+    with pytest.raises(Conflict):
+        await store.read(operations.check_turn(account.edge_account_id, "renew"))
+    await store.read(operations.check_turn(account.edge_account_id, "disconnect"))
+    begun = await store.run(disconnects.begin_disconnect(account_id, new_id("op"), START_MS))
+    assert begun.kind == "disconnect"
+
+
+@pytest.mark.rule("C12")
+async def test_a_sign_up_that_was_never_confirmed_is_told_nothing(store):
+    user_id = await store.run(a_user())
+    await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
+    await forget_all(store, user_id)
+    assert await store.read(outbox.due(START_MS, 10)) == []
+
+
+async def test_one_who_is_leaving_is_not_taken_for_an_old_sign_up(store):
+    user_id = await store.run(a_user())
+    await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
+    await store.run(retention.delete_sign_ups(START_MS))
+    assert await store.read(user_deletions.under_way()) == [user_id]
+
+
+@pytest.mark.rule("C12")
+async def test_no_transaction_deletes_more_than_a_batch(store, monkeypatch):
+    monkeypatch.setattr(user_deletions, "BATCH", 10)
+    account_id = await store.run(an_account())
+    user_id = (await store.read(accounts.account_by_id(account_id))).user_id
+    targets = [await store.run(a_site(account_id)), *[await store.run(a_link(account_id, f"c{n}")) for n in range(3)]]
+    await store.run(rows_of(targets, 24))
+    await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
+    operation = await store.run(disconnects.begin_disconnect(account_id, new_id("op"), START_MS))
+    await store.run(disconnects.end_disconnect(operation, None, [], START_MS))
+    stored, steps = await store.read(size()), 0
+    while await store.run(user_deletions.forget_totals(user_id)):
+        left = await store.read(size())
+        assert stored - left <= 2 * user_deletions.BATCH + len(targets)
+        stored, steps = left, steps + 1
+    assert (stored, steps > 10) == (0, True)
+
+
+async def test_what_is_deleted_is_found_by_an_index(tmp_path):
+    async with open_store(sqlite_config(tmp_path)) as store:
+        user_id = await store.run(a_whole_life())
+        for forget in user_deletions.FORGET:
+            plans: list[str] = []
+            await store.run(explained(forget(user_id), plans))
+            assert plans
+            assert not scans(plans), plans
+
+
+def confirm(user_id: int) -> Tx[None]:
+    yield sql("update users set email_confirmed = 1 where id = $1", user_id)
+
+
+def a_session(user_id: int) -> Tx[Session]:
+    opened = digest(new_secret())
+    session = new_session(user_id, new_secret(), access=opened, until=START_MS + DAY_MS)
+    yield from sessions.add_session(session)
+    return session
+
+
+def a_key(user_id: int) -> Tx[str]:
+    value = digest(new_secret())
+    key = Key(new_id("key"), user_id, None, "svc_x", ("sites",), None, None, START_MS, None)
+    yield from keys.add_key(key, value, 9)
+    return value
+
+
+def kept(user_id: int) -> Tx[None]:
+    claim = Claim(user_id, None, "POST", "/v1/sites", "late", "digest")
+    yield from keep_answer(claim, StoredAnswer(201, b"", "", {}), START_MS, DAY_MS)
+
+
+def connect(user_id: int) -> Tx[Any]:
+    return begin_connect(
+        account_id=new_id("acc"),
+        operation_id=new_id("op"),
+        user_id=user_id,
+        edge_account_id="e" * 32,
+        name="Late",
+        limits=LimitsConfig(),
+        now=START_MS,
+    )
+
+
+def rows_of(targets: list[str], number: int) -> Tx[None]:
+    for table, column in (("hours", "at"), ("days", "day")):
+        yield many(
+            f"insert into {table} (target, {column}, views, bots, visitors, as_of, final)"  # as above
+            " values ($1, $2, 1, 0, 1, 1, 1)",
+            [(target, n) for target in targets for n in range(number)],
+        )
+
+
+def size() -> Tx[int]:
+    total = 0
+    for table in ("hours", "days", "sites", "links"):
+        rows = yield sql(f"select count(*) as n from {table}")  # names of this file
+        total += int(rows[0]["n"])
+    return total

@@ -1,0 +1,204 @@
+"""Which package may import which: main → http → actors → (edge, store) → worker → model, errors."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SVC = ROOT / "svc"
+
+# The packages of svc that each package may import. All of them may import themselves and the modules at the top of
+# svc ("svc"), which import only each other. Those that are not named here (main, cli, commands, process, field_check)
+# put the parts together and may import everything.
+MAY_IMPORT: dict[str, set[str]] = {
+    "svc": set(),
+    "svc.worker": set(),
+    "svc.security": set(),
+    "svc.edge": {"svc.worker"},
+    "svc.store": {"svc.worker"},
+    "svc.mail": {"svc.store"},
+    "svc.actors": {"svc.store", "svc.edge", "svc.worker", "svc.security"},
+    "svc.api": {"svc.worker", "svc.security"},
+    "svc.http": {"svc.api", "svc.actors", "svc.store", "svc.worker", "svc.security"},
+    "svc.web": {"svc.api", "svc.security"},
+    "svc.backup": {"svc.store", "svc.security"},
+    "svc.imports": {"svc.api", "svc.actors", "svc.store"},
+}
+COMPOSITION = {"svc.main", "svc.cli", "svc.__main__", "svc.commands", "svc.process", "svc.field_check"}
+# A library belongs to one place.
+OWNERS = {
+    "h11": ("svc/http/serving/server.py",),
+    "quart": ("svc/http/",),
+    "quart_trio": ("svc/http/",),
+    "hypercorn": ("svc/http/serving/server.py",),
+    "httpx": ("svc/edge/",),
+    "asyncpg": ("svc/store/engines/postgres",),
+    "asyncio": ("svc/store/engines/postgres",),
+    "sqlite3": ("svc/store/engines/sqlite", "svc/imports/links/staging.py", "svc/imports/totals/tally.py"),
+    "tarfile": ("svc/backup/archive.py",),
+    "prometheus_client": ("svc/metrics.py",),
+    "segno": ("svc/http/resources/qr.py",),
+    "cryptography": ("svc/security/vault.py",),
+    "smtplib": ("svc/mail/smtp.py",),
+    "argon2": ("svc/security/passwords.py",),
+}
+
+
+# The same for the edge platform on this machine and what goes with it; the innermost package counts. The worker's tests
+# may import all of edge_worker.
+PLAIN = {f"edge_worker.emulator.{name}" for name in ("state", "faults", "firewall", "crons")}
+EDGE_MAY_IMPORT: dict[str, set[str]] = {
+    **{name: set() for name in PLAIN},
+    "edge_worker.emulator.runtime": PLAIN | {"edge_worker.emulator.runtime"},
+    "edge_worker.emulator.platform": PLAIN | {"edge_worker.emulator.runtime"},
+    "edge_worker.emulator.api": PLAIN | {f"edge_worker.emulator.{name}" for name in ("runtime", "platform", "api")},
+    "edge_worker.emulator.client": set(),
+    "edge_worker.emulator.process": {"edge_worker.emulator.client", "edge_worker.programs"},
+    "edge_worker.emulator": {"edge_worker.emulator"},
+    "edge_worker.tools": {"edge_worker.tools"},
+    "edge_worker.programs": set(),
+    "edge_worker.harness": {
+        "edge_worker.harness",
+        "edge_worker.programs",
+        "edge_worker.emulator.client",
+        "edge_worker.emulator.process",
+    },
+    "edge_worker.demo": {
+        "edge_worker.harness",
+        "edge_worker.tools",
+        "edge_worker.emulator.client",
+        "edge_worker.emulator.process",
+    },
+    "bench": {"edge_worker.harness", "edge_worker.tools", "edge_worker.emulator"},
+}
+
+
+@cache
+def parse(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The modules that a file imports, each `from a import b` as a and a.b; and the texts in it."""
+    imports: set[str] = set()
+    texts: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            imports |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imports.add(node.module)
+            imports |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+    return frozenset(imports), frozenset(texts)
+
+
+def imports_of(path: Path) -> frozenset[str]:
+    """The modules that a file imports, each `from a import b` as a and a.b."""
+    return parse(path)[0]
+
+
+def package_of(module: str) -> str:
+    """The package of svc that a module belongs to: "svc" for the modules at its top, but for main and cli."""
+    name = ".".join(module.split(".")[:2])
+    return name if name in COMPOSITION or (ROOT / name.replace(".", "/")).is_dir() else "svc"
+
+
+def files() -> list[Path]:
+    found = sorted(path for path in SVC.rglob("*.py") if "node_modules" not in path.parts)
+    assert len(found) > 30
+    return found
+
+
+def edge_files() -> list[Path]:
+    tree = ROOT / "edge_worker"
+    found = sorted(path for path in tree.rglob("*.py") if "node_modules" not in path.parts)
+    assert len(found) > 30
+    return found
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def is_within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def test_a_package_imports_only_what_lies_below_it():
+    breaches = []
+    for path in files():
+        module = module_of(path)
+        package = package_of(module)
+        if module == "svc" or package in COMPOSITION:
+            continue
+        allowed = MAY_IMPORT[package] | {package, "svc"}
+        names = [name for name in imports_of(path) if name.startswith("svc.") and package_of(name) not in allowed]
+        breaches += [f"{path.relative_to(ROOT)} imports {name}" for name in names]
+    assert breaches == []
+
+
+def test_the_top_of_svc_holds_few_modules():
+    assert len([path for path in SVC.glob("*.py") if path.name != "__init__.py"]) <= 15
+
+
+def test_no_file_imports_one_that_imports_it():
+    """Also not over others, and also not for types alone: a reader follows those imports, too."""
+    modules = {module_of(path): path for path in files() + edge_files()}
+    graph = {name: (imports_of(path) & modules.keys()) - {name} for name, path in modules.items()}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+def test_a_library_stays_in_the_package_that_owns_it():
+    breaches = []
+    for path in files():
+        place = path.relative_to(ROOT).as_posix()
+        for name in imports_of(path):
+            owners = OWNERS.get(name.split(".")[0])
+            if owners and not any(place.startswith(owner) for owner in owners):
+                breaches.append(f"{place} imports {name}")
+    assert breaches == []
+
+
+def test_the_service_and_the_worker_do_not_import_each_other():
+    for path in files():
+        assert not any(is_within(name, "edge_worker") for name in imports_of(path)), path
+    for path in edge_files():
+        assert not any(is_within(name, "svc") or is_within(name, "tests") for name in imports_of(path)), path
+
+
+def test_a_package_of_edge_worker_imports_only_what_lies_below_it():
+    breaches = []
+    modules = {module_of(path): path for path in edge_files() + sorted((ROOT / "bench").glob("*.py"))}
+    for module, path in modules.items():
+        package = max((name for name in EDGE_MAY_IMPORT if is_within(module, name)), key=len, default=None)
+        if package is None:
+            continue
+        names = [name for name in imports_of(path) if is_within(name, "edge_worker") and name in modules]
+        allowed = EDGE_MAY_IMPORT[package]
+        breaches += [
+            f"{path.relative_to(ROOT)} imports {name}"
+            for name in names
+            if modules[name].name != "__init__.py" and not any(is_within(name, below) for below in allowed)
+        ]
+    assert breaches == []
+
+
+def test_the_state_of_an_account_is_written_in_one_place():
+    """Where each change of it is told in the user's events (rule X12)."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in files()
+        for text in parse(path)[1]
+        for before_where in [re.split(r"\bwhere\b", text)[0]]
+        if re.search(r"(update accounts set|insert into accounts)\b.*\bstate\b", before_where, re.DOTALL)
+    }
+    assert found == {"svc/store/states.py"}
+
+
+def test_the_environment_and_the_wall_clock_are_read_in_one_place():
+    for path in files():
+        place = path.relative_to(ROOT).as_posix()
+        text = path.read_text()
+        assert "os.environ" not in text or place == "svc/cli.py", place
+        assert ("time.time" not in text and "datetime.now" not in text) or place == "svc/clock.py", place

@@ -1,0 +1,53 @@
+"""The alerts are made of the metrics that there are, and each says what to do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from svc.metrics import GaugeMetric, HistogramMetric, Metrics
+from tests.scraped import scrape
+from tests.tools.test_dashboard import SERIES
+from tools.alerts import ALERTS, rules_text
+from tools.dashboard import RULES
+
+# What Prometheus knows of every target by itself.
+OF_THE_SCRAPER = {"up"}
+WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "and", "offset", "instance", "le"}
+
+
+def test_the_rules_are_as_the_table_makes_them():
+    assert RULES.read_text() == rules_text(), "run: python -m tools.dashboard"
+
+
+@pytest.mark.rule("X14")
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_an_alert_asks_for_what_there_is_in_a_way_that_fits_it(alert):
+    library = {sample.name for family in scrape(Metrics()).families.values() for sample in family.samples} - set(SERIES)
+    selected = re.sub(r"\{[^}]*\}|\[[^]]*\]|\d+[a-z]\b", "", alert.expression)
+    names = set(re.findall(r"[a-z_]+", selected)) - WORDS
+    assert names
+    assert names <= set(SERIES) | library | OF_THE_SCRAPER
+    for name, inside in re.findall(r"(\w+)\{([^}]*)\}", alert.expression):
+        if name in OF_THE_SCRAPER:
+            continue
+        for label, values in re.findall(r"(\w+)=~?\"([^\"]*)\"", inside):
+            known = SERIES[name].labels[label]
+            assert not known or set(values.split("|")) <= set(known)
+    for name in re.findall(r"(?:rate|increase)\((\w+)", alert.expression):  # of what only grows
+        assert not isinstance(SERIES[name], GaugeMetric)
+    for name in re.findall(r"histogram_quantile\([\d.]+, sum by \(instance, le\) \(rate\((\w+)", alert.expression):
+        metric = SERIES[name]
+        assert isinstance(metric, HistogramMetric)
+        limit = float(alert.expression.rpartition("> ")[2])
+        assert limit in metric.buckets  # else the quantile is a guess between two bounds
+
+
+@pytest.mark.rule("X14")
+def test_each_alert_has_a_name_of_its_own_and_says_what_it_means_and_what_to_do():
+    assert len({alert.name for alert in ALERTS}) == len(ALERTS)
+    for alert in ALERTS:
+        assert re.fullmatch(r"Svc([A-Z][a-z]+)+", alert.name)
+        assert re.fullmatch(r"\d+[mh]", alert.wait)
+        assert all(text[0].isascii() and text.endswith((".", ")")) for text in (alert.means, alert.do))

@@ -1,0 +1,330 @@
+"""`python -m tools.dashboard` writes what is made of the table of metrics: docs/grafana/svc.json, the tables of
+docs/metrics.md, and docs/prometheus/svc.rules.yml (alerts.py). A test holds that all are up to date, and that a panel
+shows only what there is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svc.metrics import TABLE, CounterMetric, HistogramMetric, Metric
+from tools.alerts import rules_text
+
+DOCS = Path(__file__).parents[1] / "docs"
+DASHBOARD = DOCS / "grafana/svc.json"
+RULES = DOCS / "prometheus/svc.rules.yml"
+PAGE = DOCS / "metrics.md"
+BEGIN, END = "<!-- made by python -m tools.dashboard -->", "<!-- end -->"
+
+# A panel is a third of the grid's 24 columns wide.
+_WIDTH, _HEIGHT, _COLUMNS = 8, 7, 24
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One graph: a title, the unit of its numbers (Grafana's name for it), and what it shows, each with its legend."""
+
+    title: str
+    unit: str
+    shows: tuple[tuple[str, str], ...]
+
+
+def rate(series: str, by: str = "", of: str = "") -> str:
+    """How many a second, by a label."""
+    return f"sum{_by(by)}(rate({series}{of}[$__rate_interval]))"
+
+
+def quantile(share: float, metric: str, by: str = "", of: str = "") -> str:
+    """What this share of the observations stays below."""
+    labels = f"le, {by}" if by else "le"
+    return f"histogram_quantile({share}, sum by ({labels}) (rate({metric}_bucket{of}[$__rate_interval])))"
+
+
+def mean(metric: str, by: str = "") -> str:
+    """The mean of the observations."""
+    return f"{rate(f'{metric}_sum', by)} / {rate(f'{metric}_count', by)}"
+
+
+def _by(label: str) -> str:
+    return f" by ({label}) " if label else ""
+
+
+def spread(metric: str) -> tuple[tuple[str, str], ...]:
+    """The median, and what one in a hundred exceeds."""
+    return ((quantile(0.5, metric), "median"), (quantile(0.99, metric), "99 %"))
+
+
+ROWS: dict[str, tuple[Panel, ...]] = {
+    "Users": (
+        Panel("Requests by status", "reqps", ((rate("svc_http_request_seconds_count", "status"), "{{status}}"),)),
+        Panel("Errors by code", "reqps", ((rate("svc_http_errors_total", "code"), "{{code}}"),)),
+        Panel("Duration", "s", spread("svc_http_request_seconds")),
+        Panel(
+            "Bodies",
+            "Bps",
+            (
+                (rate("svc_http_body_bytes_total", "route", '{direction="sent"}'), "{{route}} sent"),
+                (rate("svc_http_body_bytes_total", "route", '{direction="received"}'), "{{route}} received"),
+            ),
+        ),
+        Panel("Requests by route", "reqps", ((rate("svc_http_request_seconds_count", "route"), "{{route}}"),)),
+        Panel("Duration by route, 95 %", "s", ((quantile(0.95, "svc_http_request_seconds", "route"), "{{route}}"),)),
+        Panel(
+            "Connections",
+            "short",
+            (
+                ("svc_http_connections", "open"),
+                ("svc_http_connections_limit", "most"),
+                ("svc_http_in_flight", "requests under way"),
+            ),
+        ),
+        Panel(
+            "Turned away",
+            "reqps",
+            (
+                (rate("svc_http_malformed_total", "status"), "no HTTP/1.1: {{status}}"),
+                (rate("svc_http_connections_ended_total"), "ended for another"),
+            ),
+        ),
+    ),
+    "Pushes": (
+        Panel("Pushes", "reqps", ((rate("svc_push_total", "outcome"), "{{outcome}}"),)),
+        Panel("Parts", "reqps", ((rate("svc_push_parts_total", "outcome"), "{{outcome}}"),)),
+        Panel("Lag", "s", spread("svc_push_lag_seconds")),
+        Panel("Accounts whose totals are late", "short", (("svc_accounts_behind", "over two hours"),)),
+        Panel(
+            "Waiting",
+            "short",
+            (("svc_push_waiting", "pushes"), (mean("svc_push_group_size"), "in one transaction")),
+        ),
+    ),
+    "Accounts": (
+        Panel("By state", "short", (("svc_accounts", "{{state}}"),)),
+        Panel(
+            "Operations",
+            "short",
+            (
+                (
+                    "sum by (kind, outcome) (increase(svc_operation_seconds_count[$__rate_interval]))",
+                    "{{kind}} {{outcome}}",
+                ),
+                ("svc_operations_running", "{{kind}} under way"),
+            ),
+        ),
+        Panel("Operations, 90 %", "s", ((quantile(0.9, "svc_operation_seconds", "kind"), "{{kind}}"),)),
+        Panel("Tasks of accounts", "short", (("svc_actors", "{{state}}"),)),
+        Panel(
+            "Waiting for a task",
+            "short",
+            (("svc_mailbox_waiting", "all"), ("svc_mailbox_depth", "the longest queue")),
+        ),
+        Panel(
+            "Delays",
+            "s",
+            (
+                (quantile(0.99, "svc_mailbox_wait_seconds"), "requests for a task, 99 %"),
+                (quantile(0.99, "svc_due_late_seconds"), "what was due, 99 %"),
+            ),
+        ),
+        Panel("Asked work, 95 %", "s", ((quantile(0.95, "svc_actor_ask_seconds", "outcome"), "{{outcome}}"),)),
+        Panel("Duties, mean", "s", ((mean("svc_duty_seconds", "duty"), "{{duty}}"),)),
+        Panel(
+            "Failures",
+            "short",
+            (
+                (rate("svc_actor_crashes_total"), "crashes a second"),
+                (rate("svc_sync_failures_total"), "syncs a second"),
+                ("svc_sync_behind", "accounts behind their configuration"),
+            ),
+        ),
+        Panel(
+            "Update of the workers",
+            "short",
+            (
+                ("svc_rollout_accounts", "{{outcome}}"),
+                ("svc_rollout_wave", "wave"),
+                ("svc_rollout_state", "{{state}}"),
+            ),
+        ),
+    ),
+    "Edge platform": (
+        Panel("Calls", "reqps", ((rate("svc_platform_call_seconds_count", "area, outcome"), "{{area}} {{outcome}}"),)),
+        Panel("Duration, 95 %", "s", ((quantile(0.95, "svc_platform_call_seconds", "area"), "{{area}}"),)),
+        Panel("Under way", "short", (("svc_platform_running", "calls"), ("svc_platform_waiting", "wait for a place"))),
+        Panel(
+            "Held back",
+            "reqps",
+            (
+                (rate("svc_platform_held_back_total", "reason"), "{{reason}}"),
+                (rate("svc_platform_call_seconds_count", of='{outcome="throttled"}'), "throttled"),
+            ),
+        ),
+        Panel("Wait for a place", "s", spread("svc_platform_wait_seconds")),
+    ),
+    "Store": (
+        Panel("Up", "short", (("svc_store_up", "up"),)),
+        Panel("Size", "bytes", (("svc_store_bytes", "on its disk"),)),
+        Panel("Last good backup", "s", (("svc_backup_age_seconds", "ago"),)),
+        Panel("Commits", "s", spread("svc_store_commit_seconds")),
+        Panel("Reads", "s", spread("svc_store_read_seconds")),
+        Panel("Wait, 99 %", "s", ((quantile(0.99, "svc_store_wait_seconds", "access"), "{{access}}"),)),
+        Panel(
+            "Load",
+            "short",
+            (("svc_store_waiting", "waiting"), (mean("svc_store_group_size"), "in one commit")),
+        ),
+        Panel("Not done", "reqps", ((rate("svc_store_failures_total", "reason"), "{{reason}}"),)),
+        Panel("Rows forgotten", "short", ((rate("svc_housekeeping_rows_total", "chore"), "{{chore}}"),)),
+        Panel("Housekeeping, mean", "s", ((mean("svc_housekeeping_seconds", "chore"), "{{chore}}"),)),
+    ),
+    "Mail": (
+        Panel("Waiting", "short", (("svc_mail_waiting", "e-mails"),)),
+        Panel("The oldest", "s", (("svc_mail_oldest_seconds", "waits"),)),
+        Panel("Tries", "short", ((rate("svc_mail_tries_total", "outcome"), "{{outcome}}"),)),
+        Panel(
+            "Trouble",
+            "short",
+            (
+                (rate("svc_mail_expired_total"), "given up a second"),
+                (rate("svc_mail_server_away_total"), "server away, times a second"),
+            ),
+        ),
+    ),
+    "Process": (
+        Panel("Version", "short", (("svc_build_info", "{{version}} {{bundle}}"),)),
+        Panel("Loop lag", "s", spread("svc_loop_lag_seconds")),
+        Panel("Lines of the log", "reqps", ((rate("svc_log_lines_total", "level"), "{{level}}"),)),
+        Panel("CPU", "percentunit", (("rate(process_cpu_seconds_total[$__rate_interval])", "cores"),)),
+        Panel("Memory", "bytes", (("process_resident_memory_bytes", "resident"),)),
+        Panel("Files and tasks", "short", (("process_open_fds", "files"), ("svc_tasks", "tasks"))),
+        Panel(
+            "Garbage collections",
+            "short",
+            (("rate(python_gc_collections_total[$__rate_interval])", "generation {{generation}}"),),
+        ),
+    ),
+}
+
+
+def dashboard() -> dict[str, Any]:
+    """The dashboard as Grafana imports it; the data source is chosen at the import."""
+    panels: list[dict[str, Any]] = []
+    y = 0
+    for row, inside in ROWS.items():
+        panels.append(
+            {"id": len(panels) + 1, "type": "row", "title": row, "collapsed": False, "panels": [], "gridPos": _at(0, y)}
+        )
+        y += 1
+        for number, panel in enumerate(inside):
+            x = number * _WIDTH % _COLUMNS
+            panels.append(_graph(len(panels) + 1, panel, {"x": x, "y": y, "w": _WIDTH, "h": _HEIGHT}))
+            if x + _WIDTH == _COLUMNS or number == len(inside) - 1:
+                y += _HEIGHT
+    source = {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus"}
+    return {
+        "uid": "svc",
+        "title": "svc",
+        "tags": ["svc"],
+        "schemaVersion": 39,
+        "editable": True,
+        "time": {"from": "now-6h", "to": "now"},
+        "refresh": "1m",
+        "templating": {
+            "list": [
+                source,
+                {
+                    "name": "instance",
+                    "type": "query",
+                    "label": "Instance",
+                    "datasource": _SOURCE,
+                    "query": "label_values(svc_build_info, instance)",
+                    "includeAll": True,
+                    "multi": True,
+                    "refresh": 2,
+                },
+            ]
+        },
+        "panels": panels,
+    }
+
+
+_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+_NAME = re.compile(r"\b(?:svc|process|python)_\w+")
+
+
+def _at(x: int, y: int) -> dict[str, int]:
+    return {"x": x, "y": y, "w": _COLUMNS, "h": 1}
+
+
+def _graph(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
+    return {
+        "id": number,
+        "type": "timeseries",
+        "title": panel.title,
+        "gridPos": place,
+        "datasource": _SOURCE,
+        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+        "targets": [
+            {"refId": chr(ord("A") + index), "expr": _of_instance(expression), "legendFormat": legend}
+            for index, (expression, legend) in enumerate(panel.shows)
+        ],
+    }
+
+
+def _of_instance(expression: str) -> str:
+    """The expression for the instances that are looked at."""
+
+    def chosen(found: re.Match[str]) -> str:
+        name, labels = found.groups()
+        both = ", ".join([*([labels[1:-1]] if labels else []), 'instance=~"$instance"'])
+        return f"{name}{{{both}}}"
+
+    return re.sub(rf"({_NAME.pattern})(\{{[^}}]*\}})?", chosen, expression)
+
+
+_HEAD = ("| metric | kind | labels | tells |", "| --- | --- | --- | --- |")
+
+
+def tables() -> str:
+    """The tables of the documentation."""
+    parts = []
+    for area, metrics in TABLE.items():
+        rows = [f"| `{metric.name}` | {_kind(metric)} | {_labels(metric)} | {metric.help} |" for metric in metrics]
+        parts.append(
+            "\n".join([f"### {area}", "", "| metric | kind | labels | tells |", "| --- | --- | --- | --- |", *rows])
+        )
+    return "\n\n".join(parts)
+
+
+def _kind(metric: Metric) -> str:
+    if isinstance(metric, HistogramMetric):
+        return "histogram"
+    return "counter" if isinstance(metric, CounterMetric) else "gauge"
+
+
+def _labels(metric: Metric) -> str:
+    return ", ".join(f"`{label}`" for label in metric.labels)
+
+
+def page(text: str) -> str:
+    """The page of the documentation with its tables made anew."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
+
+
+def dashboard_text() -> str:
+    """The dashboard as the file has it."""
+    return json.dumps(dashboard(), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    DASHBOARD.parent.mkdir(exist_ok=True)
+    DASHBOARD.write_text(dashboard_text())
+    RULES.parent.mkdir(exist_ok=True)
+    RULES.write_text(rules_text())
+    PAGE.write_text(page(PAGE.read_text()))

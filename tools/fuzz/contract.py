@@ -1,0 +1,292 @@
+"""Every operation of our OpenAPI document under schemathesis, over HTTP, with all of its checks and phases, asked by
+every kind of credential.
+
+`python -m tools.fuzz.contract --cases 2000` goes on until each operation had so many cases, and tells how many it
+had of whom; a short run is in the suite. The service is the real one, with connected accounts on the emulated platform.
+Its people are in `fuzz_callers`, what schemathesis is told of them in `schemathesis_hooks`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import trio
+
+from edge_worker.emulator.client import proxied_zone
+from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.harness.service import Service, open_service
+from edge_worker.programs import forking
+from svc.api.contract import ENDPOINTS
+from svc.ids import new_secret
+from svc.model import Scope
+from svc.security.api_key import new_api_key
+from tests.http.who_may import ALIKE
+from tools.fuzz.callers import KINDS, PASSWORD
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from edge_worker.emulator.client import Emulator
+
+ROOT = Path(__file__).parents[2]
+ZONE = "shop.example"
+OPERATIONS = {endpoint.operation_id: f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS}
+_EXAMPLES = 100  # of each operation in a run
+# Nothing but the contract is the subject: limits have tests of their own.
+_SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
+    "SIGN_INS_PER_MINUTE", "REFRESHES_PER_MINUTE", "WRONG_PASSWORDS_PER_HOUR", "REQUESTS_PER_MINUTE",
+    "EXPORTS_PER_HOUR", "ACCOUNTS", "SITES", "LINKS", "KEYS_FREE",
+)} | {
+    "SVC_TIMING_SESSION_S": "1000000",
+    "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
+}  # fmt: skip
+# What a request that fits the schema may get all the same: an unknown bootstrap token, a host in no zone (422); a token
+# of no e-mail, a cursor of no list, a day to come (400). What does not fit may be too large; of a
+# push the parts that do not fit are refused one by one. A site and a link can still be looked at when they are deleted.
+_CONFIG = """
+[generation]
+database = "none"
+[checks]
+positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429", "502", "503"]
+negative_data_rejection.expected-statuses = ["4xx"]
+[[operations]]
+include-path-regex = "^/auth/(password-reset/)?confirm$"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
+[[operations]]
+include-path-regex = "^/v1/(links|sites|events|.*/totals|.*/ledger)$"
+include-method = "GET"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422"]
+[[operations]]
+include-path = "/edge/push"
+checks.negative_data_rejection.expected-statuses = ["4xx", "200"]
+[[operations]]
+include-path-regex = "^/v1/(sites|links)/"
+checks.use_after_free.enabled = false
+"""
+
+
+# How many cases there were: by operation ("GET /v1/me"), by kind of credential, by status.
+Cases = dict[str, dict[str, dict[str, int]]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What schemathesis said: its exit status (0: it found nothing), its report."""
+
+    status: int
+    cases: Cases
+    report: str
+    faults: int  # errors in the service's log
+
+
+@asynccontextmanager
+async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any]]]:
+    """A service with people in it, one of whom has everything; what schemathesis is to know of them."""
+    # A polite platform, without its limit of calls: it would refuse what the fuzzer asks for, rightly.
+    async with open_emulator(local_egress=True, rate_limit=0, **POLITE) as emulator:
+        settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api}
+        async with open_service(folder / "svc", settings) as service:
+            yield service, {"url": service.url, "control": emulator.control, **await _people(service, emulator)}
+
+
+async def _people(service: Service, emulator: Emulator) -> dict[str, Any]:
+    """What `fuzz_callers` is told: who is there, with which credentials, and what there is of the user."""
+    emails = {kind: f"{kind}@example.com" for kind in ("visitor", "cookie", "unconfirmed", "stranger", "session")}
+    credentials: dict[str, dict[str, str]] = {"nobody": {}, "bad": {"Authorization": f"Bearer {new_secret('svs_')}"}}
+    credentials["bad key"] = {"Authorization": f"Bearer {new_api_key()}"}
+    for kind, email in emails.items():
+        await service.call("POST", "/auth/sign-up", {"email": email, "password": PASSWORD})
+        if kind != "unconfirmed":
+            await service.call("POST", "/auth/confirm", {"token": await service.mailed_token(email, "confirm")})
+        cookie = await _sign_in(service, email)
+        credentials[kind] = {"Cookie": cookie} if kind == "cookie" else service.headers
+        if kind == "visitor":
+            await _account(service, emulator, "elsewhere.example")
+            [upload] = await emulator.uploads()
+            credentials["worker"] = {"Authorization": f"Bearer {upload.texts['WORKER_KEY']}"}
+    known = await _account(service, emulator, ZONE)
+    kept = []
+    restrictions: dict[str, dict[str, Any]] = {
+        "key": {},
+        "limited": {"allow_accounts": ["e" * 32]},
+        "elsewhere": {"allow_ips": ["192.0.2.0/24"]},
+        "revoked": {},
+        **{scope: {"scopes": [scope]} for scope in get_args(Scope)},
+    }
+    for kind, restricted in restrictions.items():
+        issued = await service.call("POST", "/v1/keys", {"scopes": get_args(Scope), **restricted})
+        credentials[kind] = {"Authorization": f"Bearer {issued['key']}"}
+        kept.append(issued["id"])
+    await service.call("DELETE", f"/v1/keys/{kept[3]}")
+    [session] = (await service.call("GET", "/v1/me/sessions"))["sessions"]
+    await _sign_in(service, emails["session"])
+    credentials["signed out"] = service.headers
+    await service.call("POST", "/auth/sign-out", {})
+    known |= {"key_id": kept[0], "session_id": session["id"], "email": emails["visitor"]}
+    known |= {"password": PASSWORD, "old": PASSWORD}
+    del emails["visitor"]
+    return {"known": known, "credentials": credentials, "emails": emails, "kept": kept, "zone": ZONE}
+
+
+async def _sign_in(service: Service, email: str) -> str:
+    """Later calls carry the session; returns its cookie."""
+    service.client.cookies.clear()
+    signed_in = await service.call("POST", "/auth/sign-in", {"email": email, "password": PASSWORD})
+    service.headers = {"Authorization": f"Bearer {signed_in['access_token']}"}
+    cookie = "; ".join(f"{name}={value}" for name, value in service.client.cookies.items())
+    service.client.cookies.clear()
+    return cookie
+
+
+async def _account(service: Service, emulator: Emulator, zone: str) -> dict[str, str]:
+    """Connect an account; returns its ids, and those of a site and a link in it."""
+    customer = await emulator.create_account([proxied_zone(zone)])
+    body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
+    account_id = (await service.call("POST", "/v1/accounts", body))["account"]["id"]
+    await service.account_in(account_id, "ready")
+    await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+    site = await service.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})
+    link = await service.call("POST", "/v1/links", {"account_id": account_id, "url": "https://example.org/"})
+    return {
+        "account_id": account_id,
+        "edge_account_id": customer.account_id,
+        "site_id": site["site"]["id"],
+        "link_id": link["link"]["id"],
+    }
+
+
+async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
+    """Run schemathesis over every operation, its files in `folder`; `options` say how long."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "schemathesis.toml").write_text(_CONFIG)
+    async with open_world(folder) as (service, world):
+        # From a file: of an address schemathesis leaves out the operation that it is.
+        (folder / "openapi.json").write_text(json.dumps(await service.call("GET", "/openapi.json")))
+        command: Sequence[str] = [
+            str(Path(sys.executable).with_name("schemathesis")),
+            "--config-file=schemathesis.toml",
+            "run",
+            "openapi.json",
+            f"--url={service.url}",
+            "--checks=all",
+            "--continue-on-failure",
+            "--request-timeout=60",
+            "--suppress-health-check=filter_too_much,too_slow",  # of the generator, not of the service
+            "--no-color",
+            f"--seed={seed}",
+            *options,
+        ]
+        environ = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "SCHEMATHESIS_HOOKS": "tools.fuzz.schemathesis_hooks",
+            "SVC_FUZZ_WORLD": json.dumps(world),
+        }
+        ended = await trio.run_process(
+            command, cwd=folder, env=environ, check=False, capture_stdout=True, stderr=subprocess.STDOUT
+        )
+        log = (folder / "svc" / "log").read_text()
+    cases = json.loads((folder / "cases.json").read_text())
+    faults = sum('"error"' in line for line in log.splitlines())
+    return Outcome(ended.returncode, cases, ended.stdout.decode(), faults)
+
+
+def counted(cases: Cases, operation: str) -> int:
+    """How many cases an operation had."""
+    return sum(sum(statuses.values()) for statuses in cases.get(operation, {}).values())
+
+
+def never_done(cases: Cases) -> list[str]:
+    """The operations that somebody may and that nobody has succeeded with: their cases prove little."""
+    return [
+        operation
+        for operation in OPERATIONS.values()
+        if ALIKE.get(operation) != "400"
+        and not any(status < "300" for statuses in cases.get(operation, {}).values() for status in statuses)
+    ]
+
+
+def table(cases: Cases) -> str:
+    """The number of cases by operation and kind of credential."""
+    kinds = list(dict.fromkeys(KINDS))
+    lines = [f"{'':45} {'all':>6} " + " ".join(f"{kind[:6]:>6}" for kind in kinds)]
+    for operation in OPERATIONS.values():
+        by_kind = [sum(cases.get(operation, {}).get(kind, {}).values()) for kind in kinds]
+        lines.append(f"{operation:45} {sum(by_kind):6} " + " ".join(f"{number:6}" for number in by_kind))
+    return "\n".join(lines) + "\n"
+
+
+async def main(wanted: int, seed: int, at_once: int) -> None:
+    """Run again and again, `at_once` side by side, each with the next seed and a new world, until every operation had
+    `wanted` cases.
+
+    Raises SystemExit: something was found, or an operation had fewer or never succeeded.
+    """
+    cases: Cases = {}
+    findings: list[int] = []
+    seeds = itertools.count(seed)
+
+    async def runs() -> None:
+        while lacking := {
+            name: wanted - counted(cases, operation)
+            for name, operation in OPERATIONS.items()
+            if counted(cases, operation) < wanted
+        }:
+            own = next(seeds)
+            examples = min(_EXAMPLES, max(lacking.values()))
+            # What coverage makes of a document is the same each time.
+            phases = "examples,coverage,fuzzing,stateful" if own == seed else "fuzzing,stateful"
+            only = [f"--include-operation-id={name}" for name in lacking]
+            with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:
+                outcome = await fuzz(Path(folder), own, f"--max-examples={examples}", f"--phases={phases}", *only)
+            number = add(cases, outcome.cases)
+            sys.stdout.write(
+                f"seed {own}: {number} cases of {len(lacking)} operations, {outcome.faults} faults in the log;"
+                f" each has had {min(counted(cases, operation) for operation in OPERATIONS.values())} or more\n"
+            )
+            if outcome.status or outcome.faults:
+                findings.append(own)
+                sys.stdout.write(outcome.report)
+            sys.stdout.flush()
+            if not number:
+                break
+
+    with forking("svc.main", "svc.store.engines.sqlite", "tests.cheap_passwords", "edge_worker.emulator.__main__"):
+        async with trio.open_nursery() as nursery:
+            for _ in range(at_once):
+                nursery.start_soon(runs)
+    fewer = [operation for operation in OPERATIONS.values() if counted(cases, operation) < wanted]
+    sys.stdout.write(table(cases))
+    sys.stdout.write(f"fewer than {wanted}: {fewer or 'none'}; never done: {never_done(cases) or 'none'}\n")
+    if findings or fewer or never_done(cases):
+        raise SystemExit(1)
+
+
+def add(cases: Cases, more: Cases) -> int:
+    """Add the cases of a run to all; returns how many they are."""
+    for operation, kinds in more.items():
+        for kind, statuses in kinds.items():
+            sums = cases.setdefault(operation, {}).setdefault(kind, {})
+            for status, number in statuses.items():
+                sums[status] = sums.get(status, 0) + number
+    return sum(counted(more, operation) for operation in more)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cases", type=int, default=2_000, help="of each operation")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    parser.add_argument("--at-once", type=int, default=os.cpu_count() or 1, help="worlds side by side")
+    arguments = parser.parse_args()
+    trio.run(main, arguments.cases, arguments.seed, arguments.at_once)

@@ -1,0 +1,228 @@
+"""What schemathesis is told beyond the OpenAPI document: how our formats look, who asks, what exists, who may what.
+
+Its process loads this file by name; `tools.fuzz.contract` starts it, and reads the cases that it counts.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ipaddress
+import itertools
+import json
+import os
+import re
+import string
+import zlib
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.openapi.checks import EnsureResourceAvailability
+
+from svc.api.endpoint import ID_PREFIXES
+from svc.ids import is_id, new_id
+from tests.contract import path_of
+from tests.http.who_may import ALIKE, ROWS
+from tools.fuzz.callers import KINDS, WITH_KEY, Callers, kinds_of, refusal_of
+
+CALLERS = Callers(json.loads(os.environ["SVC_FUZZ_WORLD"]))
+# The header by which a case says who asks.
+AS = "X-Fuzz-As"
+SOMEBODYS = "Bearer somebody's"
+TOKENS = re.compile("sv(s|c|cw)_")
+IN_TURN = itertools.cycle(dict.fromkeys(KINDS))
+# By operation, by who asked, by status: how many cases.
+CASES: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
+
+LABELS = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
+HOSTS = st.lists(LABELS, min_size=1, max_size=3).map(lambda labels: ".".join([*labels, "example"]))
+IDN_LABELS = st.sampled_from(["münchen", "Straße", "例え", "пример", "faß-1", "ma\N{SOFT HYPHEN}il"])
+IDN_HOSTS = HOSTS | st.tuples(IDN_LABELS, st.sampled_from([".", "\N{IDEOGRAPHIC FULL STOP}"]), HOSTS).map("".join)
+PATH_CHARS = string.ascii_letters + string.digits + "-._~!$&'()*+,;=:@%/"
+ADDRESSES = st.ip_addresses().map(str)
+NETWORKS = ADDRESSES | st.tuples(st.ip_addresses(v=4), st.integers(0, 32)).map(
+    lambda pair: str(ipaddress.ip_network(pair, strict=False))
+)
+PORTS = st.just("") | st.integers(1, 65_535).map(":{}".format)
+PATHS = st.text(st.sampled_from(PATH_CHARS + "ä例\N{SNOWMAN}"), max_size=40)
+URLS = st.tuples(IDN_HOSTS, PORTS, PATHS, PATHS).map(lambda parts: "https://{}{}/{}?{}".format(*parts))
+LOCAL_PARTS = st.from_regex(r"[a-z0-9!#$%&'*+/^_`{|}~-]{1,20}(\.[a-z0-9-]{1,10})?", fullmatch=True)
+# With words behind it: none of the common ones, nor one character repeated. Half are such as tokens may be, without
+# blanks or letters beyond ASCII.
+PASSWORDS = (
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=40)
+    | st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), max_size=40)
+).map("{}correct-horse".format)
+
+schemathesis.openapi.format("idn-hostname", IDN_HOSTS)
+schemathesis.openapi.format("iri", URLS)
+schemathesis.openapi.format("email", st.tuples(LOCAL_PARTS, HOSTS).map("@".join))
+schemathesis.openapi.format("cidr", NETWORKS)
+schemathesis.openapi.format("password", PASSWORDS)
+
+
+# What else clients send: so that requests without a parameter differ as well. No proxy is trusted here, so that the
+# address is not believed.
+AGENTS = st.text(st.sampled_from(string.ascii_letters + string.digits + "/. ;()"), min_size=1).map(str.strip)
+ACCEPTED = ["*/*", "text/html;q=0.9, */*;q=0.1", "text/csv", "text/markdown", "image/webp", ";q"]
+OTHER_HEADERS = st.fixed_dictionaries(
+    {"User-Agent": AGENTS},
+    optional={"Accept": st.sampled_from(ACCEPTED), "X-Forwarded-For": st.just("192.0.2.1") | ADDRESSES},
+)
+
+
+@schemathesis.auth(refresh_interval=None)
+class Somebody:
+    """Tells schemathesis that a credential comes along; whose, is known when the case is sent."""
+
+    def get(self, case: Any, context: Any) -> str:
+        return SOMEBODYS
+
+    def set(self, case: Any, data: str, context: Any) -> None:
+        case.headers["Authorization"] = data
+
+
+@schemathesis.hook
+def before_generate_case(context: Any, strategy: Any) -> Any:
+    """Who asks is drawn with the case."""
+    return st.builds(asked_by, strategy, st.sampled_from(kinds_of(context.operation.label)), OTHER_HEADERS)
+
+
+def asked_by(case: Any, kind: str, more: dict[str, str]) -> Any:
+    credential = (case.headers or {}).get("Authorization")
+    if credential != SOMEBODYS:  # left out on purpose, or made up
+        kind = "nobody" if credential is None else "bad"
+    case.headers = {**more, **(case.headers or {}), AS: kind}
+    return case
+
+
+@schemathesis.hook
+def map_case(context: Any, case: Any) -> Any:
+    """Cases that are not drawn are asked by everybody in turn; most of what a case names is there."""
+    if AS not in (case.headers or {}):
+        asked_by(case, next(IN_TURN), {})
+    if case.operation.label == "POST /edge/push":
+        case.body = as_a_worker_writes(case.body)
+    if not one_in(4, case):
+        case.path_parameters, case.query = with_known_ids(case.path_parameters), with_known_ids(case.query)
+        if isinstance(case.body, dict):
+            case.body = with_known(case.body) if is_right(case) else with_known_ids(case.body)
+    return case
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: Any) -> None:
+    """Put in what is known only now: the credential, and what is there for this request alone."""
+    if AS not in (case.headers or {}):  # the document's own examples
+        asked_by(case, next(IN_TURN), {})
+    kind, label = case.headers[AS], case.operation.label
+    credential = CALLERS.headers(kind)
+    may = is_right(case) and refusal_of(kind, label) is None
+    if label == "DELETE /v1/me" and case.body == CALLERS.leaving and "Authorization" in credential:
+        credential = CALLERS.guest() if kind in ("session", "stranger", "unconfirmed") else credential
+    elif label == "POST /auth/sign-up" and is_right(case) and CALLERS.signs_up_again(case.body):
+        case.body = {**case.body, "email": CALLERS.known["email"]}
+    elif label == "POST /v1/accounts" and may:  # an install takes a second, a token that is unknown 15 s
+        case.body = {**case.body, **(CALLERS.customer() if one_in(4, case) else CALLERS.connected)}
+    elif label == "POST /v1/accounts/{account_id}/token" and may:
+        case.path_parameters = with_known_ids(case.path_parameters)
+        case.body = {**case.body, "bootstrap_token": CALLERS.bootstrap_token()}
+    elif case.operation.method == "delete" and case.path_parameters:
+        case.path_parameters = {
+            name: CALLERS.deletable(kind, name, value) for name, value in case.path_parameters.items()
+        }
+    shown = case.headers.get("Authorization", "")
+    if shown == SOMEBODYS or TOKENS.search(shown):  # what is made up may be of the answer to a sign-in
+        del case.headers["Authorization"]
+        case.headers.update(credential)
+    if kind in WITH_KEY and case.operation.method != "get":
+        case.headers.setdefault("Idempotency-Key", new_id("try"))
+
+
+@schemathesis.hook
+def after_call(context: Any, case: Any, response: Any) -> None:
+    """What was made is there for later cases, what was ended is made anew; a replayed answer tells of neither."""
+    done = 200 <= response.status_code < 300 and "idempotent-replayed" not in response.headers
+    if done and response.request.method == case.operation.method.upper():
+        CALLERS.answered(case.headers[AS], case.operation.label, case.path_parameters or {}, case.body, response)
+
+
+@schemathesis.check
+def as_the_table_says(ctx: Any, response: Any, case: Any) -> None:
+    """Who may not gets exactly the refusal of tests/http/who_may.py, and who may does not."""
+    sent, kind, status = response.request, case.headers[AS], response.status_code
+    if sent.method == case.operation.method.upper():
+        CASES[case.operation.label][kind][status] += 1
+    url = urlsplit(sent.url)
+    endpoint = f"{sent.method} {path_of(unquote(url.path))}"
+    if endpoint in ROWS or endpoint in ALIKE:
+        code = response.json()["error"]["code"] if status >= 400 else None
+        body = sent.body if isinstance(sent.body, bytes) else str(sent.body or "").encode()
+        fault = CALLERS.fault(kind, endpoint, code, f"{url.path} {url.query} {body.decode(errors='replace')}")
+        if fault is not None:
+            raise AssertionError(f"Not as the table says: {fault}")
+
+
+@schemathesis.hook
+def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
+    """Whose something is not, for that it need not be there: the table tells."""
+    kind = case.headers[AS]
+    return not isinstance(failure, EnsureResourceAvailability) or kind in ("session", "key")
+
+
+@atexit.register
+def tell() -> None:
+    """Leave the counts behind, for `fuzz_contract`."""
+    Path("cases.json").write_text(json.dumps(CASES))
+
+
+def is_right(case: Any) -> bool:
+    """Whether its body is one that the contract has, as far as schemathesis knows."""
+    return (
+        isinstance(case.body, dict) and case.meta is not None and not case.meta.is_negative_at(ParameterLocation.BODY)
+    )
+
+
+def one_in(number: int, case: Any) -> bool:
+    """Whether this is one of `number` cases; the same for the same case, so that it can be sent again."""
+    told = json.dumps([case.path_parameters, case.query, case.body, case.headers], default=repr, sort_keys=True)
+    return zlib.crc32(told.encode(errors="replace")) % number == 0
+
+
+def as_a_worker_writes(value: Any) -> Any:
+    """Whole numbers without a fraction: to JSON Schema 1.0 is whole as well, JavaScript never writes it."""
+    if isinstance(value, dict):
+        return {name: as_a_worker_writes(field) for name, field in value.items()}
+    if isinstance(value, list):
+        return [as_a_worker_writes(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def with_known_ids(fields: Any) -> Any:
+    """Ids that can be some are those of what is there."""
+    if not isinstance(fields, dict):
+        return fields
+    return {
+        name: CALLERS.known[name] if isinstance(value, str) and is_id(ID_PREFIXES.get(name, " "), value) else value
+        for name, value in fields.items()
+    }
+
+
+def with_known(body: dict[str, Any]) -> dict[str, Any]:
+    """Passwords and the like are the right ones; hosts are in the zone of the account."""
+    known = {name: CALLERS.known.get(name, value) for name, value in body.items()}
+    if isinstance(known.get("host"), str):
+        known["host"] = f"{known['host'].partition('.')[0][:40]}.{CALLERS.zone}"
+    return known
+
+
+@schemathesis.hook
+def map_headers(context: Any, headers: Any) -> Any:
+    """Headers are sent as Latin-1; an Idempotency-Key is UTF-8."""
+    if headers and isinstance(headers.get("Idempotency-Key"), str):
+        headers["Idempotency-Key"] = headers["Idempotency-Key"].encode().decode("latin-1")
+    return headers
