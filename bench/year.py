@@ -180,8 +180,7 @@ class Simulation:
         config = Config(limits=limits)
         bundle = load_bundle()
         self._context = Context(store, _NOTHING, _NOTHING, config, self.clock, bundle, "")
-        deps = Deps(store, _NOTHING, config, self.clock, "https://svc.example", bundle)
-        self._app: QuartTrio = create_app(deps)
+        self._app: QuartTrio = create_app(Deps(self._context, _NOTHING, "https://svc.example"))
 
     def clock(self) -> int:
         """The service's clock."""

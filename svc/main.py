@@ -114,18 +114,7 @@ async def run(
         ):
             web = _web(base_url)
             first = await store.read(users.nobody_yet())
-            app = create_app(
-                Deps(
-                    store=store,
-                    supervisor=supervisor,
-                    config=config,
-                    clock=clock,
-                    base_url=base_url,
-                    bundle=bundle,
-                    web=web,
-                    metrics=metrics,
-                )
-            )
+            app = create_app(Deps(context, supervisor, base_url, web))
             _leave_out_of_collections()
             with trio.open_signal_receiver(*_endings()) as signals:
                 announce(f"http://{host}:{port}")

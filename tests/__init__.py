@@ -3,7 +3,8 @@
 **Real**: the store (SQLite and PostgreSQL), the edge platform (the emulator, with the built worker in the platform's
 own runtime), HTTP, processes, threads and files. There are three exceptions:
 
-- `http/stand_in.py` replaces the actors in `tests/http`, where the answer of an actor is what a test sets.
+- `http/stand_in.py` replaces the actors, the platform and the reads of workers' databases in `tests/http`, where a test
+  sets their answers.
 - The emulator in `tests/actors` keeps uploaded workers but starts them only for tests that use `running_worker`.
 - Password hashes are cheap (`cheap_passwords.py`). `test_packaging.py`, `test_main.py`, `test_systemd.py`, `operate/`
   and `artefacts/` start the service as users do, with the real hash.

@@ -18,7 +18,6 @@ from svc.actors.checks import account_state, expiry, health_check
 from svc.actors.duty import Timers, name_of
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
-from svc.actors.requests import bulk, ledger, link_host, links, sites, zones
 from svc.actors.service import advice, notifications
 from svc.actors.sync import configuration, routes
 from svc.errors import ServiceError, Stopping
@@ -28,21 +27,15 @@ from svc.store import accounts
 from svc.store import operations as operation_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from pydantic import SecretStr
 
     from svc.actors.checks.health_check import Checked
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty
-    from svc.actors.requests.bulk import WantedLink
-    from svc.actors.requests.ledger import WorkerSide
-    from svc.actors.requests.live_reads import LiveReads, Unavailable
-    from svc.edge.zones import Zone
-    from svc.model import Account, FormerAccount, Link, LinkHost, LinkHostWish, Location, OperationKind, Rule, Site
+    from svc.model import Account, FormerAccount, Location, OperationKind
     from svc.store.idempotency import Claim
-    from svc.worker.counts import Live, TargetDays
-    from svc.worker.ledger import Stored
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -70,19 +63,17 @@ _BROKEN_OFF: tuple[Duty, ...] = (health_check.check_when_due, advice.advise_when
 
 
 class AccountActor:
-    """What can be asked of an account, and what is done to it.
+    """The operations and duties of one account, run one at a time in the actor's task.
 
-    What changes something at the platform is asked (`ask`): the actor's task does one such thing after the other, and
-    a caller who hangs up does not stop it. The rest runs in the caller's task, where a closed tab ends it: reads, and
-    what only looks at the platform and then runs one transaction. Of those the store decides between two that meet,
-    so they need not wait behind an install that takes a minute.
+    A request that changes something at the platform goes through `ask`; it continues when its caller hangs up. Reads
+    and changes of the store alone run in the request's task (`actors.requests`), where a closed tab ends them: the
+    store decides between two that meet, so they need not wait behind an install that takes a minute.
     """
 
     def __init__(
         self,
         edge_account_id: str,
         context: Context,
-        live: LiveReads,
         timers: Timers,
         duties: Sequence[Duty],
         start: Callable[[AccountActor], None],
@@ -91,7 +82,6 @@ class AccountActor:
         self.mailbox = Mailbox(context.config.limits.mailbox_depth)
         self.timers = timers
         self._context = context
-        self.reads = live
         self._duties = duties
         self._start = start
         self._woken = False
@@ -190,12 +180,6 @@ class AccountActor:
 
         return await self.ask_for("disconnect", work, claim)
 
-    async def put_link_host(self, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
-        """Set the account's link host. Runs in the caller's task; its route is made after the commit."""
-        answer = await link_host.put(self._context, account_id, wish, commit)
-        self.wake()  # also where nothing changed: a route that waited for its user is tried at once
-        return answer
-
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
         """Check the whole account now and repair what is safe to repair; see `checks`. Raises also EdgeUnavailable.
 
@@ -213,73 +197,6 @@ class AccountActor:
             return await self._context.store.run(commit(health_check.told(self._checked[1], own=own)))
 
         return await self.ask(look)
-
-    async def add_site(
-        self,
-        account: Account,
-        host: str,
-        excluded_paths: Sequence[str],
-        commit: Commit[Site, R],
-        *,
-        respect_gpc: bool = False,
-    ) -> R:
-        """Add a site; see `actors.sites`. Runs in the caller's task; its route is made after the commit."""
-        return await sites.add(self._context, account, host, excluded_paths, commit, respect_gpc=respect_gpc)
-
-    async def change_site(
-        self, site: Site, excluded_paths: Sequence[str] | None, respect_gpc: bool | None, commit: Commit[Site, R]
-    ) -> R:
-        """Change what is counted of a site; see `actors.sites`. Runs in the caller's task."""
-        return await sites.change(self._context, site, excluded_paths, respect_gpc, commit)
-
-    async def delete_site(self, site: Site, commit: Commit[Site, R]) -> R:
-        """Delete a site; see `actors.sites`. Runs in the caller's task."""
-        return await sites.delete(self._context, site, commit)
-
-    async def rotate_site(self, site: Site, commit: Commit[Site, R]) -> R:
-        """Give a site another path; see `actors.sites`. Runs in the caller's task."""
-        return await sites.rotate(self._context, site, commit)
-
-    async def add_link(
-        self, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
-    ) -> R:
-        """Add a link; see `actors.links`. Runs in the caller's task."""
-        return await links.add(self._context, account, url, code, rules, commit)
-
-    async def change_link(
-        self, link: Link, url: str | None, rules: Sequence[Rule] | None, commit: Commit[Link, R]
-    ) -> R:
-        """Change where a link leads; see `actors.links`. Runs in the caller's task."""
-        return await links.change(self._context, link.account_id, link.id, url, rules, commit)
-
-    async def delete_link(self, link: Link, commit: Commit[Link, R]) -> R:
-        """Delete a link; see `actors.links`. Runs in the caller's task."""
-        return await links.delete(self._context, link.account_id, link.id, commit)
-
-    async def add_links(
-        self,
-        account: Account,
-        wanted: Sequence[WantedLink | ServiceError],
-        commit: Commit[list[Link | ServiceError], R],
-    ) -> R:
-        """Add many links; see `actors.bulk`. Runs in the caller's task."""
-        return await bulk.add(self._context, account, wanted, commit)
-
-    async def zones(self, account: Account) -> tuple[list[Zone], bool]:
-        """The account's zones, live, sorted by name, and whether the list was cut. Runs in the caller's task."""
-        return await zones.list_zones(self._context, account)
-
-    async def live(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
-        """What the account's own database holds of a target, see `actors.live`. Spends the user's limit."""
-        return await self.reads.read(user_id, account, asked)
-
-    async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
-        """What the account's own database holds of a site that waits for its first view. Spends the user's limit."""
-        return await self.reads.first_view(user_id, account, site_id)
-
-    async def ledger(self, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]) -> WorkerSide:
-        """What became of a day's events in the account, see `actors.ledger`. Spends the user's limit."""
-        return await ledger.read(self._context, self.reads, user_id, account, day, stored)
 
     def wake(self) -> None:
         """Do now what is due: something of this account changed in the store, whose commit tells the supervisor."""

@@ -65,7 +65,7 @@ class Supervisor:
         self._context = context
         self._nursery = nursery
         self._duties = duties
-        self._live = LiveReads(context, nursery)
+        self.live_reads = LiveReads(context, nursery)
         self.departures = Departures(context, nursery, self.account)
         # An actor lives as long as somebody holds it: a caller who asks, or its task.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
@@ -82,7 +82,7 @@ class Supervisor:
         actor = self._actors.get(edge_account_id)
         if actor is None:
             timers = self._timers.setdefault(edge_account_id, Timers(trio.current_time()))
-            actor = AccountActor(edge_account_id, self._context, self._live, timers, self._duties, self._start)
+            actor = AccountActor(edge_account_id, self._context, timers, self._duties, self._start)
             self._actors[edge_account_id] = actor
             if self._closed:
                 actor.mailbox.close()
@@ -102,7 +102,10 @@ class Supervisor:
         metrics.set(MAILBOX_DEPTH, max(depths, default=0))
 
     def wake(self, edge_account_id: str) -> None:
-        """Do now what is due of an account; the store calls it after each commit that changed one."""
+        """Do now what is due of an account; the store calls this after each commit that changed one.
+
+        The handler of the link host calls it, too, where its request changed nothing.
+        """
         self.account(edge_account_id).wake()
 
     async def load(self) -> None:

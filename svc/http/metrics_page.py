@@ -20,7 +20,7 @@ from svc import metrics as table
 from svc.clock import HOUR_MS
 from svc.errors import NotFound, ServiceError, StoreUnavailable
 from svc.faults import contained
-from svc.http.serving.idempotency import refusal
+from svc.http.serving.answers import refusal
 from svc.http.serving.server import serve
 from svc.metrics import watch_loop
 from svc.model import AccountState, OperationKind, RolloutState

@@ -246,15 +246,7 @@ class Place:
                 metrics=metrics,
             )
             async with open_supervisor(context) as supervisor:
-                deps = Deps(
-                    store=self.store,
-                    supervisor=supervisor,
-                    config=config,
-                    clock=self.clock,
-                    base_url=config.http.base_url,
-                    bundle=self.bundle,
-                    metrics=metrics,
-                )
+                deps = Deps(context, supervisor, config.http.base_url)
                 none = cast("Any", None)
                 mail = self.folder / "mail"
                 world = World(create_app(deps), self.store, self.clock, none, outbox, mail, config, metrics)

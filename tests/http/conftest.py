@@ -22,7 +22,7 @@ from svc.security.api_key import new_api_key
 from svc.store import keys, link_hosts, open_store, sessions, users
 from tests import contract
 from tests.databases import make_sqlite_store
-from tests.http.stand_in import StandIn, built_worker, connected
+from tests.http.stand_in import StandIn, connected
 from tests.secrecy import SEARCH
 from tests.store.makers import new_session
 
@@ -187,16 +187,8 @@ async def open_world(
         trio.open_nursery() as nursery,
     ):
         supervisor = StandIn(store, config, clock, nursery, metrics)
-        deps = Deps(
-            store=store,
-            supervisor=cast("Any", supervisor),
-            config=config,
-            clock=clock,
-            base_url=config.http.base_url,
-            bundle=built_worker(),
-            metrics=metrics,
-        )
-        with store.changes.told_to(supervisor.woken.append):
+        deps = Deps(supervisor.context, cast("Any", supervisor), config.http.base_url)
+        with store.changes.told_to(supervisor.wake):
             app = create_app(deps)
             yield World(app, store, clock, supervisor, outbox, config.mail.folder, config, metrics)
 

@@ -1,50 +1,47 @@
-"""What the HTTP room needs of the actors, without an edge platform: it keeps what it is told and changes the store.
+"""The actors, the platform and the reads of workers' databases as the HTTP package's tests need them.
 
-The real actors over the emulated platform are met in tests/journeys; here the subject is what HTTP makes of their
-answers, so each answer is set by the test.
+What runs in a request's task (`svc/actors/requests`) is real. Below it a test sets what the platform answers about
+zones, and what a read of a database finds. The actors' own work is only noted, and changes the store. Real actors over
+the emulated platform are in tests/actors and tests/journeys.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import outcome
 import trio
+from pydantic import SecretStr
 
 from svc.actors.context import Context
 from svc.actors.mailbox import Ask
-from svc.actors.requests import bulk, links, sites
 from svc.actors.requests.ledger import WorkerSide
 from svc.actors.requests.live_reads import Unavailable
 from svc.actors.service.user_deletions import Departures
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
 from svc.leftover import Leftover
-from svc.store import accounts, disconnects, link_hosts, operations
-from svc.store.sites import add_site
+from svc.store import accounts, disconnects, operations
 from svc.store.tx import given, sql
 from svc.worker.bundle import WorkerBundle, load_bundle
-from svc.worker.counts import Live
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from pydantic import SecretStr
 
     from svc.actors.checks.health_check import Checked
     from svc.actors.context import Commit
     from svc.clock import Clock
     from svc.config import Config
+    from svc.edge.answers import Shape
     from svc.metrics import Metrics
-    from svc.model import Account, AccountState, FormerAccount, Link, LinkHost, LinkHostWish, Location, Rule, Site
+    from svc.model import Account, AccountState, FormerAccount, Location
     from svc.store.idempotency import Claim
     from svc.store.tx import Store, Tx
-    from svc.worker.counts import TargetDays
-    from svc.worker.ledger import Stored
+    from svc.worker.counts import Live, TargetDays
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -58,7 +55,7 @@ def built_worker() -> WorkerBundle:
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone as HTTP looks at it."""
+    """A zone of every account; the names of its fields are the platform's."""
 
     id: str
     name: str
@@ -71,7 +68,7 @@ async def go_on() -> None:
 
 @dataclass
 class StandIn:
-    """In the place of the supervisor and of every actor."""
+    """In the place of the supervisor, of every actor, and of the platform."""
 
     store: Store
     config: Config
@@ -90,15 +87,15 @@ class StandIn:
     @cached_property
     def departures(self) -> Departures:
         """The real ones: they need nothing of an account but that it is disconnected."""
-        return Departures(self.context(), self.nursery, self.account)
+        return Departures(self.context, self.nursery, self.account)
 
+    @cached_property
     def context(self) -> Context:
-        """For what asks nothing of the platform."""
-        none = cast("Any", None)
+        """The context of all that runs in a request's task, over a platform that answers questions about zones."""
         return Context(
             store=self.store,
-            edge=none,
-            vault=none,
+            edge=cast("Any", StandInEdge(self)),
+            vault=cast("Any", StandInVault()),
             config=self.config,
             clock=self.clock,
             bundle=built_worker(),
@@ -106,9 +103,96 @@ class StandIn:
             metrics=self.metrics,
         )
 
+    @cached_property
+    def live_reads(self) -> StandInReads:
+        """The reads of all accounts' databases."""
+        return StandInReads(self)
+
     def account(self, edge_account_id: str) -> StandInActor:
         """The actor of an edge account."""
         return StandInActor(self, edge_account_id)
+
+    def wake(self, edge_account_id: str) -> None:
+        """Note who was woken."""
+        self.woken.append(edge_account_id)
+
+    async def ask(self, what: str) -> None:
+        """Note what was asked, then wait or refuse as the test says."""
+        self.asked.append(what)
+        await self.before()
+        if self.refusal is not None:
+            raise self.refusal
+
+
+class StandInVault:
+    """Opens every sealed token."""
+
+    def open(self, sealed: bytes, account_id: str) -> SecretStr:
+        del sealed, account_id
+        return SecretStr("token")
+
+
+class StandInEdge:
+    """The platform's API, as `svc/edge/zones.py` calls it."""
+
+    def __init__(self, world: StandIn) -> None:
+        self._world = world
+
+    def access(self, edge_account_id: str, token: SecretStr, user_id: int | None) -> StandInAccess:
+        del token, user_id
+        return StandInAccess(self._world, edge_account_id)
+
+
+class StandInAccess:
+    """One edge account, with the test's zones; every host in them has a proxied DNS record that leads nowhere."""
+
+    def __init__(self, world: StandIn, edge_account_id: str) -> None:
+        self._world = world
+        self.edge_account_id = edge_account_id
+
+    def settling(self, seconds: float) -> StandInAccess:
+        del seconds
+        return self
+
+    def awaited(self) -> StandInAccess:
+        return self
+
+    async def collect(
+        self, item: type[Shape], path: str, query: Mapping[str, str | int], limit: int | None = None
+    ) -> list[Shape]:
+        name = query.get("name")
+        if path == "/zones":
+            await self._world.ask("zones" if name is None else f"zone {name}")
+            found = [asdict(zone) for zone in self._world.zone_list if name in (None, zone.name)]
+        else:
+            assert path in [f"/zones/{zone.id}/dns_records" for zone in self._world.zone_list], path
+            await self._world.ask(f"records of {name}")
+            found = [{"id": "r1", "name": name, "type": "AAAA", "content": "100::", "proxied": True}]
+        return [item.model_validate(one) for one in found][:limit]
+
+
+class StandInReads:
+    """The reads of accounts' databases: each answer is what the test says."""
+
+    def __init__(self, world: StandIn) -> None:
+        self._world = world
+
+    async def read(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
+        del user_id, account
+        await self._world.ask(f"live {asked.target_id} {asked.first_day} {asked.last_day}")
+        return self._world.readable
+
+    async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
+        del user_id, account
+        await self._world.ask(f"first view {site_id}")
+        return self._world.readable
+
+    async def ask(self, user_id: int, account: Account, key: tuple[object, ...], read: object) -> WorkerSide:
+        """The worker's side of a statement of counts: nothing else is asked in this way."""
+        del user_id, account, read
+        what, day, _ = key
+        await self._world.ask(f"{what} {day}")
+        return self._world.worker_side
 
 
 class StandInActor:
@@ -130,7 +214,7 @@ class StandInActor:
         return await self._in_actor(lambda: self._connect(user_id, bootstrap_token, commit))
 
     async def _connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
-        await self._asked(f"connect {bootstrap_token.get_secret_value()}")
+        await self._world.ask(f"connect {bootstrap_token.get_secret_value()}")
         existing = await self._world.store.read(accounts.account_by_edge_id(self._edge_account_id))
         if existing is not None:
             raise Conflict("already_connected" if existing.user_id == user_id else "account_taken")
@@ -144,18 +228,18 @@ class StandInActor:
         del claim
 
         async def work() -> R:
-            await self._asked(f"renew {bootstrap_token.get_secret_value()}")
+            await self._world.ask(f"renew {bootstrap_token.get_secret_value()}")
             return await self._world.store.run(commit(_renewed(account_id)))
 
         return await self._in_actor(work)
 
     async def install(self, account_id: str, commit: Commit[Account, R], claim: Claim | None = None) -> R:
         del claim
-        await self._asked("install")
+        await self._world.ask("install")
         return await self._world.store.run(commit(_begin_install(account_id, self._world.clock())))
 
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
-        await self._asked("check")
+        await self._world.ask("check")
         return await self._world.store.run(commit(given(())))
 
     async def disconnect(
@@ -168,83 +252,8 @@ class StandInActor:
         by: float = math.inf,
     ) -> R:
         del claim, by
-        await self._asked("disconnect")
+        await self._world.ask("disconnect")
         return await self._world.store.run(commit(_disconnect(user_id, account_id, self._world.clock())))
-
-    async def put_link_host(self, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
-        await self._asked(f"link host {wish.host}")
-        return await self._world.store.run(commit(link_hosts.put_link_host(account_id, wish.host, "z1")))
-
-    async def add_site(
-        self,
-        account: Account,
-        host: str,
-        excluded_paths: Sequence[str],
-        commit: Commit[Site, R],
-        *,
-        respect_gpc: bool = False,
-    ) -> R:
-        sites.check_serving(account)
-        zone = await self._zone_for(host)
-        now = self._world.clock()
-        snippet = self._world.context().bundle.snippet
-        site = sites.new_site(account, host, zone.id, excluded_paths, now, snippet=snippet, respect_gpc=respect_gpc)
-        return await self._world.store.run(commit(add_site(site, self._world.config.limits.sites)))
-
-    async def change_site(
-        self, site: Site, excluded_paths: Sequence[str] | None, respect_gpc: bool | None, commit: Commit[Site, R]
-    ) -> R:
-        return await sites.change(self._world.context(), site, excluded_paths, respect_gpc, commit)
-
-    async def delete_site(self, site: Site, commit: Commit[Site, R]) -> R:
-        return await sites.delete(self._world.context(), site, commit)
-
-    async def rotate_site(self, site: Site, commit: Commit[Site, R]) -> R:
-        return await sites.rotate(self._world.context(), site, commit)
-
-    async def add_link(
-        self, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
-    ) -> R:
-        return await links.add(self._world.context(), account, url, code, rules, commit)
-
-    async def change_link(
-        self, link: Link, url: str | None, rules: Sequence[Rule] | None, commit: Commit[Link, R]
-    ) -> R:
-        return await links.change(self._world.context(), link.account_id, link.id, url, rules, commit)
-
-    async def delete_link(self, link: Link, commit: Commit[Link, R]) -> R:
-        return await links.delete(self._world.context(), link.account_id, link.id, commit)
-
-    async def add_links(
-        self,
-        account: Account,
-        wanted: Sequence[bulk.WantedLink | ServiceError],
-        commit: Commit[list[Link | ServiceError], R],
-    ) -> R:
-        return await bulk.add(self._world.context(), account, wanted, commit)
-
-    async def zones(self, account: Account) -> tuple[list[Zone], bool]:
-        await self._asked("zones")
-        return self._world.zone_list, False
-
-    async def _zone_for(self, host: str) -> Zone:
-        await self._asked(f"zone of {host}")
-        for zone in self._world.zone_list:
-            if host == zone.name or host.endswith(f".{zone.name}"):
-                return zone
-        raise ServiceError("zone_not_found", f"{host} is in no zone of the account.")
-
-    async def live(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
-        await self._asked(f"live {asked.target_id} {asked.first_day} {asked.last_day}")
-        return self._world.readable
-
-    async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
-        await self._asked(f"first view {site_id}")
-        return self._world.readable
-
-    async def ledger(self, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]) -> WorkerSide:
-        await self._asked(f"ledger {day} {sorted(stored)}")
-        return self._world.worker_side
 
     async def _in_actor(self, work: Callable[[], Awaitable[T]]) -> T:
         """In the actor's own task, one after the other: a caller who hangs up does not stop it."""
@@ -256,12 +265,6 @@ class StandInActor:
 
         self._world.nursery.start_soon(serve)
         return await ask.answer()
-
-    async def _asked(self, what: str) -> None:
-        self._world.asked.append(what)
-        await self._world.before()
-        if self._world.refusal is not None:
-            raise self._world.refusal
 
 
 def connected(user_id: int, edge_account_id: str, state: AccountState, now: int) -> Tx[Account]:

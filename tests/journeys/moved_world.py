@@ -151,7 +151,7 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
             vault = open_vault(VaultConfig(key_file=folder / "vault.key"), {})
             context = Context(store, edge, vault, config, clock, bundle, f"{url}/edge/push", metrics=metrics)
             async with open_supervisor(context) as supervisor:
-                app = create_app(Deps(store, supervisor, config, clock, url, bundle, metrics=metrics))
+                app = create_app(Deps(context, supervisor, url))
                 pushes = Pushes(app)
                 over = trio.Event()
                 nursery.start_soon(

@@ -1,4 +1,4 @@
-"""Work that a request does in its own task, outside the account's actor.
+"""Work that a request does in its own task, outside the account's actor; a client that disconnects ends it.
 
 sites, links, bulk, link_host   changes, stored in one transaction; the actor's sync carries them to the worker
 zones                           questions to the platform about zones and hosts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from svc.actors.requests.links import new_code, new_link
 from svc.errors import ServiceError
@@ -14,11 +14,8 @@ from svc.store.tx import UNCHANGED
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from svc.actors.context import Commit, Context
     from svc.model import Account, Link, Rule
     from svc.store.tx import Tx
-
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -30,19 +27,6 @@ class WantedLink:
     rules: tuple[Rule, ...] = ()
 
 
-async def add(
-    context: Context,
-    account: Account,
-    wanted: Sequence[WantedLink | ServiceError],
-    commit: Commit[list[Link | ServiceError], R],
-) -> R:
-    """Add all links that can be added, in one transaction; what is wrong already stays among the results.
-
-    Raises Conflict link_host_required, Forbidden limit_reached, NotFound: nothing is added.
-    """
-    return await context.store.run(commit(add_wanted(account, wanted, context.config.limits.links, context.clock())))
-
-
 def add_wanted(
     account: Account,
     wanted: Sequence[WantedLink | ServiceError],
@@ -50,7 +34,11 @@ def add_wanted(
     now: int,
     draw: Callable[[], str] = new_code,
 ) -> Tx[list[Link | ServiceError]]:
-    """The transaction of `add`: for each in its order the link, or why it was left out. `draw` gives random codes."""
+    """Add all links that can be added: for each in its order the link, or why it was left out.
+
+    A refusal among `wanted` stays among the results. `draw` gives random codes.
+    Raises Conflict link_host_required, Forbidden limit_reached, NotFound: nothing is added.
+    """
     right = [one for one in wanted if not isinstance(one, ServiceError)]
     if not right:
         yield UNCHANGED

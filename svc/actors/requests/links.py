@@ -42,26 +42,6 @@ async def add(
     return await _add(context, new_link(account, url, code or new_code(), rules, context.clock()), commit)
 
 
-async def change(
-    context: Context,
-    account_id: str,
-    link_id: str,
-    url: str | None,
-    rules: Sequence[Rule] | None,
-    commit: Commit[Link, R],
-) -> R:
-    """Change where a link leads; None leaves what is.
-
-    Raises NotFound (also a deleted one); Invalid (a target is on the link host).
-    """
-    return await context.store.run(commit(links.change_link(account_id, link_id, url, rules)))
-
-
-async def delete(context: Context, account_id: str, link_id: str, commit: Commit[Link, R]) -> R:
-    """Delete a link; raises NotFound when it is deleted already."""
-    return await context.store.run(commit(links.delete_link(account_id, link_id)))
-
-
 async def _add(context: Context, link: Link, commit: Commit[Link, R]) -> R:
     return await context.store.run(commit(links.add_link(link, context.config.limits.links)))
 

@@ -52,25 +52,6 @@ async def add(
     return await context.store.run(commit(sites.add_site(site, context.config.limits.sites)))
 
 
-async def change(
-    context: Context,
-    site: Site,
-    excluded_paths: Sequence[str] | None,
-    respect_gpc: bool | None,
-    commit: Commit[Site, R],
-) -> R:
-    """Change what is counted; None leaves what is.
-
-    Raises NotFound, Conflict site_not_active (it is deleted).
-    """
-    return await context.store.run(commit(sites.change_site(site.account_id, site.id, excluded_paths, respect_gpc)))
-
-
-async def delete(context: Context, site: Site, commit: Commit[Site, R]) -> R:
-    """Delete a site; its routes are removed by the duty after this. Raises NotFound, Conflict site_not_active."""
-    return await context.store.run(commit(sites.delete_site(site.account_id, site.id)))
-
-
 async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
     """Give a site another path, whose route is made by the duty after this; the old one is counted on for a while.
 

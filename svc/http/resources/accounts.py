@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.actors.checks.health_check import mended
+from svc.actors.requests import link_host, zones
 from svc.api import accounts as api
 from svc.errors import Forbidden, NotFound
 from svc.http.serving.visible import seen, visible_account, visible_or_former
@@ -26,10 +27,8 @@ class Accounts:
     """The handlers of /v1/accounts."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
+        self._context = deps.context
         self._supervisor = deps.supervisor
-        self._bundle = deps.bundle
-        self._clock = deps.clock
         serve.read(api.LIST, self.list)
         serve.write(api.CONNECT, self.connect)
         serve.read(api.SHOW, self.show)
@@ -43,8 +42,9 @@ class Accounts:
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
         """The user's accounts, oldest first."""
-        found = await self._store.read(accounts.list_accounts(read.caller.user.id, read.caller.edge_accounts))
-        return api.AccountList(accounts=tuple(api.Account.of(account, self._bundle.sha256) for account in found))
+        found = await self._context.store.read(accounts.list_accounts(read.caller.user.id, read.caller.edge_accounts))
+        bundle = self._context.bundle.sha256
+        return api.AccountList(accounts=tuple(api.Account.of(account, bundle) for account in found))
 
     async def connect(self, write: Write[api.Connect]) -> StoredAnswer:
         """Connect an edge account; the bootstrap token lives no longer than this request."""
@@ -58,65 +58,68 @@ class Accounts:
 
     async def show(self, read: Read[NoQuery]) -> api.OneFullAccount:
         """One account with its latest operation and its link host."""
-        found, latest = await self._store.read(_account_and_operation(read.caller.user.id, read.id))
+        found, latest = await self._context.store.read(_account_and_operation(read.caller.user.id, read.id))
         account = seen(read.caller, found)
-        return api.OneFullAccount(account=api.FullAccount.of_all(account, self._bundle.sha256, latest))
+        return api.OneFullAccount(account=api.FullAccount.of_all(account, self._context.bundle.sha256, latest))
 
     async def change(self, write: Write[api.AccountChange]) -> StoredAnswer:
         """Change the account's name, its plan, or the days that its worker keeps."""
-        account = await visible_account(self._store, write.caller, write.id)
+        account = await visible_account(self._context.store, write.caller, write.id)
         wanted = write.body
         changed = accounts.change_account(
-            account.id, self._clock(), name=wanted.name, plan=wanted.plan, days_kept=wanted.days_kept
+            account.id, self._context.clock(), name=wanted.name, plan=wanted.plan, days_kept=wanted.days_kept
         )
-        return await self._store.run(write.commit(self._one, about=account)(changed))
+        return await self._context.store.run(write.commit(self._one, about=account)(changed))
 
     async def zones(self, read: Read[NoQuery]) -> api.Zones:
         """The zones of the edge account, live."""
-        account = await visible_account(self._store, read.caller, read.id)
-        found, truncated = await self._supervisor.account(account.edge_account_id).zones(account)
+        account = await visible_account(self._context.store, read.caller, read.id)
+        found, truncated = await zones.list_zones(self._context, account)
         return api.Zones(
             zones=tuple(api.Zone(name=zone.name, status=zone.status) for zone in found), truncated=truncated
         )
 
     async def renew(self, write: Write[api.Renew]) -> StoredAnswer:
         """Replace the working token; the bootstrap token lives no longer than this request."""
-        account = await visible_account(self._store, write.caller, write.id)
+        account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(self._one, about=account)
         return await actor.renew(account.id, write.body.bootstrap_token, commit, write.claim)
 
     async def install(self, write: Write[NoBody]) -> StoredAnswer:
         """Install the worker, or install it again."""
-        account = await visible_account(self._store, write.caller, write.id)
+        account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
 
     async def disconnect(self, write: Write[NoBody]) -> StoredAnswer:
         """Remove the worker and what belongs to it, then the account; of a former account, what came of that."""
-        account = await visible_or_former(self._store, write.caller, write.id)
+        account = await visible_or_former(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(api.Disconnected.of, about=account)
         return await actor.disconnect(write.caller.user.id, account.id, commit, write.claim)
 
     async def check(self, write: Write[NoBody]) -> StoredAnswer:
         """Look at the whole account at the edge platform, and mend what needs no question."""
-        account = await visible_account(self._store, write.caller, write.id)
+        account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.check(account.id, write.commit(_findings, about=account, count=mended))
 
     async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredAnswer:
         """Set or replace the host of the account's short links."""
-        account = await visible_account(self._store, write.caller, write.id)
-        actor = self._supervisor.account(account.edge_account_id)
+        account = await visible_account(self._context.store, write.caller, write.id)
 
         def render(host: LinkHost) -> api.OneLinkHost:
             return api.OneLinkHost(link_host=api.LinkHost.of(host, account.synced_version))
 
-        return await actor.put_link_host(account.id, write.body.wish(), write.commit(render, about=account))
+        commit = write.commit(render, about=account)
+        answer = await link_host.put(self._context, account.id, write.body.wish(), commit)
+        # Also where nothing changed: a route that waited for its user is tried at once.
+        self._supervisor.wake(account.edge_account_id)
+        return answer
 
     def _one(self, account: Account) -> api.OneAccount:
-        return api.OneAccount(account=api.Account.of(account, self._bundle.sha256))
+        return api.OneAccount(account=api.Account.of(account, self._context.bundle.sha256))
 
 
 def _findings(checked: Sequence[Checked]) -> api.Check:

@@ -23,9 +23,9 @@ from svc.api.me import User as ShownUser
 from svc.api.shape import Ok
 from svc.clock import DAY_MS
 from svc.errors import Invalid, Issue, ServiceError, Unauthorized
+from svc.http.serving.answers import to_response
 from svc.http.serving.cookies import DEVICE_COOKIE, SIGNED_OUT, Cookies
 from svc.http.serving.credentials import admit, bearer, networks_of
-from svc.http.serving.serve import to_response
 from svc.ids import digest, new_id, new_secret
 from svc.limits import SlidingLimit
 from svc.security.password_policy import common_passwords, fault_for
@@ -33,6 +33,8 @@ from svc.security.session_tokens import Pair, family_of, first_pair, next_pair, 
 from svc.store import devices, outbox, sessions, users
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from svc.api.shape import NoBody
     from svc.clock import Clock
     from svc.http.resources.password_check import PasswordCheck
@@ -74,17 +76,25 @@ class _NetworkLimit:
 class Auth:
     """The handlers of /auth."""
 
-    def __init__(self, deps: Deps, serve: Serve, passwords: PasswordCheck, trail: Trail) -> None:
+    def __init__(
+        self,
+        deps: Deps,
+        serve: Serve,
+        passwords: PasswordCheck,
+        trail: Trail,
+        client: Callable[[], IpAddress | None],
+    ) -> None:
+        """`client` returns the address of the client whose request is served."""
         self._trail = trail
-        self._store = deps.store
-        self._clock: Clock = deps.clock
-        self._timing = deps.config.timing
+        self._store = deps.context.store
+        self._clock: Clock = deps.context.clock
+        self._timing = deps.context.config.timing
         self._base_url = deps.base_url
-        self._client = serve.client
+        self._client = client
         self._cookies = Cookies(deps.base_url)
-        self._agent_of = deps.bundle.explainer.agent_of
+        self._agent_of = deps.context.bundle.explainer.agent_of
         self._passwords = passwords
-        limits = deps.config.limits
+        limits = deps.context.config.limits
         self._tries = _NetworkLimit(limits.sign_ins_per_minute)
         self._refreshes = SlidingLimit(limits.refreshes_per_minute)
         self._unknown_refreshes = _NetworkLimit(limits.refreshes_per_minute)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.actors.requests.bulk import WantedLink, links_made
+from svc.actors.requests.bulk import WantedLink, add_wanted, links_made
 from svc.api import bulk as api
 from svc.api.errors import ErrorObject
 from svc.api.links import Link, rules_of
@@ -32,23 +32,22 @@ class Bulk:
     """The handler of /v1/links/bulk."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
-        self._supervisor = deps.supervisor
+        self._context = deps.context
         self._looking = trio.Lock()
         serve.write(api.ADD_MANY, self.add)
 
     async def add(self, write: Write[api.NewLinks]) -> StoredAnswer:
         """New links; a result for each."""
-        account = await visible_account(self._store, write.caller, write.body.account_id)
+        account = await visible_account(self._context.store, write.caller, write.body.account_id)
         async with self._looking:  # requests that come at once share one turn
             wanted = await _looked_at(write.body.links)
 
         def render(made: Sequence[model.Link | ServiceError]) -> api.Results:
             return api.Results(results=tuple(_result(one, account) for one in made))
 
-        actor = self._supervisor.account(account.edge_account_id)
+        limit, now = self._context.config.limits.links, self._context.clock()
         commit = write.commit(render, about=account, target=account.id, count=links_made)
-        return await actor.add_links(account, wanted, commit)
+        return await self._context.store.run(commit(add_wanted(account, wanted, limit, now)))
 
 
 async def _looked_at(values: Sequence[object]) -> list[WantedLink | ServiceError]:

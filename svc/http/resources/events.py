@@ -17,7 +17,7 @@ class Events:
     """The handler of /v1/events."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
+        self._store = deps.context.store
         serve.read(api.LIST, self.list)
 
     async def list(self, read: Read[api.EventQuery]) -> api.EventList:

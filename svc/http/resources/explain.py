@@ -21,8 +21,8 @@ class Explain:
     """The handler of /v1/links/{link_id}/explain."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
-        self._explainer = deps.bundle.explainer
+        self._store = deps.context.store
+        self._explainer = deps.context.bundle.explainer
         serve.write(api.EXPLAIN, self.explain)
 
     async def explain(self, write: Write[api.AskedClick]) -> StoredAnswer:

@@ -16,7 +16,7 @@ from svc.api.events import Event
 from svc.clock import DAY_MS, day_of, day_text, iso
 from svc.errors import Forbidden, ServiceError
 from svc.http.resources.archive import Archive
-from svc.http.serving.serve import Streamed
+from svc.http.serving.answers import Streamed
 from svc.limits import SlidingLimit
 from svc.model import Scope
 from svc.store import accounts, disconnects, exports
@@ -49,9 +49,9 @@ class Export:
     """The handler of the export, and how often a user may have one."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
-        self._clock = deps.clock
-        self._limit = SlidingLimit(deps.config.limits.exports_per_hour, window_s=3600)
+        self._store = deps.context.store
+        self._clock = deps.context.clock
+        self._limit = SlidingLimit(deps.context.config.limits.exports_per_hour, window_s=3600)
         self._one_thread = trio.CapacityLimiter(1)  # all exports share one thread, and so one processor
         serve.read(api.EXPORT, self.export)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svc.api import keys as api
 from svc.api.shape import NoBody, Ok
 from svc.errors import Conflict, NotFound
-from svc.http.serving.idempotency import refusal
+from svc.http.serving.answers import refusal
 from svc.ids import digest, new_id
 from svc.model import Key
 from svc.security import api_key
@@ -25,9 +25,9 @@ class Keys:
     """The handlers of /v1/keys."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
-        self._clock = deps.clock
-        self._limits = deps.config.limits
+        self._store = deps.context.store
+        self._clock = deps.context.clock
+        self._limits = deps.context.config.limits
         serve.read(api.LIST, self.list)
         serve.write(api.ISSUE, self.issue)
         serve.write(api.RENAME, self.rename)

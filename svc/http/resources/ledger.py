@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from svc.actors.requests import ledger
 from svc.actors.requests.ledger import WorkerSide
 from svc.api import ledger as api
 from svc.clock import day_of
@@ -30,21 +31,20 @@ class Ledger:
     """The handler of the statement of counts."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
+        self._context = deps.context
         self._supervisor = deps.supervisor
-        self._clock = deps.clock
         serve.read(api.SHOW, self.show)
 
     async def show(self, read: Read[api.LedgerQuery]) -> api.OneLedger:
         """One day of an account: the worker's numbers, read live, beside the stored ones."""
-        account = await visible_or_former(self._store, read.caller, read.id)
-        today = day_of(self._clock())
+        account = await visible_or_former(self._context.store, read.caller, read.id)
+        today = day_of(self._context.clock())
         day = today if read.query.day is None else read.query.day
         if day > today:
             raise Invalid([Issue("day", "must not be after today (UTC)")])
-        before = await self._store.read(stored_day(account.id, day))
+        before = await self._context.store.read(stored_day(account.id, day))
         found = await self._worker(read.caller.user.id, account, day, before)
-        after = before if found.day is None else await self._store.read(stored_day(account.id, day))
+        after = before if found.day is None else await self._context.store.read(stored_day(account.id, day))
         return await trio.to_thread.run_sync(partial(_ledger, day, found, before, after))
 
     async def _worker(
@@ -52,7 +52,7 @@ class Ledger:
     ) -> WorkerSide:
         if isinstance(account, FormerAccount):
             return WorkerSide(None, "not_installed")
-        return await self._supervisor.account(account.edge_account_id).ledger(user_id, account, day, stored)
+        return await ledger.read(self._context, self._supervisor.live_reads, user_id, account, day, stored)
 
 
 def _ledger(day: int, found: WorkerSide, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> api.OneLedger:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from quart import Response
 
+from svc.actors.requests import links as link_requests
 from svc.api import links as api
 from svc.api.cursors import cursor_of, expired, place_in
 from svc.clock import day_of
@@ -35,9 +36,7 @@ class Links:
     """The handlers of /v1/links."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
-        self._supervisor = deps.supervisor
-        self._clock = deps.clock
+        self._context = deps.context
         self._rankings = Rankings()
         serve.read(api.LIST, self.list)
         serve.write(api.ADD, self.add)
@@ -48,14 +47,14 @@ class Links:
 
     async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
         """The user's links, of one account or of all; with the clicks of a week for who may read reports."""
-        caller, query, today = read.caller, read.query, day_of(self._clock())
+        caller, query, today = read.caller, read.query, day_of(self._context.clock())
         which = LinkFilter(caller.user.id, query.account_id, caller.edge_accounts, query.contains, query.state)
         if query.order == "clicks":
             require(caller, ("reports",), session_only=False)
             page, next_place = await self._page_by_clicks(which, query, today)
         else:
             page, next_place = await self._page(which, query, query.order)
-        own, clicks = await self._store.read(_around(caller, page, today, deleted=query.state == "deleted"))
+        own, clicks = await self._context.store.read(_around(caller, page, today, deleted=query.state == "deleted"))
         return api.LinkList(
             links=tuple(
                 api.Link.of(link, own[link.account_id], None if clicks is None else clicks.get(link.id, 0))
@@ -69,7 +68,7 @@ class Links:
         self, which: LinkFilter, query: api.LinkQuery, order: PagedOrder
     ) -> tuple[Sequence[Link], tuple[int | str, ...] | None]:
         after = None if query.cursor is None else place_in(query.cursor, query.listing, PLACE_KINDS[order])
-        found = await self._store.read(link_lists.list_links(which, order, query.limit + 1, after))
+        found = await self._context.store.read(link_lists.list_links(which, order, query.limit + 1, after))
         page = found[: query.limit]
         return page, place_of(order, page[-1]) if len(found) > len(page) else None
 
@@ -85,49 +84,49 @@ class Links:
                 raise expired()
             ranking, first = kept, int(place)
         ids = ranking.page(first, query.limit)
-        page = await self._store.read(link_lists.listed(which, ids))
+        page = await self._context.store.read(link_lists.listed(which, ids))
         end = first + len(ids)
         return page, (ranking.name, end) if end < len(ranking) else None
 
     async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
         """The order by clicks, as it is now."""
-        as_of = await self._store.read(_depends_on(which, today))
+        as_of = await self._context.store.read(_depends_on(which, today))
         kept = self._rankings.current(which, as_of)
         if kept is not None:
             return kept
-        as_of, link_ids = await self._store.read(_ranked(which, today))
+        as_of, link_ids = await self._context.store.read(_ranked(which, today))
         return self._rankings.keep(which, as_of, link_ids)
 
     async def add(self, write: Write[api.NewLink]) -> StoredAnswer:
         """A new link."""
         body = write.body
-        account = await visible_account(self._store, write.caller, body.account_id)
-        actor = self._supervisor.account(account.edge_account_id)
+        account = await visible_account(self._context.store, write.caller, body.account_id)
         commit = write.commit(_one(account), about=account)
-        return await actor.add_link(account, body.url, body.code, api.rules_of(body.rules), commit)
+        rules = api.rules_of(body.rules)
+        return await link_requests.add(self._context, account, body.url, body.code, rules, commit)
 
     async def show(self, read: Read[NoQuery]) -> api.OneLink:
         """One link."""
-        link, account = await readable_link(self._store, read.caller, read.id)
+        link, account = await readable_link(self._context.store, read.caller, read.id)
         return api.OneLink(link=api.Link.of(link, account))
 
     async def change(self, write: Write[api.LinkChange]) -> StoredAnswer:
         """A link that leads elsewhere from now on."""
-        link, account = await visible_link(self._store, write.caller, write.id)
+        link, account = await visible_link(self._context.store, write.caller, write.id)
         body = write.body
         rules = None if body.rules is None else api.rules_of(body.rules)
-        actor = self._supervisor.account(account.edge_account_id)
-        return await actor.change_link(link, body.url, rules, write.commit(_one(account), about=account))
+        commit = write.commit(_one(account), about=account)
+        return await self._context.store.run(commit(links.change_link(account.id, link.id, body.url, rules)))
 
     async def delete(self, write: Write[NoBody]) -> StoredAnswer:
         """A link that is no more."""
-        link, account = await visible_link(self._store, write.caller, write.id)
-        actor = self._supervisor.account(account.edge_account_id)
-        return await actor.delete_link(link, write.commit(_one(account), about=account))
+        link, account = await visible_link(self._context.store, write.caller, write.id)
+        commit = write.commit(_one(account), about=account)
+        return await self._context.store.run(commit(links.delete_link(account.id, link.id)))
 
     async def qr_code(self, read: Read[api.QrQuery]) -> Response:
         """The link's QR code."""
-        link, account = await visible_link(self._store, read.caller, read.id)
+        link, account = await visible_link(self._context.store, read.caller, read.id)
         if link.state == "deleted":
             raise NotFound(links.LINK_DELETED)
         url = api.short_url(link, account)

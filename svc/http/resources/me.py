@@ -9,9 +9,9 @@ from quart import request
 
 from svc.api import me as api
 from svc.errors import Unauthorized
+from svc.http.serving.answers import stored
 from svc.http.serving.cookies import SIGNED_OUT
 from svc.http.serving.credentials import bearer
-from svc.http.serving.idempotency import stored
 from svc.ids import digest
 from svc.store import accounts, keys, links, notifications, sites, users
 
@@ -30,8 +30,8 @@ class Me:
     """The handlers of /v1/me."""
 
     def __init__(self, deps: Deps, serve: Serve, passwords: PasswordCheck) -> None:
-        self._store = deps.store
-        self._limits = deps.config.limits
+        self._store = deps.context.store
+        self._limits = deps.context.config.limits
         self._supervisor = deps.supervisor
         self._passwords = passwords
         serve.read(api.SHOW, self.show)

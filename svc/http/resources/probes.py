@@ -37,7 +37,7 @@ class Probes:
     """The handlers of /healthz, /readyz, the OpenAPI document and the reference."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
+        self._store = deps.context.store
         self._base_url = deps.base_url
         self._web = deps.web
         self._made: _Contract | None = None

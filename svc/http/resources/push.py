@@ -30,11 +30,12 @@ class Push:
     """The handler of /edge/push."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
-        self._clock = deps.clock
-        self._metrics = deps.metrics
-        self._intake = Intake(deps.store, deps.metrics)
-        self._limit = SlidingLimit(deps.config.limits.pushes_per_minute, most_names=deps.config.limits.accounts_total)
+        self._store = deps.context.store
+        self._clock = deps.context.clock
+        self._metrics = deps.context.metrics
+        self._intake = Intake(deps.context.store, deps.context.metrics)
+        limits = deps.context.config.limits
+        self._limit = SlidingLimit(limits.pushes_per_minute, most_names=limits.accounts_total)
         self._without_delay = serve.without_delay
         serve.direct(api.PUSH, self.receive)
 

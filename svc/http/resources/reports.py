@@ -30,9 +30,9 @@ class Reports:
     """The handlers of the two reports."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
+        self._store = deps.context.store
         self._supervisor = deps.supervisor
-        self._clock = deps.clock
+        self._clock = deps.context.clock
         serve.read(api.SITE, self.site)
         serve.read(api.FIRST_VIEW, self.first_view)
         serve.read(api.LINK, self.link)
@@ -55,8 +55,7 @@ class Reports:
         if isinstance(account, FormerAccount):
             unavailable = None if seen else "not_installed"
         elif not seen:
-            actor = self._supervisor.account(account.edge_account_id)
-            found = await actor.first_view(read.caller.user.id, account, site.id)
+            found = await self._supervisor.live_reads.first_view(read.caller.user.id, account, site.id)
             if isinstance(found, Unavailable):
                 unavailable = found.reason
             else:
@@ -93,8 +92,7 @@ class Reports:
         """What the account's database holds, or why it cannot be read."""
         if isinstance(account, FormerAccount):
             return None, "not_installed"
-        actor = self._supervisor.account(account.edge_account_id)
-        found = await actor.live(user_id, account, TargetDays(target_id, first_day, last_day))
+        found = await self._supervisor.live_reads.read(user_id, account, TargetDays(target_id, first_day, last_day))
         return (None, found.reason) if isinstance(found, Unavailable) else (found, None)
 
 

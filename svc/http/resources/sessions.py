@@ -30,8 +30,8 @@ class Sessions:
     """The handlers of /v1/me/sessions and /v1/me/password."""
 
     def __init__(self, deps: Deps, serve: Serve, passwords: PasswordCheck) -> None:
-        self._store = deps.store
-        self._clock = deps.clock
+        self._store = deps.context.store
+        self._clock = deps.context.clock
         self._passwords = passwords
         self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
         serve.read(api.LIST, self.list)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from svc.actors.requests import sites as site_requests
 from svc.api import sites as api
 from svc.api.cursors import cursor_of, place_in
 from svc.clock import day_of
 from svc.http.serving.visible import readable_site, visible_account
-from svc.store import accounts, site_lists
+from svc.store import accounts, site_lists, sites
 
 if TYPE_CHECKING:
-    from svc.actors.account import AccountActor
     from svc.actors.context import Commit
     from svc.api.shape import NoBody, NoQuery
     from svc.http.serving.credentials import Caller
@@ -26,10 +26,7 @@ class Sites:
     """The handlers of /v1/sites."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
-        self._supervisor = deps.supervisor
-        self._bundle = deps.bundle
-        self._clock = deps.clock
+        self._context = deps.context
         serve.read(api.LIST, self.list)
         serve.write(api.ADD, self.add)
         serve.read(api.SHOW, self.show)
@@ -41,7 +38,8 @@ class Sites:
         """The user's sites, of one account or of all; with the views of a week for who may read reports."""
         query = read.query
         after = None if query.cursor is None else str(place_in(query.cursor, query.listing, (str,))[0])
-        found, synced, views = await self._store.read(_page(read.caller, query, after, day_of(self._clock())))
+        today = day_of(self._context.clock())
+        found, synced, views = await self._context.store.read(_page(read.caller, query, after, today))
         page = found[: query.limit]
         # No worker lacks anything of a disconnected account.
         shown = [self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in page]
@@ -50,43 +48,46 @@ class Sites:
 
     async def add(self, write: Write[api.NewSite]) -> StoredAnswer:
         """A new site; its snippet is there at once, its route is made by the account's actor."""
-        account = await visible_account(self._store, write.caller, write.body.account_id)
-        actor = self._supervisor.account(account.edge_account_id)
+        account = await visible_account(self._context.store, write.caller, write.body.account_id)
 
         def render(site: Site) -> api.OneSite:
             return self._one(site, account.synced_version)
 
         body = write.body
         commit = write.commit(render, about=account)
-        return await actor.add_site(account, body.host, body.excluded_paths, commit, respect_gpc=body.respect_gpc)
+        return await site_requests.add(
+            self._context, account, body.host, body.excluded_paths, commit, respect_gpc=body.respect_gpc
+        )
 
     async def change(self, write: Write[api.SiteChange]) -> StoredAnswer:
         """The site as it is now; its worker learns of it right after."""
-        site, actor, commit = await self._to_change(write)
-        return await actor.change_site(site, write.body.excluded_paths, write.body.respect_gpc, commit)
+        site, commit = await self._to_change(write)
+        body = write.body
+        changed = sites.change_site(site.account_id, site.id, body.excluded_paths, body.respect_gpc)
+        return await self._context.store.run(commit(changed))
 
     async def delete(self, write: Write[NoBody]) -> StoredAnswer:
         """The deleted site; its routes are removed by the account's actor."""
-        site, actor, commit = await self._to_change(write)
-        return await actor.delete_site(site, commit)
+        site, commit = await self._to_change(write)
+        return await self._context.store.run(commit(sites.delete_site(site.account_id, site.id)))
 
     async def rotate(self, write: Write[NoBody]) -> StoredAnswer:
         """The site with another path; the route of that is made by the account's actor."""
-        site, actor, commit = await self._to_change(write)
-        return await actor.rotate_site(site, commit)
+        site, commit = await self._to_change(write)
+        return await site_requests.rotate(self._context, site, commit)
 
-    async def _to_change(self, write: Write[Any]) -> tuple[Site, AccountActor, Commit[Site, StoredAnswer]]:
-        """The site that a request is about, its account's actor, and what keeps the answer."""
-        site, account = await readable_site(self._store, write.caller, write.id)
+    async def _to_change(self, write: Write[Any]) -> tuple[Site, Commit[Site, StoredAnswer]]:
+        """The site that a request is about, and what keeps the answer."""
+        site, account = await readable_site(self._context.store, write.caller, write.id)
 
         def render(changed: Site) -> api.OneSite:
             return self._one(changed, account.synced_version)
 
-        return site, self._supervisor.account(account.edge_account_id), write.commit(render, about=account)
+        return site, write.commit(render, about=account)
 
     async def show(self, read: Read[NoQuery]) -> api.OneSite:
         """One site."""
-        site, account = await readable_site(self._store, read.caller, read.id)
+        site, account = await readable_site(self._context.store, read.caller, read.id)
         return self._one(site, account.synced_version)
 
     def _one(self, site: Site, synced_version: int) -> api.OneSite:

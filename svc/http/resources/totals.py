@@ -9,7 +9,7 @@ from svc.api import totals as api
 from svc.api.endpoint import JSON_TYPE
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.errors import Invalid, Issue
-from svc.http.serving.serve import Streamed, accepted
+from svc.http.serving.answers import Streamed, accepted
 from svc.http.serving.visible import readable_link, readable_site
 from svc.store.total_pages import FIRST_DAY, LAST_DAY, PAGE, days_page, hours_page
 
@@ -25,9 +25,9 @@ class Totals:
     """The handlers of the two lists of totals."""
 
     def __init__(self, deps: Deps, serve: Serve) -> None:
-        self._store = deps.store
-        self._clock = deps.clock
-        self._hours_kept_ms = int(deps.config.timing.hours_kept_days * DAY_MS)
+        self._store = deps.context.store
+        self._clock = deps.context.clock
+        self._hours_kept_ms = int(deps.context.config.timing.hours_kept_days * DAY_MS)
         serve.read(api.SITE, self.site)
         serve.read(api.LINK, self.link)
 

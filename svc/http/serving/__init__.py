@@ -7,6 +7,7 @@ app, routes   the framework's application and its paths
 serve         the checks before a handler, in order, and the answer after it
 credentials   who asks; `origin` and `cookies` for browsers, `visible` for what a caller may see
 idempotency   an answer kept under its Idempotency-Key
+answers       the answer as bytes and as the framework's response
 web           the files of the web application
 deps          the parts that main hands in
 """

@@ -32,11 +32,12 @@ from svc.http.resources.sessions import Sessions
 from svc.http.resources.sign_in_trail import Trail
 from svc.http.resources.sites import Sites
 from svc.http.resources.totals import Totals
+from svc.http.serving.answers import refusal, response_of
 from svc.http.serving.credentials import Credentials
 from svc.http.serving.front import DEFAULT_HEADERS, SEEN, Front, Seen, headers_of
-from svc.http.serving.idempotency import Idempotency, refusal
+from svc.http.serving.idempotency import Idempotency
 from svc.http.serving.origin import origin_of
-from svc.http.serving.serve import Serve, response_of
+from svc.http.serving.serve import Serve
 from svc.http.serving.web import METHODS
 from svc.metrics import REPLAYED
 
@@ -54,20 +55,22 @@ _SENDING_TIMEOUT_S = 30
 
 def create_app(deps: Deps) -> QuartTrio:
     """The whole HTTP face as an ASGI application."""
+    context, config = deps.context, deps.context.config
     app = QuartTrio("svc", static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = deps.config.http.max_body_bytes
+    app.config["MAX_CONTENT_LENGTH"] = config.http.max_body_bytes
     app.config["BODY_TIMEOUT"] = _BODY_TIMEOUT_S
     app.config["RESPONSE_TIMEOUT"] = _SENDING_TIMEOUT_S
-    trail = Trail(deps.clock, lambda: serve.client())
-    passwords = PasswordCheck(deps.store, deps.clock, deps.config.limits.wrong_passwords_per_hour, trail)
+    credentials = Credentials(context.store, config, context.clock)
+    trail = Trail(context.clock, credentials.client)
+    passwords = PasswordCheck(context.store, context.clock, config.limits.wrong_passwords_per_hour, trail)
     serve = Serve(
         app,
-        Credentials(deps.store, deps.config, deps.clock),
-        Idempotency(deps.store, deps.clock, deps.config.timing.idempotency_s, deps.config.limits.kept_answers_bytes),
+        credentials,
+        Idempotency(context.store, context.clock, config.timing.idempotency_s, config.limits.kept_answers_bytes),
         passwords,
         origin_of(deps.base_url),
     )
-    Auth(deps, serve, passwords, trail)
+    Auth(deps, serve, passwords, trail, credentials.client)
     Me(deps, serve, passwords)
     Sessions(deps, serve, passwords)
     resources = (
@@ -81,8 +84,8 @@ def create_app(deps: Deps) -> QuartTrio:
     app.register_error_handler(HTTPException, _refused_by_framework)
     app.register_error_handler(Exception, _failed)
     app.register_error_handler(UnknownPath, partial(_unknown_path, deps.web))
-    logs = deps.config.http.access_log
-    front = Front(app.asgi_app, serve.directly, deps.web, app.config, deps.metrics, logs=logs)
+    logs = config.http.access_log
+    front = Front(app.asgi_app, serve.directly, deps.web, app.config, context.metrics, logs=logs)
     app.asgi_app = front  # type: ignore[method-assign]  # quart's own way to wrap it
     return app
 

@@ -11,9 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 from svc.errors import NotFound, ServiceError
 from svc.faults import first_of, kind_of
+from svc.http.serving.answers import BrokenOff, refusal, stored
 from svc.http.serving.direct import HungUp, Incoming
-from svc.http.serving.idempotency import refusal, stored
-from svc.http.serving.serve import BrokenOff
 from svc.http.serving.web import METHODS
 from svc.ids import random_base32
 from svc.logs import lines_about

@@ -16,18 +16,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
-from pydantic_core import to_json
 
-from svc.api.endpoint import JSON_TYPE
 from svc.errors import Conflict, ServiceError
-from svc.store.idempotency import AnsweredMeanwhile, Claim, StoredAnswer, check_room, keep_answer, recall
+from svc.http.serving.answers import refusal
+from svc.store.idempotency import AnsweredMeanwhile, check_room, keep_answer, recall
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from svc.api.shape import Answer
     from svc.clock import Clock
     from svc.model import Event
+    from svc.store.idempotency import Claim, StoredAnswer
     from svc.store.tx import Store, Tx
 
 T = TypeVar("T")
@@ -148,16 +147,6 @@ class Idempotency:
         now = self._clock()
         yield from check_room(claim.user_id, len(answer.body), self._most_bytes, now)
         yield from keep_answer(claim, answer, now, self._ttl_ms)
-
-
-def stored(answer: Answer, status: int) -> StoredAnswer:
-    """An answer as its bytes, to be kept and sent."""
-    return StoredAnswer(status, answer.to_bytes(), JSON_TYPE, {})
-
-
-def refusal(error: ServiceError) -> StoredAnswer:
-    """The answer that an error is."""
-    return StoredAnswer(error.status, to_json(error.body()), JSON_TYPE, {})
 
 
 def _replayed(answer: StoredAnswer) -> StoredAnswer:

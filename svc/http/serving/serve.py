@@ -10,27 +10,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import math
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import trio
 from pydantic_core import from_json
-from quart import Response, g, request
-from werkzeug.datastructures import MIMEAccept
-from werkzeug.http import parse_accept_header
+from quart import g, request
 
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
-from svc.api.shape import LARGE_BYTES, Answer, Body, NoQuery, Query, parse_body, parse_query
-from svc.errors import Forbidden, Invalid, Issue, NotFound, ServiceError
-from svc.faults import kind_of
+from svc.api.shape import LARGE_BYTES, Body, NoQuery, Query, parse_body, parse_query
+from svc.errors import Forbidden, Invalid, Issue, NotFound
+from svc.http.serving.answers import Streamed, response_of, stored, to_response
 from svc.http.serving.credentials import Caller, Credentials, RateLimited, require
 from svc.http.serving.direct import not_json, read_body
-from svc.http.serving.idempotency import stored
 from svc.http.serving.origin import is_from_elsewhere
 from svc.http.serving.routes import name_of, routes
 from svc.ids import is_id
@@ -38,11 +34,13 @@ from svc.model import OWN_ACTIONS, Event
 from svc.store.idempotency import Claim
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
+    from quart import Response
     from quart_trio import QuartTrio
 
     from svc.api.endpoint import Endpoint
+    from svc.api.shape import Answer
     from svc.http.resources.password_check import PasswordCheck
     from svc.http.serving.credentials import IpAddress
     from svc.http.serving.direct import Handler
@@ -50,8 +48,6 @@ if TYPE_CHECKING:
     from svc.model import Account, Action, FormerAccount
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 B = TypeVar("B", bound=Body)
@@ -127,23 +123,6 @@ class Write(Generic[B]):
         return self._idempotency.committed(self.claim, rendered, replay, None if action == "nothing" else event)
 
 
-@dataclass(frozen=True)
-class Streamed:
-    """An answer that is made while it is sent, piece by piece, at the pace of its reader.
-
-    The service's time-out of answers does not hold for it, the server's for each piece does. `pieces` must hold nothing
-    across a yield that others wait for: no transaction, no lock, no nursery.
-    """
-
-    pieces: AsyncGenerator[bytes, None]
-    content_type: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-class BrokenOff(Exception):
-    """A stream failed when a part of it was sent. It is logged; the connection must not end as after a whole answer."""
-
-
 class Serve:
     """Puts handlers behind their endpoints."""
 
@@ -197,7 +176,7 @@ class Serve:
             claim = None
             if key is not None:
                 claim = Claim(caller.user.id, caller.edge_accounts, request.method, request.path, key, digest)
-            write = Write(caller, object_id, body, endpoint, self.client(), claim, self._idempotency)
+            write = Write(caller, object_id, body, endpoint, self._credentials.client(), claim, self._idempotency)
             return response_of(await self._idempotency.once(claim, lambda: handler(write)))
 
         self._add(endpoint, serve)
@@ -247,10 +226,6 @@ class Serve:
         """
         self.directly[endpoint.method, endpoint.path] = handler
 
-    def client(self) -> IpAddress | None:
-        """The address of the client whose request is served."""
-        return self._credentials.client_address(request.remote_addr, request.headers.getlist("X-Forwarded-For"))
-
     async def without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
         """What `read` makes of a body: of a large one in a thread, so that other requests do not wait for it."""
         if len(raw) <= LARGE_BYTES:
@@ -271,7 +246,7 @@ class Serve:
         """Who asks. Raises Unauthorized, Forbidden session_required, scope_required; ServiceError rate_limited."""
         try:
             caller, headers = await self._credentials.caller(
-                request.headers.get("Authorization"), self.client(), leaving=endpoint.leaving
+                request.headers.get("Authorization"), self._credentials.client(), leaving=endpoint.leaving
             )
         except RateLimited as error:
             g.headers = error.headers
@@ -331,52 +306,9 @@ async def raw_body(most_bytes: int | None = None) -> bytes:
     )
 
 
-def response_of(answer: StoredAnswer) -> Response:
-    """A stored answer as the framework's response."""
-    return Response(answer.body, answer.status, headers=answer.headers, content_type=answer.content_type)
-
-
-def accepted(*media_types: str) -> str:
-    """Which of `media_types` the client would rather have; of equal ones, and where it accepts none, the first."""
-    header = ",".join(request.headers.getlist("Accept"))
-    offered = [f"{each}{charset}" for each in media_types for charset in ("", ";charset=utf-8")]
-    best = parse_accept_header(header, MIMEAccept).best_match(offered, media_types[0])
-    return str(best).partition(";")[0]
-
-
-def to_response(answer: Answer | Response | Streamed, status: int = 200) -> Response:
-    """What a handler gives as the framework's response."""
-    if isinstance(answer, Response):
-        return answer
-    if isinstance(answer, Streamed):
-        body = b"" if request.method == "HEAD" else _sent(answer.pieces)
-        response = Response(body, status, headers=dict(answer.headers), content_type=answer.content_type)
-        response.headers.pop("Content-Length", None)  # of the answer to HEAD: how long the other is nobody knows
-        response.timeout = None
-        return response
-    return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
-
-
 def _parsed(model: type[B], raw: bytes, *, digested: bool) -> tuple[B, str]:
     """The body, and where it is to be `digested` its digest. Raises Invalid."""
     return parse_body(model, raw), _digest(raw) if digested else ""
-
-
-async def _sent(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The pieces. Raises BrokenOff."""
-    try:
-        async with aclosing(pieces):
-            async for piece in pieces:
-                yield piece
-    except Exception as error:
-        expected = isinstance(error, ServiceError)  # the store was away, the key was revoked
-        log.log(
-            logging.WARNING if expected else logging.ERROR,
-            "answer broken off",
-            exc_info=None if expected else error,
-            extra={"kind": kind_of(error)},
-        )
-        raise BrokenOff from error
 
 
 def _digest(raw: bytes) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from svc.actors.requests import ledger
 from svc.actors.requests.ledger import WorkerSide
 from svc.clock import DAY_MS, day_of
 from svc.worker.ledger import KEPT_DAYS, Events, Stored
@@ -49,11 +50,9 @@ class Asked:
         )  # fmt: skip
 
     async def ledger(self, day: int | None = None, **stored: Stored) -> WorkerSide:
-        actor: Any = self.service.supervisor.account(self.account.edge_account_id)
-        found: WorkerSide = await actor.ledger(
-            self.account.user_id, self.account, self.today if day is None else day, stored
-        )
-        return found
+        user_id, live = self.account.user_id, self.service.supervisor.live_reads
+        day = self.today if day is None else day
+        return await ledger.read(self.service.context, live, user_id, self.account, day, stored)
 
     async def calls(self) -> int:
         return len(await self.service.emulator.requests())

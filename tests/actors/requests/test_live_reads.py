@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 
+from svc.actors.requests import ledger
 from svc.actors.requests.live_reads import Unavailable, query
 from svc.clock import DAY_MS, day_of
 from svc.worker.bundle import SCRIPT_NAME
@@ -40,19 +41,19 @@ class Asked:
         return self
 
     @property
-    def actor(self) -> Any:
-        return self.service.supervisor.account(self.account.edge_account_id)
+    def reads(self) -> Any:
+        return self.service.supervisor.live_reads
 
     async def target(self, name: str, **other: Any) -> Any:
         """A report's read of a target."""
         today = day_of(self.service.clock())
         account = replace(self.account, **other)
-        return await self.actor.live(account.user_id, account, TargetDays(name, today, today))
+        return await self.reads.read(account.user_id, account, TargetDays(name, today, today))
 
     async def rows(self, key: str, statements: Any = A_MINUTE, user_id: int | None = None) -> Any:
         """Another read."""
         user_id = user_id or self.account.user_id
-        return await self.actor.reads.ask(user_id, self.account, key, partial(query, statements))
+        return await self.reads.ask(user_id, self.account, key, partial(query, statements))
 
     async def calls(self) -> int:
         """How often the database was asked."""
@@ -90,7 +91,7 @@ async def test_two_hundred_who_ask_the_same_at_once_share_one_read_and_one_place
 @pytest.mark.rule("R3", "R6")
 async def test_who_waits_for_a_first_view_is_told_within_seconds_and_within_the_same_limit(asked):
     async def waiting() -> Any:
-        return await asked.actor.first_view(asked.account.user_id, asked.account, "site_a")
+        return await asked.reads.first_view(asked.account.user_id, asked.account, "site_a")
 
     for _ in range(2):
         assert isinstance(await asked.target("site_a"), Live)
@@ -242,7 +243,8 @@ async def cron(service: Any) -> None:
 async def side(asked: Asked) -> Any:
     """The worker's side of today's statement of counts."""
     today = day_of(asked.service.clock())
-    return await asked.actor.ledger(asked.account.user_id, asked.account, today, {})
+    context = asked.service.context
+    return await ledger.read(context, asked.reads, asked.account.user_id, asked.account, today, {})
 
 
 @pytest.mark.rule("R6", "X5")

@@ -215,6 +215,17 @@ async def test_a_link_host_answers_202_with_the_link_host(world):
     }
 
 
+@pytest.mark.rule("A19")
+async def test_a_link_host_that_is_set_again_wakes_its_account(world):
+    _, session, account = await world.ready()
+    world.supervisor.woken.clear()
+    before = await world.store.read(accounts.account_by_id(account.id))
+    path = f"/v1/accounts/{account.id}/link-host"
+    assert (await world.call("PUT", path, {"host": "go.example.com"}, headers=session)).status == 202
+    assert world.supervisor.woken == [EDGE_ACCOUNT]
+    assert await world.store.read(accounts.account_by_id(account.id)) == before
+
+
 async def test_health_is_told_without_a_credential(world):
     for path in ("/healthz", "/readyz"):
         answer = await world.call("GET", path)

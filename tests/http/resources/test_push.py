@@ -167,7 +167,7 @@ async def test_a_push_becomes_a_report_and_sent_twice_changes_nothing(place):
             "breakdowns_from": None,
             "unavailable": None,
         }
-    assert place.world.supervisor.asked == ["zone of example.com"]
+    assert place.world.supervisor.asked == ["zone example.com", "records of example.com"]
 
 
 @pytest.mark.rule("R1")

@@ -11,6 +11,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
+from svc.actors.context import Context
 from svc.api.contract import ENDPOINTS
 from svc.config import ConfigError
 from svc.http.serving import web
@@ -48,15 +49,9 @@ class NoStore:
 
 
 def deps_of(folder: Path, **more: Any) -> Deps:
-    return Deps(
-        store=cast("Any", NoStore()),
-        supervisor=cast("Any", NoStore()),
-        config=config_of(folder),
-        clock=FrozenClock(),
-        base_url="https://svc.example",
-        bundle=load_bundle(),
-        **more,
-    )
+    nothing = cast("Any", NoStore())
+    context = Context(nothing, nothing, nothing, config_of(folder), FrozenClock(), load_bundle(), push_url="")
+    return Deps(context, nothing, "https://svc.example", **more)
 
 
 def client_of(app: Any) -> httpx.AsyncClient:
@@ -203,7 +198,7 @@ async def test_the_metrics_tell_pages_by_their_template(tmp_path):
         for path in ("/", "/sites/site_1", "/assets/app-AB12.js", "/sites/site_2/x"):
             answer = await client.get(path, headers=HTML)
             assert "Strict-Transport-Security" not in answer.headers  # a service without https must not be bound to it
-    text = deps.metrics.text().decode()
+    text = deps.context.metrics.text().decode()
     for route, status in (("/", "2xx"), ("/sites/{id}", "2xx"), ("/assets/{file}", "2xx"), ("other", "4xx")):
         assert f'svc_http_request_seconds_count{{method="GET",route="{route}",status="{status}"}} 1.0' in text
 

@@ -1,0 +1,95 @@
+"""Answers to requests: as bytes that can be stored, and as responses of the framework."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pydantic_core import to_json
+from quart import Response, request
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_accept_header
+
+from svc.api.endpoint import JSON_TYPE
+from svc.errors import ServiceError
+from svc.faults import kind_of
+from svc.store.idempotency import StoredAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from svc.api.shape import Answer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """An answer that is produced while it is sent, in chunks, at the pace of its reader.
+
+    The framework's timeout for answers does not apply to it, the server's timeout for each chunk does. `pieces` must
+    hold nothing across a yield that others wait for: no transaction, no lock, no nursery.
+    """
+
+    pieces: AsyncGenerator[bytes, None]
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class BrokenOff(Exception):
+    """The failure of a partly sent stream, already logged; the connection must not end as after a complete answer."""
+
+
+def stored(answer: Answer, status: int) -> StoredAnswer:
+    """Render an answer as bytes, to be stored and sent."""
+    return StoredAnswer(status, answer.to_bytes(), JSON_TYPE, {})
+
+
+def refusal(error: ServiceError) -> StoredAnswer:
+    """Render an error as the bytes of its answer."""
+    return StoredAnswer(error.status, to_json(error.body()), JSON_TYPE, {})
+
+
+def response_of(answer: StoredAnswer) -> Response:
+    """Turn a stored answer into the framework's response."""
+    return Response(answer.body, answer.status, headers=answer.headers, content_type=answer.content_type)
+
+
+def to_response(answer: Answer | Response | Streamed, status: int = 200) -> Response:
+    """Turn the return value of a handler into the framework's response."""
+    if isinstance(answer, Response):
+        return answer
+    if isinstance(answer, Streamed):
+        body = b"" if request.method == "HEAD" else _sent(answer.pieces)
+        response = Response(body, status, headers=dict(answer.headers), content_type=answer.content_type)
+        response.headers.pop("Content-Length", None)  # of the answer to HEAD: the length of a stream is unknown
+        response.timeout = None
+        return response
+    return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
+
+
+def accepted(*media_types: str) -> str:
+    """Choose the media type that the client prefers; the first of `media_types` on a tie, or if it accepts none."""
+    header = ",".join(request.headers.getlist("Accept"))
+    offered = [f"{each}{charset}" for each in media_types for charset in ("", ";charset=utf-8")]
+    best = parse_accept_header(header, MIMEAccept).best_match(offered, media_types[0])
+    return str(best).partition(";")[0]
+
+
+async def _sent(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Send the chunks on. Raises BrokenOff."""
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
+    except Exception as error:
+        expected = isinstance(error, ServiceError)  # the store was away, the key was revoked
+        log.log(
+            logging.WARNING if expected else logging.ERROR,
+            "answer broken off",
+            exc_info=None if expected else error,
+            extra={"kind": kind_of(error)},
+        )
+        raise BrokenOff from error
