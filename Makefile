@@ -109,7 +109,7 @@ svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
 svc/web/dist/manifest.json: $(WEB) $(WIRE) svc/web/node_modules/.made
 	$(NODE) svc/web/build.js svc/web/dist
 
-$(WIRE): svc/web/wire.py svc/errors.py svc/leftover.py svc/model.py svc/security/token_page.py $(wildcard svc/api/*.py) .venv/.made
+$(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/leftover.py svc/model.py svc/security/token_page.py $(wildcard svc/api/*.py) .venv/.made
 	$(PY) -m svc.web.wire svc/web/src
 
 env: .venv/.made

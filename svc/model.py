@@ -102,42 +102,11 @@ AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # each worse than 
 Unread = Literal["analytics", "size"]  # what an advice could not read
 Scope = Literal["accounts", "sites", "links", "reports"]
 Period = Literal["today", "7d", "30d"]
-# What a check finds, for programs; of `other` the words alone tell.
-FindingKind = Literal[
-    "script_deleted",
-    "script_replaced",
-    "script_changed",
-    "script_not_known",
-    "script_not_installed",
-    "bindings_differ",
-    "cron_changed",
-    "cron_deleted",
-    "workers_dev_on",
-    "database_deleted",
-    "tables_deleted",
-    "configuration_newer",
-    "configuration_older",
-    "configuration_differs",
-    "reports_stopped",
-    "reports_lost",
-    "route_not_made",
-    "route_deleted",
-    "route_taken",
-    "route_gone",
-    "record_not_proxied",
-    "zone_inactive",
-    "token_missing",
-    "token_expired",
-    "token_inactive",
-    "right_missing",
-    "connect_cut_short",
-    "connect_waits",
-    "operation_running",
-    "other",
-]
 UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why an account's database was not read
 Dimension = Literal["pages", "sources", "countries", "devices", "browsers", "os", "bots"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+# What failed when a worker reports an error: a push before this one, or the work of a cron.
+WorkerErrorKind = Literal["push", "cron"]
 DROP_REASONS = ("budget", "invalid", "unknown_target", "too_old", "busy", "expired")
 
 # States in which the worker runs and the working token is believed to work.
@@ -255,6 +224,7 @@ class WorkerPush:
     error: str | None = None
     dropped: dict[str, int] = field(default_factory=dict)
     install: str = ""
+    error_kind: WorkerErrorKind | None = None  # None: there is no error
 
 
 @dataclass(frozen=True)

@@ -345,10 +345,11 @@ async function push(run, env, failure, pause) {
   if (due === "if_queued" && queue === 0) return;
   const rows = /** @type {import("./push.js").OutboxRow[]} */ (page?.results ?? []);
   if (pause !== undefined && at > now) await pause(at - now);
-  const body = pushBody(env, { ...run, now: at }, rows, queue, failure ?? state.push.error);
+  const errorKind = failure === null ? state.push.error_kind : "cron";
+  const body = pushBody(env, { ...run, now: at }, rows, queue, failure ?? state.push.error, errorKind);
   const outcome = await send(env, body);
   const { state: next, ...answered } = afterPush(state, env, rows, queue, outcome, at);
-  if (failure !== null) next.push.error = failure;
+  if (failure !== null) Object.assign(next.push, { error: failure, error_kind: "cron" });
   // When another run was faster the parts are sent again: their numbers are absolute.
   await advance(run, next, [
     ...addPushed(db, answered),

@@ -56,10 +56,11 @@ export function pushDue({ push }, install, now) {
 
 /**
  * @param {PushEnv} env @param {{state: State, schema: number, now: number}} run schema: the database's
- * @param {OutboxRow[]} rows @param {number} queue @param {string | null} error
+ * @param {OutboxRow[]} rows @param {number} queue
+ * @param {string | null} error @param {import("./state.js").ErrorKind | null} [errorKind]
  * @returns {string} the body, JSON
  */
-export function pushBody(env, { state, schema, now }, rows, queue, error) {
+export function pushBody(env, { state, schema, now }, rows, queue, error, errorKind) {
   const head = {
     v: 1,
     install: env.INSTALL,
@@ -68,6 +69,7 @@ export function pushBody(env, { state, schema, now }, rows, queue, error) {
     sent_at: now,
     queue,
     error: error === null ? null : error.slice(0, ERROR_CHARS),
+    error_kind: errorKind,
     dropped: state.dropped,
   };
   // The parts are JSON already, and never parsed here.
@@ -138,6 +140,7 @@ export function afterPush(state, env, rows, queue, outcome, now) {
     if (only) dropped.invalid += 1;
     push.fails += 1;
     push.error = outcome.error;
+    push.error_kind = "push";
     if (status === 413 && rows.length > 0) {
       push.most_parts = Math.max(1, Math.floor(rows.length / 2));
       push.next_at = now;
@@ -164,6 +167,7 @@ export function afterPush(state, env, rows, queue, outcome, now) {
   const stuck = rows.length > 0 && gone.length === 0;
   push.fails = stuck ? push.fails + 1 : 0;
   push.error = stuck ? "push: the service named none of the parts sent" : null;
+  push.error_kind = stuck ? "push" : null;
   const more = queue > gone.length && !stuck;
   push.next_at = more ? now : nextSlot(now, env);
   return { state: { ...state, dropped, push }, gone, accepted: answer.accepted, unknown: answer.unknown_targets };

@@ -11,12 +11,15 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @typedef {keyof import("./vocabulary.json")["drop_reasons"]} DropReason
  * @typedef {Record<DropReason, number>} Dropped
  *
+ * @typedef {"push" | "cron"} ErrorKind a push, or the work of a cron
+ *
  * @typedef {object} PushState
  * @property {string} install the INSTALL that last confirmed itself
  * @property {number} next_at epoch ms of the next push
  * @property {number} fails pushes that failed in a row
  * @property {number} most_parts parts in a push (less after a 413)
  * @property {string | null} error
+ * @property {ErrorKind | null} [error_kind] what failed; missing in the state of a worker before this field
  * @property {string} tried the INSTALL that last pushed, with whatever outcome
  *
  * @typedef {object} State
@@ -64,7 +67,7 @@ export function readState(text, now, since = now) {
     ran_at: 0,
     next_part: 1,
     dropped: noneDropped(),
-    push: { install: "", next_at: 0, fails: 0, most_parts: 20, error: null, tried: "" },
+    push: { install: "", next_at: 0, fails: 0, most_parts: 20, error: null, error_kind: null, tried: "" },
   };
   return { ...fresh, .../** @type {Partial<State>} */ (JSON.parse(text)) };
 }

@@ -21,7 +21,7 @@ function lineOf(page, source) {
 
 /** The service's end of the push, on a port of its own. */
 async function listen() {
-  /** @type {{error: string | null, schema: number}[]} */
+  /** @type {{error: string | null, error_kind: string | null, schema: number}[]} */
   const pushes = [];
   const server = createServer(async (request, response) => {
     const push = await new Response(/** @type {any} */ (request)).json();
@@ -130,9 +130,11 @@ test("with tables of an earlier schema nothing is folded and nothing lost; newer
   assert.equal(database.run("select count(*) as n from event_log")[0].n, 1);
   const reported = pushes.at(-1);
   assert.match(reported?.error ?? "", /the database has schema 0/);
+  assert.equal(reported?.error_kind, "cron");
   assert.equal(reported?.schema, 0);
   setSchema(2);
   for (let minute = 20; minute < 150; minute += 1) await tick(database.d1, env, closed + minute * MINUTE_MS);
   assert.equal(database.run("select sum(views) as views from hour")[0].views, 1);
-  assert.deepEqual([pushes.at(-1)?.error, pushes.at(-1)?.schema], [null, 2]);
+  const last = pushes.at(-1);
+  assert.deepEqual([last?.error, last?.error_kind, last?.schema], [null, null, 2]);
 });

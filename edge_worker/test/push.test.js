@@ -53,7 +53,7 @@ test("the hourly push has its own second, and waits a little for the hour to be 
 });
 
 test("the body is JSON with the parts as they are", () => {
-  const body = pushBody(ENV, { state: stateWith(), schema: 1, now: NOW }, ROWS, 2, "x".repeat(500));
+  const body = pushBody(ENV, { state: stateWith(), schema: 1, now: NOW }, ROWS, 2, "x".repeat(500), "push");
   const read = JSON.parse(body);
   assert.deepEqual(
     read.parts.map((/** @type {any} */ part) => [part.id, part.day]),
@@ -63,17 +63,19 @@ test("the body is JSON with the parts as they are", () => {
     ],
   );
   assert.equal(read.error.length, 200);
+  assert.equal(read.error_kind, "push");
   assert.ok(!body.includes("secret"));
 });
 
 test("what the service took or refused leaves the queue, and refusals are counted", () => {
   const answer = { ok: true, accepted: [17, 99], refused: [{ id: 18, code: "too_old" }], unknown_targets: ["lnk_x"] };
-  const { state, gone } = afterPush(stateWith({ fails: 3 }), ENV, ROWS, 2, outcome(200, { answer }), NOW);
+  const failed = stateWith({ fails: 3, error: "push: no answer (TimeoutError)", error_kind: "push" });
+  const { state, gone } = afterPush(failed, ENV, ROWS, 2, outcome(200, { answer }), NOW);
   assert.deepEqual(gone, [17, 18]);
   assert.equal(state.dropped.too_old, 1);
   assert.equal(state.dropped.unknown_target, 2);
   assert.equal(state.push.fails, 0);
-  assert.equal(state.push.error, null);
+  assert.deepEqual([state.push.error, state.push.error_kind], [null, null]);
   assert.equal(state.push.next_at, Date.UTC(2026, 10, 21, 11, 17));
 });
 
@@ -88,6 +90,7 @@ test("a refused key stops the push for an hour, or until the next upload", () =>
   const { state, gone } = afterPush(stateWith(), ENV, ROWS, 2, outcome(401), NOW);
   assert.deepEqual(gone, []);
   assert.match(String(state.push.error), /401/);
+  assert.equal(state.push.error_kind, "push");
   assert.equal(pushDue(state, "i2", NOW + HOUR_MS - 1), "no");
   assert.equal(pushDue(state, "i2", NOW + HOUR_MS), "now");
   assert.equal(pushDue(state, "i3", NOW + 1), "now");

@@ -12,6 +12,7 @@ from svc.api.errors import ErrorObject
 from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Host, Moment, Name
 from svc.api.shape import Answer, Body, NoBody, may_be_absent
 from svc.errors import Code, with_remedy
+from svc.finding import FindingKind
 from svc.leftover import LeftKind, LeftWhy
 from svc.model import (
     DROP_REASONS,
@@ -22,7 +23,6 @@ from svc.model import (
     AdviceLevel,
     ConfigState,
     EdgePlan,
-    FindingKind,
     Location,
     Metric,
     OperationKind,

@@ -103,6 +103,7 @@ class PushHead(_FromWorker):
     sent_at: _Count
     queue: _Count
     error: Annotated[str, Field(max_length=1000, pattern=NO_NUL, strict=True)] | None
+    error_kind: _Target | None = None  # a newer worker may have other kinds; one before this field sends none
     dropped: Dropped
     parts: Annotated[tuple[Any, ...], Field(max_length=_MOST_PARTS)]
 

@@ -248,17 +248,26 @@ def note_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
 
 def forget_crash(edge_account_id: str) -> Tx[None]:
     """The service works on the account again."""
-    yield sql("update accounts set error = null where edge_account_id = $1 and error like $2", edge_account_id, _CRASH)
+    rows = yield sql("select error from accounts where edge_account_id = $1 and error is not null", edge_account_id)
+    for row in rows:
+        if _is_crash(row["error"]):
+            # Only this note: another one that was written since is still true.
+            yield sql(
+                "update accounts set error = null where edge_account_id = $1 and error = $2",
+                edge_account_id,
+                row["error"],
+            )
 
 
 def crashed_edge_accounts() -> Tx[list[str]]:
     """The accounts that show that the service fails on them."""
-    rows = yield sql("select edge_account_id from accounts where error like $1", _CRASH)
-    return [row["edge_account_id"] for row in rows]
+    rows = yield sql("select edge_account_id, error from accounts where error is not null")
+    return [row["edge_account_id"] for row in rows if _is_crash(row["error"])]
 
 
-# The beginning of the JSON of a note of `internal`.
-_CRASH = '{"code": "internal", %'
+def _is_crash(note: str) -> bool:
+    """Whether a stored note is one of `note_crash`. Not `note_from_json`, which makes unknown codes `internal`, too."""
+    return bool(from_json(note)["code"] == "internal")
 
 
 def warn(account_id: str, warning: AccountWarning) -> Tx[None]:
@@ -297,10 +306,6 @@ def set_database(account_id: str, database_id: str) -> Tx[None]:
 def forget_database(account_id: str) -> Tx[None]:
     """The database is gone at the platform."""
     yield sql("update accounts set database_id = null, synced_version = 0 where id = $1", account_id)
-
-
-# What a worker reports when a push before did not arrive: of that the look at its account would find nothing.
-_NOT_SENT = "push: "
 
 
 def record_pushes(
@@ -342,8 +347,7 @@ def record_pushes(
             yield from states.move(row["id"], ("no_connection",), "ready", None, latest[row["id"]].at)
         if "crons_stopped" in warnings:
             yield from unwarn(row["id"], "crons_stopped")
-        told = latest[row["id"]].error
-        if told is not None and not told.startswith(_NOT_SENT):
+        if latest[row["id"]].error_kind == "cron":  # of a push that did not arrive a health check would find nothing
             yield from suspect(row["id"], latest[row["id"]].at)
         if row["install_id"] in reported and "not_confirmed" in warnings:
             yield from unwarn(row["id"], "not_confirmed")

@@ -15,8 +15,8 @@ from typing import Any, get_args
 
 from svc.api.openapi import document
 from svc.errors import CATALOGUE, IssueCode
+from svc.finding import FindingKind, fact_names
 from svc.leftover import LeftKind, LeftWhy
-from svc.model import FindingKind
 from svc.security.token_page import TOKEN_PAGE
 
 Json = dict[str, Any]
@@ -53,13 +53,15 @@ def types(contract: Json) -> str:
 
 def remedies() -> str:
     """The catalogue of errors as a module, behind the page for a bootstrap token, to which some of them send; and the
-    codes of what is wrong with a field, of what a check finds, and of what a disconnect leaves, with the reasons.
+    codes of what is wrong with a field, of what a check finds with the names of its facts, and of what a disconnect
+    leaves, with the reasons.
     """
     entries = {code: {"message": each.message, "remedy": each.remedy} for code, each in CATALOGUE.items()}
     kind = "/** @type {Record<string, {message: string, remedy: string | null} | undefined>} */"
     page = f"export const TOKEN_PAGE = {json.dumps(TOKEN_PAGE)};"
     issues = f"export const ISSUES = {json.dumps(get_args(IssueCode))};"
-    findings = f"export const FINDINGS = {json.dumps(get_args(FindingKind))};"
+    facts = {each: fact_names(each) for each in get_args(FindingKind)}
+    findings = f"/** @type {{Record<string, string[]>}} */\nexport const FINDINGS = {json.dumps(facts)};"
     left = f"export const LEFT = {json.dumps(get_args(LeftKind))};"
     whys = f"export const LEFT_WHY = {json.dumps(get_args(LeftWhy))};"
     catalogue = f"export const REMEDIES = {json.dumps(entries, ensure_ascii=False, indent=2)};"

@@ -103,6 +103,25 @@ async def test_a_crash_of_an_earlier_process_is_forgotten_when_the_account_runs_
         await eventually(look)
 
 
+async def test_a_crash_is_known_by_its_code_and_not_by_its_text(store):
+    stored = '{"message": "x", "code": "internal"}'
+    other = ErrorNote("resource_drift", '{"code": "internal", "x": 1}')
+    account_id = await store.run(with_state("ready"))
+    await store.run(sql_once("update accounts set error = $2 where id = $1", account_id, stored))
+    assert await store.read(accounts.crashed_edge_accounts()) == [EDGE_ACCOUNT]
+    await store.run(accounts.forget_crash(EDGE_ACCOUNT))
+    assert await store.read(accounts.crashed_edge_accounts()) == []
+    assert await store.read(the_error()) is None
+    await store.run(states.move(account_id, ("ready",), "resource_drift", other, START_MS))
+    assert await store.read(accounts.crashed_edge_accounts()) == []
+    await store.run(accounts.forget_crash(EDGE_ACCOUNT))
+    assert await store.read(the_error()) == other
+
+
+def sql_once(text: str, *parameters: Any) -> Tx[None]:
+    yield sql(text, *parameters)
+
+
 async def test_who_is_woken_while_the_crash_is_forgotten_looks_again(store, clock):
     await store.run(with_state("ready"))
     await store.run(accounts.note_crash(EDGE_ACCOUNT, NOTE))

@@ -1,4 +1,4 @@
-"""What a look at an account finds: each difference between what should be at the platform and what is there."""
+"""What a health check of an account finds: each difference between what should be at the platform and what is there."""
 
 from __future__ import annotations
 
@@ -6,79 +6,121 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from svc import finding
 from svc.errors import CATALOGUE, EdgeRefused, ErrorNote
+from svc.finding import THINGS, WORDS, Words
+from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.errors import Code, ServiceError
-    from svc.model import FindingKind
+    from svc.finding import FindingKind, Subject, Variant
     from svc.store.tx import Tx
 
-# Brings back what is missing. Raises EdgeRefused: only a person can; EdgeUnavailable: the next look tries again.
-Mend = Callable[[], Awaitable[None]]
+# Brings back what is missing. Raises EdgeRefused: only a person can; EdgeUnavailable: the next check tries again.
+Repair = Callable[[], Awaitable[None]]
+# The identity of what a finding is about: the subject, and the facts that say which one.
+About = tuple[str, ...]
 
-TOKEN = "the working token"  # noqa: S105  # its name for people
+_NAMES = {"worker": SCRIPT_NAME, "database": DATABASE_NAME}
+TO_WORKER = finding.TO_WORKER.format_map(_NAMES)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """`thing` should be as `expected` says; it `found`, a verb with what belongs to it: "was deleted …".
+    """A difference: `kind` and `facts`, from which the words come (`svc.finding`).
 
-    `kind` and the `facts` of the words say the same to programs. `code` is the entry of the catalogue that says what a
-    person does about it. `mend`: what mends it without anybody; None: a person has to. `details` are those of the
-    platform's refusal.
+    `code`: the entry of the catalogue that says what a person does about it. `repair`: the automatic repair; None: only
+    a person can repair it. `details`: those of the platform's refusal. `variant`: the form of the words. `free`: the
+    words of the kind `other`, which are no templates. `refusal`: why the repair was refused.
     """
 
-    thing: str
-    expected: str
-    found: str
+    kind: FindingKind
     code: Code
-    mend: Mend | None = field(default=None, repr=False, compare=False)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    repair: Repair | None = field(default=None, repr=False, compare=False)
     details: dict[str, object] | None = field(default=None, compare=False)
-    kind: FindingKind = field(default="other", kw_only=True, compare=False)
-    facts: Mapping[str, str] = field(default_factory=dict, kw_only=True, compare=False)
+    variant: Variant = field(default="", kw_only=True)
+    free: Words | None = field(default=None, kw_only=True)
+    refusal: str = field(default="", kw_only=True)
 
     @property
-    def mends_itself(self) -> bool:
-        """Whether the service mends it without a question."""
-        return self.mend is not None
+    def subject(self) -> Subject:
+        """The sort of thing that it is about."""
+        return (self.free or WORDS[self.kind]).subject
+
+    @property
+    def about(self) -> About:
+        """The thing that it is about: the same for all findings of one thing."""
+        names = sorted(finding.names_in(THINGS[self.subject]))
+        return (self.subject, *(self.facts[name] for name in names))
+
+    @property
+    def thing(self) -> str:
+        """The thing that it is about, in words."""
+        return self._filled(THINGS[self.subject])
+
+    @property
+    def expected(self) -> str:
+        """How the thing should be: a verb with what belongs to it."""
+        return self.free.expected if self.free else self._filled(WORDS[self.kind].expected)
+
+    @property
+    def found(self) -> str:
+        """How the thing is: a verb with what belongs to it."""
+        if self.free:
+            found = self.free.found
+        else:
+            words = WORDS[self.kind]
+            found = self._filled(words.variants[self.variant] if self.variant else words.found)
+        return f"{found}; mending it was refused: {self.refusal}" if self.refusal else found
+
+    @property
+    def is_repairable(self) -> bool:
+        """Whether the service repairs it automatically."""
+        return self.repair is not None
 
     @property
     def remedy(self) -> str:
         """What a person does about it."""
-        if self.mends_itself:
+        if self.is_repairable:
             return "Nothing: the service mends it by itself."
         return CATALOGUE[self.code].remedy or CATALOGUE[self.code].message
 
     def note(self) -> ErrorNote:
-        """How the account shows it."""
+        """The note by which the account shows it."""
         return ErrorNote(self.code, f"{self.thing[0].upper()}{self.thing[1:]} {self.found}.", self.details)
 
+    def _filled(self, template: str) -> str:
+        # What the platform said is a sentence; inside another one it loses its full stop.
+        said = {"said": self.facts["said"].removesuffix(".")} if "said" in self.facts else {}
+        return template.format_map({**self.facts, **said, **_NAMES})
 
-def by(context: Context, effect: Callable[[], Tx[object]]) -> Mend:
-    """What mends by a transaction; the account's duties do the rest."""
 
-    async def mend() -> None:
+def by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
+    """A repair by a transaction; the account's duties do the rest."""
+
+    async def repair() -> None:
         await context.store.run(effect())
 
-    return mend
+    return repair
 
 
-def refused(thing: str, expected: str, error: ServiceError, right: str = "") -> Finding:
-    """The finding that a refused call is. `right`: which one of the working token the call needs."""
-    text = error.message.removesuffix(".")
+def refused(subject: Subject, expected: str, error: ServiceError, right: str = "") -> Finding:
+    """The finding of a refused call. `right`: which one of the working token the call needs."""
     if isinstance(error, EdgeRefused) and error.code == "permission_error" and right:
-        found = f"lacks the right {right}, or not all of its resources: {text}"
-        about = {"right": right, "said": error.message}
-        return Finding(
-            TOKEN, f"has the right {right}", found, error.code, details=error.details, kind="right_missing", facts=about
-        )
-    if error.code in ("token_refused", "revoked"):
-        return Finding(TOKEN, "is accepted", f"is refused: {text}", error.code, details=error.details)
-    return Finding(thing, expected, f"cannot be looked at: {text}", error.code, details=error.details)
-
-
-def unknown(thing: str, expected: str, error: ServiceError) -> Finding:
-    """The finding that the platform does not tell now."""
+        return Finding("right_missing", error.code, {"right": right, "said": error.message}, details=error.details)
     text = error.message.removesuffix(".")
-    return Finding(thing, expected, f"cannot be looked at now: {text}", "cloudflare_error", details=error.details)
+    if error.code in ("token_refused", "revoked"):
+        return _other(Words("token", "is accepted", f"is refused: {text}"), error.code, error)
+    return _other(Words(subject, expected, f"cannot be looked at: {text}"), error.code, error)
+
+
+def unknown(subject: Subject, expected: str, error: ServiceError) -> Finding:
+    """The finding of a call that the platform does not answer now."""
+    text = error.message.removesuffix(".")
+    return _other(Words(subject, expected, f"cannot be looked at now: {text}"), "cloudflare_error", error)
+
+
+def _other(words: Words, code: Code, error: ServiceError) -> Finding:
+    return Finding("other", code, details=error.details, free=words)

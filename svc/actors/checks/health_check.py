@@ -17,7 +17,7 @@ import trio
 from svc.actors import operations
 from svc.actors.checks import findings, hosts, installation, schedule, worker_database
 from svc.actors.checks.account_state import STATE_AFTER
-from svc.actors.checks.findings import TOKEN, Finding
+from svc.actors.checks.findings import Finding
 from svc.actors.sync import configuration, routes
 from svc.clock import day_of, iso
 from svc.edge import analytics, tokens, zones
@@ -30,9 +30,11 @@ from svc.store.tx import UNCHANGED
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from svc.actors.checks.findings import About
     from svc.actors.context import Context
     from svc.actors.duty import Timers
     from svc.edge.access import Access
+    from svc.finding import Subject
     from svc.model import Account, AccountState, Operation
     from svc.store.tx import Tx
 
@@ -89,8 +91,8 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
         if depth == "thorough":
             timers.thorough_at = trio.current_time() + _THOROUGH_ONE_IN * timing.health_every_s
         found = await _look(context, context.access(account), account, timers, depth)
-        await _mend(context, account, found)
-        if any(one.mends_itself for one in found):  # the duties of routes and configuration do the rest, at once
+        await _repair(context, account, found)
+        if any(one.is_repairable for one in found):  # the duties of routes and configuration do the rest, at once
             timers.routes_at = timers.sync_at = 0
             next_at = trio.current_time()
         elif found:  # some routes may have to be made again, once it is possible
@@ -101,7 +103,7 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
     except EdgeUnavailable as error:
         log.info("health not known", extra={"account": account.id, "why": error.message})
     except (EdgeRefused, CannotUnseal) as error:
-        await _settle(context, account, [findings.refused(TOKEN, "works", error)])
+        await _settle(context, account, [findings.refused("token", "works", error)])
     timers.health_at = trio.current_time() + wait_s
     return min(next_at, timers.health_at)
 
@@ -157,13 +159,13 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
         with trio.fail_after(context.config.edge.connect_s):
             access = context.access(account).awaited()
             before = await _look(context, access, account, timers, "asked")
-            refusals = await _mend(context, account, before)
-            if not any(one.mends_itself for one in before):
+            refusals = await _repair(context, account, before)
+            if not any(one.is_repairable for one in before):
                 return [Checked(one, mended=False) for one in before]
             await _follow(context, account, timers)
             account = accounts.present(await context.store.read(accounts.account_by_id(account.id)))
             after = await _look(context, access, account, timers, "asked")
-            await _settle(context, account, [refusals.get(one.thing, one) for one in after])
+            await _settle(context, account, [refusals.get(one.about, one) for one in after])
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if before is not None:
             return [Checked(one, mended=False) for one in before]
@@ -171,12 +173,12 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
             raise
         raise EdgeUnavailable("The edge platform took too long.") from None
     except (EdgeRefused, CannotUnseal) as error:
-        refused = [findings.refused(TOKEN, "works", error)]
+        refused = [findings.refused("token", "works", error)]
         await _settle(context, account, refused)
         return [Checked(one, mended=False) for one in refused]
-    things = {one.thing for one in after}
-    mended = [Checked(one, mended=True) for one in before if one.mends_itself and one.thing not in things]
-    return mended + [Checked(refusals.get(one.thing, one), mended=False) for one in after]
+    remaining = {one.about for one in after}
+    repaired = [Checked(one, mended=True) for one in before if one.is_repairable and one.about not in remaining]
+    return repaired + [Checked(refusals.get(one.about, one), mended=False) for one in after]
 
 
 def _depth(account: Account, timers: Timers) -> Depth:
@@ -205,7 +207,7 @@ async def found_with_new_token(context: Context, account: Account) -> tuple[Acco
             log.info("health not known", extra={"account": account.id, "why": error.message})
             return account.state, account.error
         except (EdgeRefused, CannotUnseal) as error:
-            found = [findings.refused(TOKEN, "works", error)]
+            found = [findings.refused("token", "works", error)]
         worst = _gravest(found)
         if worst is None:
             return (account.state, account.error) if account.state in SERVING else ("ready", None)
@@ -223,25 +225,15 @@ async def _without_platform(context: Context, account: Account) -> list[Finding]
     """What is wrong before the platform is asked anything, and makes every question to it useless."""
     running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _works(running):
-        found = f"is at the step {running.step}"
-        return [
-            Finding(
-                f"the operation {running.kind}",
-                "has ended",
-                found,
-                "operation_in_progress",
-                kind="operation_running",
-                facts={"operation": running.kind, "step": running.step},
-            )
-        ]
+        facts = {"operation": running.kind, "step": running.step}
+        return [Finding("operation_running", "operation_in_progress", facts)]
     if account.sealed_token is not None:
         return []
     if account.state == "bootstrap_lost":
-        return [Finding("the connect", "has ended", "was cut short", "bootstrap_lost", kind="connect_cut_short")]
+        return [Finding("connect_cut_short", "bootstrap_lost")]
     if account.state == "pending":
-        found = "waits for the same request once more"
-        return [Finding("the connect", "has ended", found, "account_not_ready", kind="connect_waits")]
-    return [Finding(TOKEN, "is there", "is missing", "credentials_missing", kind="token_missing")]
+        return [Finding("connect_waits", "account_not_ready")]
+    return [Finding("token_missing", "credentials_missing")]
 
 
 async def _look(context: Context, access: Access, account: Account, timers: Timers, depth: Depth) -> list[Finding]:
@@ -255,33 +247,15 @@ async def _look(context: Context, access: Access, account: Account, timers: Time
 async def _token(context: Context, access: Access, account: Account) -> list[Finding]:
     """Whether the working token is alive. Raises EdgeUnavailable."""
     if account.token_expires_at is not None and context.clock() >= account.token_expires_at:
-        return [
-            Finding(
-                TOKEN,
-                "is valid",
-                f"has expired on {iso(account.token_expires_at)}",
-                "revoked",
-                kind="token_expired",
-                facts={"at": iso(account.token_expires_at)},
-            )
-        ]
+        return [Finding("token_expired", "revoked", {"at": iso(account.token_expires_at)})]
     try:
         status = await tokens.verify(access)
     except EdgeRefused as error:
-        return [findings.refused(TOKEN, "is accepted", error)]
+        return [findings.refused("token", "is accepted", error)]
     if account.token_refused_at is not None:
         await context.store.run(accounts.token_accepted(account.id))
     if status.status != "active":
-        return [
-            Finding(
-                TOKEN,
-                "is active",
-                f"is {status.status}",
-                "revoked",
-                kind="token_inactive",
-                facts={"status": status.status},
-            )
-        ]
+        return [Finding("token_inactive", "revoked", {"status": status.status})]
     return []
 
 
@@ -297,40 +271,40 @@ async def _all_but_token(
         about_script, stands = await installation.script(context, access, account)
         found += about_script
     except EdgeRefused as error:
-        found.append(findings.refused(installation.SCRIPT, "is installed", error, "Workers Scripts: Edit"))
+        found.append(findings.refused("script", "is installed", error, "Workers Scripts: Edit"))
     has_database = False
     try:
         about_database = await installation.database(access, account)
         has_database = not about_database
         found += about_database
     except EdgeRefused as error:
-        found.append(findings.refused(installation.DATABASE, "is there", error, "D1: Edit"))
+        found.append(findings.refused("database", "is there", error, "D1: Edit"))
     if account.edge_bundle is None or account.state == "connected":
         return _not_installed(account, found)
     if stands == "as_uploaded":
         around = partial(installation.around_script, context, access, account, bindings=depth != "usual")
-        found += await _part(around, installation.SCRIPT, "Workers Scripts: Edit")
+        found += await _part(around, "script", "Workers Scripts: Edit")
     if has_database:
         newer = stands == "newer"
         inside = partial(worker_database.look, context, access, account, timers, newer=newer, count=depth == "asked")
-        about_worker = await _part(inside, installation.DATABASE, "D1: Edit")
+        about_worker = await _part(inside, "database", "D1: Edit")
         await worker_database.note_crons(context, account, about_worker)
         found += about_worker
-    found += await _part(partial(hosts.look, context, access, account), "the routes", "Workers Routes: Edit")
+    found += await _part(partial(hosts.look, context, access, account), "routes", "Workers Routes: Edit")
     if depth != "usual":
-        found += await _part(partial(_other_rights, context, access, account), TOKEN, "")
+        found += await _part(partial(_other_rights, context, access, account), "token", "")
     return _each_once(found)
 
 
-async def _part(look: Callable[[], Awaitable[list[Finding]]], thing: str, right: str) -> list[Finding]:
-    """A part of the look, which the others do not hang on."""
+async def _part(check: Callable[[], Awaitable[list[Finding]]], subject: Subject, right: str) -> list[Finding]:
+    """A part of the health check, independent of the others."""
     expected = "can be looked at"
     try:
-        return await look()
+        return await check()
     except EdgeRefused as error:
-        return [findings.refused(thing, expected, error, right)]
+        return [findings.refused(subject, expected, error, right)]
     except EdgeUnavailable as error:
-        return [findings.unknown(thing, expected, error)]
+        return [findings.unknown(subject, expected, error)]
 
 
 async def _other_rights(context: Context, access: Access, account: Account) -> list[Finding]:
@@ -348,7 +322,7 @@ async def _other_rights(context: Context, access: Access, account: Account) -> l
             await use()
         except EdgeRefused as error:
             if error.code == "permission_error":  # of anything else it is not the token's fault
-                found.append(findings.refused(TOKEN, f"has the right {right}", error, right))
+                found.append(findings.refused("token", f"has the right {right}", error, right))
         except EdgeUnavailable as error:
             log.info("rights are not known", extra={"account": account.id, "from": right, "why": error.message})
             break
@@ -359,23 +333,13 @@ def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
     """Of an account whose worker is not installed, or may be half installed: why, and what is wrong with the token."""
     note = account.error or ErrorNote("resource_drift", "The worker is not installed.")
     why = note.message.removesuffix(".")
-    about_token = [one for one in found if one.thing == TOKEN]
-    return [
-        *about_token,
-        Finding(
-            installation.SCRIPT,
-            "is installed",
-            f"is not installed: {why}",
-            note.code,
-            kind="script_not_installed",
-            facts={"said": why},
-        ),
-    ]
+    about_token = [one for one in found if one.subject == "token"]
+    return [*about_token, Finding("script_not_installed", note.code, {"said": why})]
 
 
 def _each_once(found: Sequence[Finding]) -> list[Finding]:
-    """A right that is missing meets several parts of the look."""
-    return list({(one.thing, one.code, one.expected): one for one in found}.values())
+    """The findings without repetitions: several parts of the health check may need the same missing right."""
+    return list({(one.about, one.code, one.expected): one for one in found}.values())
 
 
 async def _settle(context: Context, account: Account, found: Sequence[Finding]) -> None:
@@ -398,8 +362,8 @@ async def _settle(context: Context, account: Account, found: Sequence[Finding]) 
 
 
 def _gravest(found: Sequence[Finding]) -> Finding | None:
-    """What the account is to show of these; None: nothing, it is well or mended."""
-    grave = [one for one in found if one.code in STATE_AFTER and not one.mends_itself]
+    """What the account is to show of these; None: nothing, it is well or repaired."""
+    grave = [one for one in found if one.code in STATE_AFTER and not one.is_repairable]
     return min(grave, key=lambda one: _GRAVEST_FIRST.index(one.code), default=None)
 
 
@@ -413,32 +377,32 @@ async def _believed(context: Context, account: Account, note: ErrorNote) -> Erro
     return ErrorNote("revoked", "The edge platform has refused the working token for more than an hour.")
 
 
-async def _mend(context: Context, account: Account, found: Sequence[Finding]) -> dict[str, Finding]:
-    """Mend what mends itself; what only a person can mend after all, by thing. The account shows that, and all else
-    that was found.
+async def _repair(context: Context, account: Account, found: Sequence[Finding]) -> dict[About, Finding]:
+    """Repair what can be repaired automatically. The account shows all else that was found.
 
-    Raises EdgeUnavailable: the next look tries again.
+    Returns the findings whose repair was refused, by what they are about. Raises EdgeUnavailable: the next health check
+    tries again.
     """
-    refusals: dict[str, Finding] = {}
+    refusals: dict[About, Finding] = {}
     try:
         for one in found:
-            if one.mend is None:
+            if one.repair is None:
                 continue
             try:
-                await one.mend()
+                await one.repair()
             except EdgeRefused as error:
-                log.warning("cannot be mended", extra={"account": account.id, "thing": one.thing, "code": error.code})
-                text = f"{one.found}; mending it was refused: {error.message.removesuffix('.')}"
-                refusals[one.thing] = replace(one, code=error.code, found=text, mend=None)
+                log.warning("repair refused", extra={"account": account.id, "thing": one.thing, "code": error.code})
+                why = error.message.removesuffix(".")
+                refusals[one.about] = replace(one, code=error.code, refusal=why, repair=None)
             else:
-                log.info("mended", extra={"account": account.id, "thing": one.thing, "found": one.found})
+                log.info("repaired", extra={"account": account.id, "thing": one.thing, "found": one.found})
     finally:
-        await _settle(context, account, [refusals.get(one.thing, one) for one in found])
+        await _settle(context, account, [refusals.get(one.about, one) for one in found])
     return refusals
 
 
 async def _follow(context: Context, account: Account, timers: Timers) -> None:
-    """Let the duties of routes and configuration do now what the mending left to them."""
+    """Let the duties of routes and configuration do now what the repairs left to them."""
     timers.routes_at = timers.sync_at = 0
     for duty in (routes.make_when_due, configuration.sync_when_due):
         now = accounts.present(await context.store.read(accounts.account_by_id(account.id)))

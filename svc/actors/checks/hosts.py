@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from svc.actors.checks import findings
-from svc.actors.checks.findings import Finding
+from svc.actors.checks.findings import TO_WORKER, Finding
 from svc.actors.requests.zones import gone, not_active, obstacles, zone_now
 from svc.actors.sync import routes
 from svc.edge import routes as edge_routes
@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.routes import Route
     from svc.edge.zones import HostRecords, Zone
-    from svc.errors import Code
-    from svc.model import Account, FindingKind, LinkHost, RouteState, Site, SiteWarning
+    from svc.model import Account, LinkHost, RouteState, Site, SiteWarning
     from svc.store.tx import Tx
-
-_TO_WORKER = f"leads to the worker {SCRIPT_NAME}"
-_MADE = "is made"
 
 
 @dataclass(frozen=True)
@@ -56,13 +52,13 @@ class _Retiring:
     host: str
     zone_id: str
     pattern: str
-    make: Callable[[], findings.Mend]
+    make: Callable[[], findings.Repair]
 
 
 async def look(context: Context, access: Access, account: Account) -> list[Finding]:
     """Find out what is wrong with the hosts; each site and the link host shows it from then on.
 
-    A route that is gone waits to be made again once its finding is mended. A zone that has left the account took its
+    A route that is gone waits to be made again once its finding is repaired. A zone that has left the account took its
     routes with it. Raises EdgeRefused, EdgeUnavailable.
     """
     waiting, made, retiring, warned = await _wanted(context, access, account)
@@ -164,28 +160,14 @@ def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
 
 def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
     """The finding of a route that the service has not made: the duty tries it again and again."""
+    facts = {"route": pattern, "said": "" if error is None else error.message}
     if error is None:
-        return Finding(
-            _thing(pattern),
-            _MADE,
-            "is not made yet",
-            "cloudflare_error",
-            _by_the_duty,
-            kind="route_not_made",
-            facts={"route": pattern, "said": ""},
-        )
-    return Finding(
-        _thing(pattern),
-        _MADE,
-        f"is not made: {error.message.removesuffix('.')}",
-        error.code,
-        kind="route_not_made",
-        facts={"route": pattern, "said": error.message},
-    )
+        return Finding("route_not_made", "cloudflare_error", facts, _by_the_duty, variant="unexplained")
+    return Finding("route_not_made", error.code, facts)
 
 
 async def _by_the_duty() -> None:
-    """Nothing: `routes.make_when_due` follows each look that finds something to mend."""
+    """Nothing: `routes.make_when_due` follows each health check that finds something to repair."""
 
 
 async def _look_at_zone(
@@ -213,9 +195,9 @@ async def _look_at_zone(
         if not has_routes:  # whether it has left the account is a matter of the duty that makes the routes
             return not_routed
         if isinstance(error, EdgeRefused):
-            found.append(findings.refused("the zone", "is active", error, "Zone: Read"))
+            found.append(findings.refused("some_zone", "is active", error, "Zone: Read"))
         else:
-            found.append(findings.unknown("the zone", "is active", error))
+            found.append(findings.unknown("some_zone", "is active", error))
     if zone is not None and not zone.is_active:
         found.append(_zone_inactive(zone))
     hosts = {one.host for one in made} | {site.host for site in warned}
@@ -223,9 +205,9 @@ async def _look_at_zone(
     try:
         records = await zones.records_of_all(access, zone_id, hosts)
     except EdgeRefused as error:
-        found.append(findings.refused("the DNS records", "are proxied", error, "DNS: Read"))
+        found.append(findings.refused("records", "are proxied", error, "DNS: Read"))
     except EdgeUnavailable as error:
-        found.append(findings.unknown("the DNS records", "are proxied", error))
+        found.append(findings.unknown("records", "are proxied", error))
     for one in made:
         found += await _look_at_route(context, one, listed.get(one.pattern), zone, records.get(one.host))
     for site in warned:
@@ -233,15 +215,9 @@ async def _look_at_zone(
     for old in retiring:
         route = listed.get(old.pattern)
         if route is None:
-            found.append(
-                _finding(old.pattern, "was deleted outside the service", "resource_drift", "route_deleted", old.make())
-            )
+            found.append(_deleted(old.pattern, old.make()))
         elif route.script != SCRIPT_NAME:
-            found.append(
-                _finding(
-                    old.pattern, f"is held by {route.holder}", "route_conflict", "route_taken", holder=route.holder
-                )
-            )
+            found.append(_taken(old.pattern, route))
     return found
 
 
@@ -250,30 +226,26 @@ async def _without_zone(
 ) -> list[Finding]:
     """Explain why a zone was refused: it has left the account, or another reason."""
     if not made:
-        return [findings.refused("the routes", _TO_WORKER, error, right)]
+        return [findings.refused("routes", TO_WORKER, error, right)]
     try:
         zone = await zone_now(access, made[0].host, zone_id, error)
     except EdgeRefused as refusal:
-        return [findings.refused("the routes", _TO_WORKER, refusal, right)]
+        return [findings.refused("routes", TO_WORKER, refusal, right)]
     except EdgeUnavailable as unavailable:
-        return [findings.unknown("the routes", _TO_WORKER, unavailable)]
+        return [findings.unknown("routes", TO_WORKER, unavailable)]
     found = []
     for one in made:
         note = gone(one.host).note()
         await context.store.run(one.saw("route_pending", one.route_id, note, ()))
-        mend = None if zone is None else _by_the_duty  # it came back, under another id
-        found.append(
-            _finding(one.pattern, "has gone with its zone, which left the account", note.code, "route_gone", mend)
-        )
+        repair = None if zone is None else _by_the_duty  # it came back, under another id
+        found.append(Finding("route_gone", note.code, {"route": one.pattern}, repair))
     return found
 
 
 def _zone_inactive(zone: Zone) -> Finding:
     note = not_active(zone)
     status = str((note.details or {})["status"])
-    facts = {"zone": zone.name, "status": status}
-    thing = f"the zone {zone.name}"
-    return Finding(thing, "is active", f"is {status}", note.code, kind="zone_inactive", facts=facts)
+    return Finding("zone_inactive", note.code, {"zone": zone.name, "status": status})
 
 
 def _reason(site: Site) -> ErrorNote | None:
@@ -311,37 +283,23 @@ async def _look_at_route(
 ) -> list[Finding]:
     warnings = _warnings_now(one.host, one.warnings, zone, records, for_links=one.for_links)
     if route is None:
-        mend = findings.by(context, partial(one.saw, "route_pending", None, None, warnings))
-        return [_finding(one.pattern, "was deleted outside the service", "resource_drift", "route_deleted", mend)]
+        return [_deleted(one.pattern, findings.by(context, partial(one.saw, "route_pending", None, None, warnings)))]
     if route.script != SCRIPT_NAME:
-        held = f"is held by {route.holder}"
-        note = ErrorNote("route_conflict", f"{one.pattern} {held}.")
+        note = ErrorNote("route_conflict", f"{one.pattern} is held by {route.holder}.")
         await context.store.run(one.saw("route_conflict", None, note, warnings))
-        return [_finding(one.pattern, held, "route_conflict", "route_taken", holder=route.holder)]
+        return [_taken(one.pattern, route)]
     found = []
     if records is not None and not records.proxied:
-        thing = f"the DNS record of {one.host}"
-        found.append(
-            Finding(
-                thing,
-                "is proxied",
-                "is missing or not proxied (a grey cloud)",
-                "dns_not_proxied",
-                kind="record_not_proxied",
-                facts={"host": one.host},
-            )
-        )
+        found.append(Finding("record_not_proxied", "dns_not_proxied", {"host": one.host}))
     error = None if one.error is not None and one.error.code == "zone_not_found" else one.error
     if (error, tuple(warnings), route.id) != (one.error, one.warnings, one.route_id):
         await context.store.run(one.saw("active", route.id, error, warnings))
     return found
 
 
-def _finding(
-    pattern: str, found: str, code: Code, kind: FindingKind, mend: findings.Mend | None = None, **facts: str
-) -> Finding:
-    return Finding(_thing(pattern), _TO_WORKER, found, code, mend, kind=kind, facts={"route": pattern, **facts})
+def _deleted(pattern: str, repair: findings.Repair) -> Finding:
+    return Finding("route_deleted", "resource_drift", {"route": pattern}, repair)
 
 
-def _thing(pattern: str) -> str:
-    return f"the route {pattern}"
+def _taken(pattern: str, route: Route) -> Finding:
+    return Finding("route_taken", "route_conflict", {"route": pattern, "holder": route.holder})

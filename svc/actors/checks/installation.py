@@ -13,7 +13,7 @@ from svc.actors.sync.script import is_unknown, ownership_tag, standing
 from svc.edge import d1, workers
 from svc.errors import Conflict
 from svc.store import operations as operation_rows
-from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
+from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from svc.edge.workers import SeenBinding
     from svc.model import Account
 
-SCRIPT = f"the worker {SCRIPT_NAME}"
-DATABASE = f"the database {DATABASE_NAME}"
-CRON = "the worker's cron trigger"
-_AS_UPLOADED = "is as the service uploaded it"
-
 
 async def script(context: Context, access: Access, account: Account) -> tuple[list[Finding], Standing | None]:
     """What is wrong with the script itself, and how it stands; None: it is not ours, or not there.
@@ -37,17 +32,12 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
     """
     there = await workers.get_script(access, SCRIPT_NAME)
     if there is None:
-        return [
-            Finding(SCRIPT, "is installed", "was deleted outside the service", "resource_drift", kind="script_deleted")
-        ], None
+        return [Finding("script_deleted", "resource_drift")], None
     if ownership_tag(account.id) not in there.tags:
-        found = "does not carry the service's tag: it was replaced outside the service, or lost its tags"
-        return [Finding(SCRIPT, _AS_UPLOADED, found, "name_taken", kind="script_replaced")], None
+        return [Finding("script_replaced", "name_taken")], None
     stands = await standing(context, access, account, there)
     if stands == "changed":
-        return [
-            Finding(SCRIPT, _AS_UPLOADED, "was changed outside the service", "resource_drift", kind="script_changed")
-        ], stands
+        return [Finding("script_changed", "resource_drift")], stands
     if stands == "newer":
         return [newer(context, account)], stands
     return [], stands
@@ -55,10 +45,7 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
 
 def newer(context: Context, account: Account) -> Finding:
     """The finding of a worker that this store does not know, though it is ours: it lost commits."""
-    found = "was uploaded by the service at a time of which its store knows nothing"
-    return Finding(
-        SCRIPT, _AS_UPLOADED, found, "resource_drift", partial(_install, context, account), kind="script_not_known"
-    )
+    return Finding("script_not_known", "resource_drift", repair=partial(_install, context, account))
 
 
 async def _install(context: Context, account: Account) -> None:
@@ -79,37 +66,16 @@ async def around_script(context: Context, access: Access, account: Account, *, b
         return [newer(context, account)]  # its code is the same, its key is not
     wrong = await _wrong_bindings(context, account, seen)
     if wrong:
-        text = f"differs from what was uploaded in its bindings: {', '.join(wrong)}"
-        found.append(
-            Finding(
-                SCRIPT,
-                "has the bindings of its upload",
-                text,
-                "resource_drift",
-                kind="bindings_differ",
-                facts={"bindings": ", ".join(wrong)},
-            )
-        )
+        found.append(Finding("bindings_differ", "resource_drift", {"bindings": ", ".join(wrong)}))
     crons = [context.bundle.cron]
     have = await workers.schedules(access, SCRIPT_NAME)
     if have != set(crons):
-        text = f"is set to {', '.join(sorted(have))}" if have else "was deleted outside the service"
-        mend = partial(workers.set_schedules, access, SCRIPT_NAME, crons)
-        found.append(
-            Finding(
-                CRON,
-                f"is {context.bundle.cron}",
-                text,
-                "resource_drift",
-                mend,
-                kind="cron_changed" if have else "cron_deleted",
-                facts={"cron": context.bundle.cron, "found": ", ".join(sorted(have))},
-            )
-        )
+        repair = partial(workers.set_schedules, access, SCRIPT_NAME, crons)
+        facts = {"cron": context.bundle.cron, "found": ", ".join(sorted(have))}
+        found.append(Finding("cron_changed" if have else "cron_deleted", "resource_drift", facts, repair))
     if await workers.is_on_workers_dev(access, SCRIPT_NAME):
-        mend = partial(workers.disable_subdomain, access, SCRIPT_NAME)
-        thing, text = "the worker's address on workers.dev", "was switched on outside the service"
-        found.append(Finding(thing, "is off", text, "resource_drift", mend, kind="workers_dev_on"))
+        repair = partial(workers.disable_subdomain, access, SCRIPT_NAME)
+        found.append(Finding("workers_dev_on", "resource_drift", repair=repair))
     return found
 
 
@@ -137,4 +103,4 @@ async def database(access: Access, account: Account) -> list[Finding]:
     """Whether the database is there. Raises EdgeRefused, EdgeUnavailable."""
     if account.database_id is not None and await d1.get(access, account.database_id) is not None:
         return []
-    return [Finding(DATABASE, "is there", "was deleted outside the service", "resource_drift", kind="database_deleted")]
+    return [Finding("database_deleted", "resource_drift")]

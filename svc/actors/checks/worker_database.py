@@ -34,13 +34,8 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.syncs import Synced
 
-CONFIGURATION = "the worker's configuration"
-_CONFIGURED = "is what the service has"
-REPORTS = "the worker's reports"
-
 # A worker pushes once an hour, whether it has counted anything or not, and notes when it will be the next time.
 STOPPED_MS = 2 * HOUR_MS
-_STOPPED = "stopped: the edge platform has run no cron of it since"
 # Counting the configuration reads all of its rows, of the five million that a free account may read a day: this many.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
@@ -133,18 +128,9 @@ def _whole_number(value: object) -> int:
 
 
 def _emptied(context: Context, access: Access, account: Account, missing: set[str]) -> Finding:
-    what = f"lacks the tables {', '.join(sorted(missing))}" if missing else "lacks rows of its table meta"
-    found = f"{what}, which were deleted outside the service: what was counted there and not reported is lost"
-    expected = f"has the tables of schema {context.bundle.schema}"
-    return Finding(
-        installation.DATABASE,
-        expected,
-        found,
-        "resource_drift",
-        partial(_make_tables, context, access, account),
-        kind="tables_deleted",
-        facts={"schema": str(context.bundle.schema), "tables": ", ".join(sorted(missing or {"meta"}))},
-    )
+    facts = {"schema": str(context.bundle.schema), "tables": ", ".join(sorted(missing or {"meta"}))}
+    repair = partial(_make_tables, context, access, account)
+    return Finding("tables_deleted", "resource_drift", facts, repair, variant="" if missing else "rows")
 
 
 async def _make_tables(context: Context, access: Access, account: Account) -> None:
@@ -176,28 +162,16 @@ def _configuration(
         return []
     version = told.meta.config_version
     if recovery.is_behind(account, told.meta):
-        text = "is newer than the service's store, which lost commits"
-        mend = findings.by(context, partial(bump_version, account.id))  # which wakes the sync
-        return [Finding(CONFIGURATION, _CONFIGURED, text, "resource_drift", mend, kind="configuration_newer")]
+        repair = findings.by(context, partial(bump_version, account.id))  # which wakes the sync
+        return [Finding("configuration_newer", "resource_drift", repair=repair)]
     if version < account.synced_version:
-        text = (
-            f"is back at version {version} of {account.synced_version}: the database was brought back to an earlier"
-            " state outside the service, and what was counted since and not reported is lost"
-        )
-        mend = findings.by(context, partial(syncs.write_anew, account.id, version))
+        repair = findings.by(context, partial(syncs.write_anew, account.id, version))
         facts = {"version": str(version), "given": str(account.synced_version)}
-        return [
-            Finding(CONFIGURATION, _CONFIGURED, text, "resource_drift", mend, kind="configuration_older", facts=facts)
-        ]
+        return [Finding("configuration_older", "resource_drift", facts, repair)]
     if expected is None or told.count is None or told.count == (expected.rows, expected.versions):
         return []
-    lost = f"{told.count[0]} rows of {expected.rows}"
-    text = f"has other rows than it was given ({lost}): some were deleted or changed outside the service"
     facts = {"rows": str(told.count[0]), "given": str(expected.rows)}
-    mend = partial(_refill, context, access, account)
-    return [
-        Finding(CONFIGURATION, _CONFIGURED, text, "resource_drift", mend, kind="configuration_differs", facts=facts)
-    ]
+    return [Finding("configuration_differs", "resource_drift", facts, partial(_refill, context, access, account))]
 
 
 async def _refill(context: Context, access: Access, account: Account) -> None:
@@ -211,7 +185,7 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
     all_links = [one for one in await context.store.read(links.changed_links(account.id, 0)) if not one.config_error]
     refused = await context.store.read(syncs.synced_rows(account.id))
     if refused is None:
-        return  # a sync is still to come; the next look sees what is lost then
+        return  # a sync is still to come; the next health check sees what is lost then
     rows = await trio.to_thread.run_sync(
         config_rows.rows_of, all_sites, all_links, account.link_host, account.days_kept, 0
     )
@@ -228,20 +202,16 @@ def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Findi
     heard_at = max(account.heard_at or 0, meta.next_push_at)
     now = context.clock()
     if heard_at and now - heard_at > STOPPED_MS:
-        facts = {"since": iso(heard_at)}
-        text = f"{_STOPPED} {iso(heard_at)}"
-        return [Finding(REPORTS, "come every hour", text, "worker_silent", kind="reports_stopped", facts=facts)]
+        return [Finding("reports_stopped", "worker_silent", {"since": iso(heard_at)})]
     silent_ms = int(context.config.timing.silent_after_s * 1000)
     if account.heard_at is not None and now - account.heard_at >= silent_ms:
-        text = f"have not reached the service since {iso(account.heard_at)}, though its crons run"
-        facts = {"since": iso(account.heard_at)}
-        return [Finding(REPORTS, "come every hour", text, "worker_silent", kind="reports_lost", facts=facts)]
+        return [Finding("reports_lost", "worker_silent", {"since": iso(account.heard_at)})]
     return []
 
 
 async def note_crons(context: Context, account: Account, found: Sequence[Finding]) -> None:
     """Let the account warn of crons that have stopped, until they run."""
-    stopped = any(one.thing == REPORTS and one.found.startswith(_STOPPED) for one in found)
+    stopped = any(one.kind == "reports_stopped" for one in found)
     if stopped and "crons_stopped" not in account.warnings:
         await context.store.run(accounts.warn(account.id, "crons_stopped"))
     elif not stopped and "crons_stopped" in account.warnings:

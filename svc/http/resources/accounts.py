@@ -132,7 +132,7 @@ def _findings(checked: Sequence[Checked]) -> api.Check:
                 expected=one.finding.expected,
                 found=one.finding.found,
                 remedy=None if one.mended else one.finding.remedy,
-                remedy_code=None if one.mended or one.finding.mends_itself else one.finding.code,
+                remedy_code=None if one.mended or one.finding.is_repairable else one.finding.code,
                 mended=one.mended,
             )
             for one in checked

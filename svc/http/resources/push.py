@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.direct import Incoming
     from svc.http.serving.serve import Serve
+    from svc.model import WorkerErrorKind
     from svc.store.totals import Ingested
 
 
@@ -92,4 +93,21 @@ def _kept(part: api.PushedPart) -> PushedPart:
 
 
 def _worker_push(head: api.PushHead, now: int) -> WorkerPush:
-    return WorkerPush(now, head.bundle, head.schema_, head.queue, head.error, head.dropped.model_dump(), head.install)
+    return WorkerPush(
+        now,
+        head.bundle,
+        head.schema_,
+        head.queue,
+        head.error,
+        head.dropped.model_dump(),
+        head.install,
+        _error_kind(head),
+    )
+
+
+def _error_kind(head: api.PushHead) -> WorkerErrorKind | None:
+    if head.error is None:
+        return None
+    # A worker before the field says what failed only at the beginning of the text.
+    kind = head.error_kind or head.error.partition(":")[0]
+    return "push" if kind == "push" else "cron"

@@ -55,11 +55,26 @@ test("what may be wrong with a field, what a check finds and a disconnect leaves
   );
   assert.deepEqual(
     Object.keys(de.api.findings),
-    FINDINGS.filter((kind) => kind !== "other"),
+    Object.keys(FINDINGS).filter((kind) => kind !== "other"),
   );
   assert.deepEqual(Object.keys(de.api.left), LEFT);
   assert.deepEqual(Object.keys(de.api.whys), LEFT_WHY);
   assert.deepEqual(en.api, { issues: {}, findings: {}, left: {}, whys: {} });
+});
+
+test("the German words of a finding name only facts that the service gives", () => {
+  for (const [kind, words] of Object.entries(de.api.findings)) {
+    /** @type {Set<string>} */
+    const named = new Set();
+    const facts = new Proxy({}, { get: (_, name) => (named.add(String(name)), "2026-11-21T10:00:00Z") });
+    const said = words(facts);
+    assert.ok(said.length === 3 && said.every((part) => part && !part.includes("undefined")), kind);
+    assert.deepEqual(
+      [...named].filter((name) => !FINDINGS[kind]?.includes(name)),
+      [],
+      kind,
+    );
+  }
 });
 
 test("no page of the first load reads texts that come later", () => {

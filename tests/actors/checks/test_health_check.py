@@ -197,6 +197,7 @@ async def test_a_database_that_was_emptied_or_restored_is_filled_again(service, 
         [finding] = await check(service)
         assert finding["mended"], left
         assert ("lost" if left != "no days kept" else "deleted") in finding["found"], left
+        assert ("lacks rows of its table meta," in finding["found"]) == (left == "no meta"), left
         [row] = await hand.sql("select body from config where key = 'days_kept'")
         assert row["body"] == '{"days":14}', left
         assert await redirects(service, zone), left

@@ -16,7 +16,7 @@ from svc.actors.checks.worker_database import STOPPED_MS
 from svc.actors.operations.install import push_second
 from svc.clock import DAY_MS, HOUR_MS
 from svc.config import TimingConfig
-from svc.model import WorkerPush
+from svc.model import WorkerErrorKind, WorkerPush
 from svc.store import accounts
 from svc.store.accounts import Due
 
@@ -152,8 +152,9 @@ async def test_a_push_that_tells_of_a_failure_makes_a_look_due_and_one_that_was_
     async with place.running() as service:
         await well(service)
         account = await service.account()
-        for error, expected in (("push: no answer (TimeoutError)", 0), ("cron: Error: D1_ERROR: no such table", 1)):
-            push = WorkerPush(place.clock(), "bundle", 1, 0, error, {}, account.install_id)
+        reports: list[tuple[WorkerErrorKind, int]] = [("push", 0), ("cron", 1)]
+        for kind, expected in reports:
+            push = WorkerPush(place.clock(), "bundle", 1, 0, "Error: anything", {}, account.install_id, kind)
             await service.store.run(accounts.record_pushes([(account.id, push)]))
             await looked_at(service, expected)
             await service.idle()

@@ -346,6 +346,27 @@ async def test_a_push_with_a_wrong_head_is_an_invalid_request_and_changes_nothin
     assert shown.body["account"]["push"] is None
 
 
+@pytest.mark.parametrize(
+    ("report", "kind"),
+    [
+        ({"error": None}, None),
+        ({"error": None, "error_kind": "push"}, None),
+        ({"error": "no answer", "error_kind": "push"}, "push"),
+        ({"error": "push: said by a cron", "error_kind": "cron"}, "cron"),
+        ({"error": "no memory", "error_kind": "of a newer worker"}, "cron"),
+        # Of a worker before the field.
+        ({"error": "push: no answer (TimeoutError)"}, "push"),
+        ({"error": "push: no answer (TimeoutError)", "error_kind": None}, "push"),
+        ({"error": "cron: Error: D1_ERROR: no such table"}, "cron"),
+    ],
+)
+async def test_an_error_of_a_cron_makes_a_health_check_due_and_one_of_a_push_does_not(place, report, kind):
+    assert (await place.push(**report)).status == 200
+    account = await place.world.store.read(accounts.account_by_id(place.account.id))
+    assert account.push.error_kind == kind
+    assert (account.suspected_at is not None) == (kind == "cron")
+
+
 @pytest.mark.rule("G8")
 async def test_a_worker_that_pushes_without_end_waits_and_nobody_else_does(place):
     most = place.world.config.limits.pushes_per_minute
