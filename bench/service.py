@@ -19,6 +19,7 @@ from svc.config import StoreConfig
 from svc.ids import new_id
 from svc.store import accounts, link_hosts, open_store, totals, users
 from svc.store.tx import many, sql
+from svc.worker.pushed import PushedHour, PushedPart
 from tests.databases import postgres_config, postgres_server
 
 if TYPE_CHECKING:
@@ -139,10 +140,10 @@ async def pushes() -> AsyncIterator[Row]:
         counts = [(target, 10, 1, 5) for target in ids]
         day = NOW // DAY_MS - 3
 
-        def part(number: int) -> totals.PushedPart:
+        def part(number: int) -> PushedPart:
             at = day * DAY_MS + number % 24 * HOUR_MS
-            hour = totals.PushedHour(at, tuple(counts))
-            return totals.PushedPart(number, day, at + HOUR_MS, False, (hour,), (), tuple(counts))
+            hour = PushedHour(at, tuple(counts))
+            return PushedPart(number, day, at + HOUR_MS, False, (hour,), (), tuple(counts))
 
         began, cpu = time.perf_counter(), time.process_time()
 

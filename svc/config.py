@@ -27,7 +27,6 @@ from pydantic import (
 )
 
 from svc import addresses
-from svc.clock import DAY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,11 +42,23 @@ _LARGEST = 10**12
 _PRIVATE_NAME = re.compile(
     r"^[^.]+$|\.(localhost|local|internal|intranet|private|lan|home|corp|home\.arpa|invalid|test)$"
 )
+# Settings of earlier versions, by section, which files of operators may still have.
+_REMOVED = {
+    "limits": {"exports_per_hour"},
+    "timing": {
+        "pending_ttl_s",
+        "token_days",
+        "expiry_warning_days",
+        "notice_after_s",
+        "previous_key_s",
+        "refresh_days",
+        "idempotency_s",
+    },
+}
 _IN_PASSWORDS = "in a user's name or password, / is written %2F, ? %3F, # %23, @ %40, : %3A and % %25"
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MOST_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MOST_DAYS)]
-WholeDays = Annotated[PositiveInt, Field(le=_MOST_DAYS)]
 # Reports show the hours of today (UTC); a day more for clocks that differ.
 HourDays = Annotated[float, Field(ge=2, le=_MOST_DAYS)]
 
@@ -219,7 +230,6 @@ class LimitsConfig(_Section):
     requests_per_minute: Number = 120
     report_reads_per_minute: Number = 30
     pushes_per_minute: Number = 60
-    exports_per_hour: Number = 10
     kept_answers_bytes: Number = 33_554_432
     sign_ins_per_minute: Number = 10
     refreshes_per_minute: Number = 60
@@ -234,7 +244,6 @@ class LimitsConfig(_Section):
 class TimingConfig(_Section):
     """Periods and lifetimes; short ones make a test or a demonstration quick."""
 
-    pending_ttl_s: Seconds = 3600
     silent_after_s: Seconds = 93_600
     selfcheck_window_s: Seconds = 900
     commands_every_s: Seconds = 15
@@ -246,23 +255,12 @@ class TimingConfig(_Section):
     rollout_every_s: Seconds = 15
     wave_s: Seconds = 3600
     retiring_days: Days = 30
-    token_days: WholeDays = 365
-    expiry_warning_days: Days = 14
-    notice_after_s: Seconds = 900
-    previous_key_s: Seconds = 86_400
     session_s: Seconds = 3600
-    refresh_days: WholeDays = 30
     mail_token_s: Seconds = 86_400
-    idempotency_s: Seconds = 86_400
     report_cache_s: Seconds = 300
     hours_kept_days: HourDays = 40
     drain_s: Seconds = 10
     crash_backoff_s: Seconds = 1
-
-    @property
-    def expiry_warning_ms(self) -> int:
-        """How long before a working token's end its user is warned."""
-        return int(self.expiry_warning_days * DAY_MS)
 
 
 class Config(_Section):
@@ -407,6 +405,8 @@ def _unknown(section: str, key: str | None = None) -> str:
         if homes:
             return f"is no section; the setting {section} belongs below the line {' or '.join(homes)}"
         return _no_section(section)
+    if key in _REMOVED.get(section, ()):
+        return "is no setting any more; remove it"
     homes = [f"[{name}]" for name in Config.model_fields if key in _names(name)]
     if homes:
         return f"there is no such setting here; it belongs to {' or '.join(homes)}"

@@ -32,7 +32,6 @@ from svc.http.serving.server import serve
 from svc.http.serving.web import load_web
 from svc.mail.outbox import open_outbox
 from svc.metrics import Metrics, counting_log_lines
-from svc.process.container import data_trouble
 from svc.process.systemd import Systemd
 from svc.security.vault import open_vault
 from svc.store import open_store, users
@@ -93,9 +92,6 @@ async def run(
         trouble = config.push_trouble(push_url)
         if trouble is not None:
             log.warning("no worker can be installed", extra={"why": trouble})
-        trouble = data_trouble(config)
-        if trouble is not None:
-            log.warning("what is stored will be lost with this container", extra={"why": trouble})
         context = Context(
             store=store,
             edge=edge,

@@ -507,6 +507,9 @@ class Rule:
         return cls(fields["url"], **conditions)
 
 
+# The pattern of a text that can be stored: PostgreSQL stores no NUL.
+NO_NUL = r"^[^\x00]*$"
+
 # Paths of a link host that programs ask for by themselves, and which do: as codes they would count clicks that nobody
 # made. Most such paths (`/favicon.ico`, `/.well-known/…`) cannot be codes anyway. Words that people choose for a link,
 # like `login`, are not here though scanners try them.

@@ -10,7 +10,8 @@ import pytest
 from svc.api.contract import ENDPOINTS
 from svc.api.openapi import document
 from svc.errors import CATALOGUE
-from svc.web.wire import remedies, type_of, types
+from svc.imports.links import restrictions, table
+from svc.web.wire import import_columns, remedies, type_of, types
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,17 @@ def test_every_call_and_schema_of_the_contract_has_a_type():
 def test_every_code_has_its_words():
     told = json.loads(remedies().partition("REMEDIES = ")[2].rstrip(";\n"))
     assert told == {code: {"message": each.message, "remedy": each.remedy} for code, each in CATALOGUE.items()}
+
+
+def test_the_import_page_has_the_names_of_the_command():
+    told = {
+        name: json.loads(value)
+        for name, value in re.findall(r"^export const (\w+) = (.*);$", import_columns(), re.MULTILINE)
+    }
+    assert told["CODES"] == list(table.CODES)
+    assert dict(told["FLAGS"]) == {kind: list(names) for kind, names in restrictions.FLAGS.items()}
+    assert dict(told["STATE_WORDS"]) == restrictions.STATE_WORDS
+    assert set(told["UNSET"]) > set(told["FALSE"])
+    # Each kind of a column or value is one that the page has a text for.
+    kinds = {*dict(told["FLAGS"]), *dict(told["STATE_WORDS"]).values()}
+    assert kinds < set(told["RESTRICTIONS"]) == set(restrictions.RESTRICTIONS)

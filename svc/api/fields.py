@@ -20,7 +20,7 @@ from pydantic import (
 from svc import addresses
 from svc.api.ascii_forms import ascii_host, ascii_path, ascii_url
 from svc.clock import day_number, day_text, iso
-from svc.model import RESERVED_CODES
+from svc.model import NO_NUL, RESERVED_CODES
 from svc.security import password_policy
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
 _EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-NO_NUL = r"^[^\x00]*$"  # PostgreSQL stores none
 # One line that shows something.
 _NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 # What can be sent in a header, and behind an address: no control characters, but for a tab in a header.

@@ -10,23 +10,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     FailFast,
     Field,
-    StrictBool,
+    TypeAdapter,
     ValidationError,
-    WithJsonSchema,
 )
 
 from svc.api.endpoint import Endpoint
-from svc.api.fields import NO_NUL
 from svc.api.shape import LARGE_BYTES, Answer, issues_of, parse_body
-from svc.clock import HOUR_MS, day_number
 from svc.errors import Invalid, Issue
-
-# What both engines keep, and JavaScript counts exactly.
-_LARGEST = 2**53 - 1
+from svc.model import NO_NUL
+from svc.worker.pushed import Count, PushedPart, TargetId
 
 # Bounds of what is read at all, so that no body makes more work than an honest one of its size. A part has some 60
 # fields and lists beside its rows, and a row more bytes than this for its list, and for each of its four commas.
@@ -34,22 +29,7 @@ _MOST_PARTS = 100
 _MOST_FIELDS = 80 * _MOST_PARTS
 _BYTES_A_ROW = 30
 
-
-def _day(text: object) -> int:
-    """A day number of YYYY-MM-DD and nothing else that Python would take for a date."""
-    if not isinstance(text, str) or len(text) != 10 or text[4] != "-" or text[7] != "-":
-        raise ValueError("must be a day, YYYY-MM-DD")
-    return day_number(text)
-
-
-_Count = Annotated[int, Field(ge=0, le=_LARGEST, strict=True)]
-_HourStart = Annotated[_Count, Field(multiple_of=HOUR_MS)]
-_Day = Annotated[int, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
-# Not `Id`: there are two hundred of them in a push, so that they are read without a call into Python each.
-_Target = Annotated[str, Field(max_length=100, pattern=NO_NUL, strict=True)]
-_Row = Annotated[tuple[_Target, _Count, _Count, _Count], Field(description="Target, views, bots, visitors.")]
-# Of a list the first wrong item is enough to refuse it: to note them all takes seconds.
-_Rows = Annotated[tuple[_Row, ...], FailFast()]
+_PART = TypeAdapter(PushedPart)
 
 
 class _FromWorker(BaseModel):
@@ -59,51 +39,32 @@ class _FromWorker(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
-class PushedHour(_FromWorker):
-    """The counts of the hour that begins at `at` (epoch ms)."""
-
-    at: _HourStart
-    rows: _Rows
-
-
-class PushedPart(_FromWorker):
-    """What was counted of a day up to `as_of`."""
-
-    id: _Count
-    day: _Day
-    as_of: _Count
-    final: StrictBool
-    hours: Annotated[tuple[PushedHour, ...], Field(max_length=24), FailFast()]
-    refused_hours: Annotated[tuple[_HourStart, ...], Field(max_length=24), FailFast()]
-    days: _Rows
-
-
 class _PartId(_FromWorker):
-    id: _Count
+    id: Count
 
 
 class Dropped(_FromWorker):
     """What was refused, by reason; reasons of a newer worker are ignored, as its fields are."""
 
-    budget: _Count = 0
-    invalid: _Count = 0
-    unknown_target: _Count = 0
-    too_old: _Count = 0
-    busy: _Count = 0
-    expired: _Count = 0
+    budget: Count = 0
+    invalid: Count = 0
+    unknown_target: Count = 0
+    too_old: Count = 0
+    busy: Count = 0
+    expired: Count = 0
 
 
 class PushHead(_FromWorker):
     """A push, its parts not looked at."""
 
     v: Annotated[int, Field(ge=1, le=1, strict=True)]
-    install: _Target
-    bundle: _Target
-    schema_: Annotated[_Count | None, Field(alias="schema")]
-    sent_at: _Count
-    queue: _Count
+    install: TargetId
+    bundle: TargetId
+    schema_: Annotated[Count | None, Field(alias="schema")]
+    sent_at: Count
+    queue: Count
     error: Annotated[str, Field(max_length=1000, pattern=NO_NUL, strict=True)] | None
-    error_kind: _Target | None = None  # a newer worker may have other kinds; one before this field sends none
+    error_kind: TargetId | None = None  # a newer worker may have other kinds; one before this field sends none
     dropped: Dropped
     parts: Annotated[tuple[Any, ...], Field(max_length=_MOST_PARTS)]
 
@@ -174,7 +135,7 @@ def read_parts(raw: tuple[Any, ...]) -> tuple[list[PushedPart], list[int]]:
     wrong: list[int] = []
     for value in raw:
         try:
-            parts.append(PushedPart.model_validate(value))
+            parts.append(_PART.validate_python(value))
         except ValidationError:
             wrong.append(_id_of(value))
     return parts, wrong

@@ -16,7 +16,6 @@ from svc.config import ConfigError
 from svc.errors import ServiceError, StoreUnavailable
 from svc.http.serving.web import load_web
 from svc.mail.transport import check_mail
-from svc.process.container import data_trouble, in_container
 from svc.security.vault import open_vault
 from svc.store import open_store, outbox, rollouts
 from svc.store.engines.migrate import NotReady
@@ -72,9 +71,8 @@ async def check(config: Config, file: Path | None = None) -> list[Finding]:
         workers,
         await look_at_mail(config),
         emails,
-        _data(data_trouble(config)),
         _address(config),
-        _metrics(config, contained=in_container()),
+        _metrics(config),
     ]
 
 
@@ -197,13 +195,6 @@ async def look_at_mail(config: Config) -> Finding:
     return Finding("mail", "ok", f"transport {config.mail.transport} is ready")
 
 
-def _data(trouble: str | None) -> Finding:
-    """Whether what is stored outlives the container, or why not. A warning: somebody may only try the service out."""
-    if trouble is not None:
-        return Finding("data", "warn", f"will be lost with this container: {trouble}")
-    return Finding("data", "ok", "outlives this program")
-
-
 def _address(config: Config) -> Finding:
     """Whether installed workers can reach the service. (That the name leads here only a worker's push can tell.)"""
     push_url = config.push_url(config.http.base_url)
@@ -217,8 +208,12 @@ def _address(config: Config) -> Finding:
     return Finding("address", "ok", text)
 
 
-def _metrics(config: Config, *, contained: bool) -> Finding:
-    """Whether the metrics' address keeps out clients of other networks. `contained`: this is in a container."""
+def _metrics(config: Config) -> Finding:
+    """Check whether the metrics' address keeps out clients of other networks.
+
+    Every address of the machine is the usual choice in a container, where the published port decides. So that is a
+    warning, and a public address a failure.
+    """
     bind = config.metrics.bind
     if not bind:
         return Finding("metrics", "ok", "[metrics] bind is empty: they are not served")
@@ -228,11 +223,8 @@ def _metrics(config: Config, *, contained: bool) -> Finding:
     if host == "localhost" or (address is not None and address.is_loopback):
         return Finding("metrics", "ok", f"{url}, for this machine alone")
     if address is not None and address.is_unspecified:
-        if not contained:
-            text = f"[metrics] bind: {host} is every address of this machine, and they ask for no password; {_PRIVATE}"
-            return Finding("metrics", "FAIL", text)
-        text = f"{url} is on every address of this container; they ask for no password: publish the port to the scraper"
-        return Finding("metrics", "warn", f"{text} alone")
+        text = f"[metrics] bind: {host} is every address of this machine or container, and they ask for no password;"
+        return Finding("metrics", "warn", f"{text} {_PRIVATE}, or publish the container's port to the scraper alone")
     if address is not None and address.is_global:
         text = f"[metrics] bind: {host} is a public address, and they ask for no password; {_PRIVATE}"
         return Finding("metrics", "FAIL", text)

@@ -90,7 +90,8 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import system_clock
     from svc.imports.links.run import NoAccount, find_account, import_links, restrictions_of
     from svc.imports.links.staging import staging
-    from svc.imports.links.table import NotATable, opened, read_table
+    from svc.imports.links.table import opened, read_table
+    from svc.imports.reader import NotReadable
     from svc.store import open_store
 
     if arguments.apply and arguments.dry_run:
@@ -139,15 +140,16 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
 
     try:
         return trio.run(run)
-    except* (NotATable, NoAccount, OSError) as group:
+    except* (NotReadable, NoAccount, OSError) as group:
         sys.exit(f"svc: {arguments.file}: {printable(str(first_of(group)), 1_000)}")
 
 
 def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import day_of, system_clock
+    from svc.imports.reader import NotReadable
     from svc.imports.totals.formats import read_totals
     from svc.imports.totals.run import NoTarget, import_totals, lines_of
-    from svc.imports.totals.source import NotReadable, opened
+    from svc.imports.totals.source import opened
     from svc.imports.totals.tally import Name, tally
     from svc.store import open_store
 

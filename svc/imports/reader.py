@@ -15,9 +15,16 @@ if TYPE_CHECKING:
 # In characters; a title or an address of a page has a few hundred.
 MOST_IN_A_ROW = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
+# How a ZIP (with files in it, or empty) and a file of gzip begin.
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+GZIP = b"\x1f\x8b"
 # The first line of an export for Excel, which names the delimiter and nothing else.
 SEP = re.compile(r'sep=([^"\r\n])(?:\r\n|\n|\r|\Z)', re.IGNORECASE)
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+class NotReadable(ValueError):
+    """The file cannot be read, or is of no known format; the message says why."""
 
 
 class RowTooLong(ValueError):

@@ -2,6 +2,5 @@
 
 systemd      sockets that are handed over, readiness and the watchdog
 standby      waits for the store that another service has
-container    warns when the data goes with the container
 core_dumps   switches them off
 """

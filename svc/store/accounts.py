@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from svc.clock import DAY_MS
 from svc.errors import CATALOGUE, Conflict, NotFound
 from svc.model import Account, AccountWarning, DaysKept, WorkerPush
 from svc.store import operations, states
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from svc.model import AccountState, EdgePlan
 
 
+# How long before a working token's expiry its user is warned.
+EXPIRY_WARNING_MS = 14 * DAY_MS
 # The error that a state stands for, and the remedy of a state without one.
 _ERRORS: Mapping[AccountState, Code] = {
     "bootstrap_lost": "bootstrap_lost",
@@ -166,7 +169,7 @@ def _due_at(row: Row, timing: TimingConfig) -> int | None:
         times.append(row["heard_at"] + int(timing.silent_after_s * 1000))
     if row["token_expires_at"] is not None and row["state"] != "revoked":
         warned = "token_expires_soon" in from_json(row["warnings"])
-        times.append(row["token_expires_at"] - (0 if warned else timing.expiry_warning_ms))
+        times.append(row["token_expires_at"] - (0 if warned else EXPIRY_WARNING_MS))
     return min((time for time in times if time is not None), default=None)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from svc.store.tx import Row
+    from svc.worker.pushed import PushedPart
 
 # The worker keeps a part for 35 days; with its clock and ours apart, and a day for the last push under way.
 OLDEST_DAYS = 37
@@ -29,30 +30,6 @@ OLDEST_DAYS = 37
 EARLY_MS = 5 * 60_000
 
 Refusal = Literal["too_old", "invalid"]
-
-# What one target counted in an hour or a day: target, views, bots, visitors.
-CountRow = tuple[str, int, int, int]
-
-
-@dataclass(frozen=True)
-class PushedHour:
-    """One closed hour; `at` is its start."""
-
-    at: int
-    rows: tuple[CountRow, ...]
-
-
-@dataclass(frozen=True)
-class PushedPart:
-    """One part of a push: a day, or what is new of it, as of the end of a closed hour."""
-
-    id: int
-    day: int
-    as_of: int
-    final: bool
-    hours: tuple[PushedHour, ...]
-    refused_hours: tuple[int, ...]
-    days: tuple[CountRow, ...]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """What the web application is told of the service: `python -m svc.web.wire FOLDER`, as `make build` calls it.
 
 `wire.d.ts` has the API's types, by which the type checker holds the pages to the contract; `remedies.js` has the
-catalogue of errors, and the edge platform's page for a bootstrap token. A keyword of the schemas that this does not
-know stops it, so that no type says less by mistake.
+catalogue of errors, and the edge platform's page for a bootstrap token; `import-columns.js` has the names by which
+exports of other products are read. A keyword of the schemas that this does not know stops it, so that no type says less
+by mistake.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any, get_args
 from svc.api.openapi import document
 from svc.errors import CATALOGUE, IssueCode
 from svc.finding import FindingKind, fact_names
+from svc.imports.links import restrictions, table
+from svc.imports.reader import DELIMITERS
 from svc.leftover import LeftKind, LeftWhy
 from svc.security.token_page import TOKEN_PAGE
 
@@ -66,6 +69,30 @@ def remedies() -> str:
     whys = f"export const LEFT_WHY = {json.dumps(get_args(LeftWhy))};"
     catalogue = f"export const REMEDIES = {json.dumps(entries, ensure_ascii=False, indent=2)};"
     return f"{_MADE}\n{page}\n{issues}\n{findings}\n{left}\n{whys}\n{kind}\n{catalogue}\n"
+
+
+def import_columns() -> str:
+    """The names of columns and values in exports of other products as a module, as `svc import links` has them."""
+    kinds = " | ".join(json.dumps(kind) for kind in restrictions.RESTRICTIONS)
+    values: list[tuple[str, str, object]] = [
+        ("ADDRESSES", "string[]", table.ADDRESSES),
+        ("CODES", "string[]", table.CODES),
+        ("SHORT_ADDRESSES", "string[]", table.SHORT_ADDRESSES),
+        ("DELIMITERS", "string[]", DELIMITERS),
+        ("RESTRICTIONS", "Restriction[]", tuple(restrictions.RESTRICTIONS)),
+        ("FLAGS", "[Restriction, string[]][]", tuple(restrictions.FLAGS.items())),
+        ("ACTIVE", "string[]", restrictions.ACTIVE),
+        ("ENDS", "string[]", restrictions.ENDS),
+        ("STARTS", "string[]", restrictions.STARTS),
+        ("VISITS", "string[]", restrictions.VISITS),
+        ("STATES", "string[]", restrictions.STATES),
+        ("STATE_WORDS", "[string, Restriction][]", tuple(restrictions.STATE_WORDS.items())),
+        ("UNSET", "string[]", sorted(restrictions.UNSET)),
+        ("FALSE", "string[]", sorted(restrictions.FALSE)),
+        ("LAST_EPOCH_S", "number", restrictions.LAST_EPOCH_S),
+    ]
+    lines = [f"/** @type {{{kind}}} */\nexport const {name} = {json.dumps(value)};" for name, kind, value in values]
+    return "\n".join([_MADE, f"/** @typedef {{{kinds}}} Restriction */", *lines, ""])
 
 
 def type_of(schema: Json, where: str) -> str:
@@ -138,9 +165,10 @@ def _comment(schema: Json) -> list[str]:
 
 
 def main(folder: Path) -> None:
-    """Write both files."""
+    """Write the files."""
     (folder / "wire.d.ts").write_text(types(document("")))
     (folder / "remedies.js").write_text(remedies())
+    (folder / "import-columns.js").write_text(import_columns())
 
 
 if __name__ == "__main__":

@@ -6,22 +6,20 @@ rows. All are read in one batch, which is one instant, and added up here by the 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import BaseModel, Field, TypeAdapter
 
 from svc.clock import DAY_MS, HOUR_MS, LAST_DAY, day_of
 from svc.model import DIMENSIONS, Counts, Dimension
+from svc.worker.event_lines import read_events_of
 
-Row = Mapping[str, object]
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
-# A line of events: target, epoch hour, bot's reason, visitor's hash; then, of a person and unless the worker's write
-# budget refused its detail, page, source and client, which is "country|device|browser|os".
-_Event = tuple[str, int, str, str] | tuple[str, int, str, str, str, str, str]
-_EVENTS: TypeAdapter[list[_Event]] = TypeAdapter(list[_Event])
+    from svc.worker.rows import Row, Statement
+
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
 # Two statements: the firewall before the platform's API takes a `union` for an attack.
 _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
@@ -162,7 +160,7 @@ class _Tally:
         return summed
 
 
-def read_statements(asked: TargetDays) -> list[tuple[str, list[str]]]:
+def read_statements(asked: TargetDays) -> list[Statement]:
     """The one batch of a read, each statement with its parameters; what they find makes `Rows`."""
     days = [asked.target_id, str(asked.first_day), str(asked.last_day)]
     between = "target = ?1 and day between cast(?2 as integer) and cast(?3 as integer)"
@@ -192,10 +190,7 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: in
         tally.add_hour(row)
     tally.count_visitors()
     for row in (*rows.pages, *rows.log):
-        lines = json.loads("[" + str(row["lines"])[:-1].replace("\n", ",") + "]")
-        # Of a hundred thousand lines most are often another target's.
-        own = [line for line in lines if line[:1] == [asked.target_id]]
-        for _, hour, reason, visitor, *detail in _EVENTS.validate_python(own):
+        for _, hour, reason, visitor, *detail in read_events_of(row["lines"], asked.target_id):
             # What comes after its day was closed is dropped by the worker, too.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)

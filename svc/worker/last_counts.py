@@ -8,14 +8,16 @@ apart in the database, where the hashes are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from svc.clock import DAY_MS, HOUR_MS
+from svc.worker.event_lines import read_events
+from svc.worker.rows import Row, Statement, integer
 from svc.worker.stored_totals import TargetCounts
 
-Row = Mapping[str, object]
-Statement = tuple[str, list[str]]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 # A row of events has up to 260 kB, and an answer of the platform's API is read up to 16 MB.
 _EVENTS_A_CALL = 32
@@ -67,40 +69,40 @@ class OpenCounts:
     def add_lines(self, texts: Iterable[str]) -> None:
         """Add rows of lines of events; what comes after its day was closed is dropped by the worker, too.
 
-        Raises ValueError, KeyError, TypeError on what the worker did not write.
+        Raises ValueError on what the worker did not write.
         """
         for text in texts:
-            for target, epoch_hour, reason, visitor, *_ in json.loads("[" + text[:-1].replace("\n", ",") + "]"):
+            for target, epoch_hour, reason, visitor, *_ in read_events(text):
                 if epoch_hour // 24 <= self.closed_day:
                     continue
-                hour = self.hours.setdefault((str(target), int(epoch_hour)), Hour())
+                hour = self.hours.setdefault((target, epoch_hour), Hour())
                 if reason:
                     hour.bots += 1
                 else:
                     hour.views += 1
-                    hour.unfolded.add(str(visitor))
+                    hour.unfolded.add(visitor)
 
     def add_hours(self, rows: Sequence[Row]) -> None:
         """Add rows that `hours_statement` found."""
         for row in rows:
-            key = str(row["target"]), _int(row["day"]) * 24 + _int(row["hour"])
+            key = str(row["target"]), integer(row["day"]) * 24 + integer(row["hour"])
             hour = self.hours.setdefault(key, Hour())
-            hour.views += _int(row["views"])
-            hour.bots += _int(row["bots"])
-            hour.visitors = _int(row["visitors"])
+            hour.views += integer(row["views"])
+            hour.bots += integer(row["bots"])
+            hour.visitors = integer(row["visitors"])
 
     def add_day_visitors(self, rows: Sequence[Row]) -> None:
         """Add rows that `day_visitors_statement` found."""
-        self.day_visitors.update({(str(row["target"]), _int(row["day"])): _int(row["visitors"]) for row in rows})
+        self.day_visitors.update({(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows})
 
     def told_apart(self, rows: Sequence[Row]) -> None:
         """Take the visitors that `visitor_statements` found, folded events and others together."""
         for row in rows:
-            target, day, hour = str(row["target"]), _int(row["day"]), _int(row["hour"])
+            target, day, hour = str(row["target"]), integer(row["day"]), integer(row["hour"])
             if hour == _WHOLE_DAY:
-                self.day_visitors[target, day] = _int(row["visitors"])
+                self.day_visitors[target, day] = integer(row["visitors"])
             else:
-                self.hours[target, day * 24 + hour].visitors = _int(row["visitors"])
+                self.hours[target, day * 24 + hour].visitors = integer(row["visitors"])
 
     def visitor_statements(self) -> Iterator[Statement]:
         """The statements that tell visitors of events apart from those of folded ones, for each hour and day."""
@@ -170,7 +172,3 @@ def end_of_counting(open_counts: OpenCounts, day: int, now: int) -> int:
         return end
     latest = max((at for (_, at) in open_counts.hours if at // 24 == day), default=day * 24)
     return min(end, max(now // HOUR_MS, latest) * HOUR_MS + HOUR_MS)
-
-
-def _int(value: object) -> int:
-    return int(str(value or 0))

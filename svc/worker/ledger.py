@@ -8,16 +8,17 @@ folded of them, what the service acknowledged, what the service has.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, NonNegativeInt, TypeAdapter
 
 from svc.clock import day_of, day_text
+from svc.worker.event_lines import read_events, read_tallies
+from svc.worker.rows import Row, Statement, integer
 
-Row = Mapping[str, object]
-Statement = tuple[str, list[str]]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 # Where two numbers that belong together differ; see docs/api.md.
 Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_back"]
@@ -225,20 +226,20 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     for row in ledger:
         for target, (views, bots) in _Pairs.validate_json(str(row["counts"])).items():
             found.add(str(row["entry"]), target, Events(views, bots))
-    for target, of_day, views, bots, *reason in _lines(tallies, "tally"):
+    for target, of_day, views, bots, *reason in (tally for row in tallies for tally in read_tallies(row["tally"])):
         if of_day == day:
-            events = Events(int(views), int(bots))
-            found.add(str(reason[0]) if reason else "accepted", str(target), events)
+            events = Events(views, bots)
+            found.add(reason[0] if reason else "accepted", target, events)
             if not reason:
-                found.wait(str(target), events)
+                found.wait(target, events)
             elif reason[0] != "invalid":
-                found.wait(str(target), NONE - events)
-    for target, epoch_hour, bot, *_ in _lines(pages, "lines"):
-        if int(epoch_hour) // 24 == day:
-            found.wait(str(target), Events(0, 1) if bot else Events(1, 0))
+                found.wait(target, NONE - events)
+    for target, epoch_hour, bot, *_ in (event for row in pages for event in read_events(row["lines"])):
+        if epoch_hour // 24 == day:
+            found.wait(target, Events(0, 1) if bot else Events(1, 0))
     for rows, of_targets in ((queued, found.queued), *((rows, found.folded) for rows in folded)):
         for row in rows:
-            of_targets[str(row["target"])] = Events(int(str(row["views"] or 0)), int(str(row["bots"] or 0)))
+            of_targets[str(row["target"])] = Events(integer(row["views"]), integer(row["bots"]))
     if any(min(events.views, events.bots) < 0 for events in found.every_count):
         raise ValueError("less than nothing was counted")
     return found
@@ -298,8 +299,3 @@ def _first_fault(
     if not after.hours.within(NONE, after.total):
         return "set_back", after.total - after.hours
     return None, None
-
-
-def _lines(rows: Sequence[Row], column: str) -> Iterable[Sequence[Any]]:
-    for row in rows:
-        yield from json.loads("[" + str(row[column])[:-1].replace("\n", ",") + "]")

@@ -8,14 +8,15 @@ parts that wait in its `outbox`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from svc.clock import DAY_MS, HOUR_MS, LAST_DAY
+from svc.worker.pushed import LARGEST_COUNT
+from svc.worker.rows import Row, Statement, integer
 
-Row = Mapping[str, object]
-
-_LARGEST = 2**53 - 1  # as in a push: every JSON parser reads it exactly
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 _OPEN_HOURS = (
     "select target, day, hour, views, bots, (select count(distinct value) from json_each(visitors)) as visitors"
@@ -55,7 +56,7 @@ class TargetCounts:
     at: int | None = None
 
     def __post_init__(self) -> None:
-        counts = all(0 <= count <= _LARGEST for count in (self.views, self.bots, self.visitors))
+        counts = all(0 <= count <= LARGEST_COUNT for count in (self.views, self.bots, self.visitors))
         in_its_day = self.at is None or self.at // DAY_MS == self.day
         if not (counts and 0 <= self.day <= LAST_DAY and in_its_day) or "\0" in self.target:
             raise ValueError("not a count of the worker's")
@@ -66,18 +67,18 @@ class TargetCounts:
         return self.target, self.views, self.bots, self.visitors
 
 
-def open_statements(closed_day: int, as_of: int) -> list[tuple[str, list[str]]]:
+def open_statements(closed_day: int, as_of: int) -> list[Statement]:
     """The statements for what is not closed: closed hours (up to `as_of`) and visitors of days after `closed_day`."""
     return [(_OPEN_HOURS, [str(closed_day), str(as_of)]), (_OPEN_DAYS, [str(closed_day)])]
 
 
-def days_statement(first_day: int, after: TargetCounts | None) -> tuple[str, list[str]]:
+def days_statement(first_day: int, after: TargetCounts | None) -> Statement:
     """The statement for the next rows from `first_day` on, in order of targets; `after`: the last one known."""
     target, day = ("", -1) if after is None else (after.target, after.day)
     return _DAYS, [str(first_day), target, str(day)]
 
 
-def queued_statement(before_day: int, after: Row | None) -> tuple[str, list[str]]:
+def queued_statement(before_day: int, after: Row | None) -> Statement:
     """The statement for the next parts that wait of closed days before `before_day`; `after`: the last row known."""
     return _QUEUED, [str(before_day), "-1" if after is None else str(after["id"])]
 
@@ -85,7 +86,7 @@ def queued_statement(before_day: int, after: Row | None) -> tuple[str, list[str]
 def queued_of(rows: Sequence[Row]) -> list[TargetCounts]:
     """The rows of `queued_statement`. Raises KeyError, TypeError, ValueError on what the worker did not write."""
     return [
-        TargetCounts(str(target), _int(row["day"]), _int(views), _int(bots), _int(visitors))
+        TargetCounts(str(target), integer(row["day"]), integer(views), integer(bots), integer(visitors))
         for row in rows
         for target, views, bots, visitors in json.loads(str(row["days"]))
     ]
@@ -93,12 +94,14 @@ def queued_of(rows: Sequence[Row]) -> list[TargetCounts]:
 
 def hours_of(rows: Sequence[Row]) -> list[TargetCounts]:
     """The rows of the first statement. Raises KeyError, ValueError on what the worker did not write."""
-    return [_counts(row, _int(row["bots"]), (_int(row["day"]) * 24 + _int(row["hour"])) * HOUR_MS) for row in rows]
+    return [
+        _counts(row, integer(row["bots"]), (integer(row["day"]) * 24 + integer(row["hour"])) * HOUR_MS) for row in rows
+    ]
 
 
 def visitors_of(rows: Sequence[Row]) -> dict[tuple[str, int], int]:
     """The visitors of each target and open day. Raises KeyError, ValueError."""
-    return {(str(row["target"]), _int(row["day"])): _int(row["visitors"]) for row in rows}
+    return {(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows}
 
 
 def days_of(rows: Sequence[Row], open_visitors: Mapping[tuple[str, int], int]) -> list[TargetCounts]:
@@ -112,9 +115,5 @@ def days_of(rows: Sequence[Row], open_visitors: Mapping[tuple[str, int], int]) -
 
 
 def _counts(row: Row, bots: int, at: int | None = None) -> TargetCounts:
-    views, visitors = _int(row["views"]), _int(row["visitors"])
-    return TargetCounts(str(row["target"]), _int(row["day"]), views, bots, visitors, at)
-
-
-def _int(value: object) -> int:
-    return int(str(value or 0))
+    views, visitors = integer(row["views"]), integer(row["visitors"])
+    return TargetCounts(str(row["target"]), integer(row["day"]), views, bots, visitors, at)

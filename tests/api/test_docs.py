@@ -10,6 +10,7 @@ from svc.api.contract import ENDPOINTS
 from svc.api.endpoint import Endpoint
 from svc.api.openapi import document
 from svc.config import LimitsConfig
+from svc.http.resources import export
 from svc.model import RESERVED_CODES, AccountAction, AccountState, AccountWarning, OwnAction
 from svc.store.site_paths import MOST_RETIRING
 
@@ -71,7 +72,7 @@ def test_the_table_of_limits_has_the_numbers_of_the_code() -> None:
     assert rows["Links"] == f"{limits.links:,} per user"
     assert rows["Requests of an API key"].startswith(f"{limits.requests_per_minute} per minute")
     assert f"{limits.report_reads_per_minute} per minute" in rows["Reads of accounts' databases for reports"]
-    assert rows["Exports"].startswith(f"{limits.exports_per_hour} per hour")
+    assert rows["Exports"].startswith(f"{export.PER_HOUR} per hour")
     schemas = document("https://svc.example")["components"]["schemas"]
     countries = schemas["NewRule"]["properties"]["countries"]["anyOf"][0]
     assert rows["`countries` of a rule"] == f"{countries['minItems']} to {countries['maxItems']}"

@@ -13,7 +13,8 @@ from edge_worker.harness.service import environment, open_service
 from edge_worker.programs import run_program
 from svc.clock import DAY_MS, HOUR_MS, day_of, system_clock
 from svc.store import open_store
-from svc.store.totals import PushedHour, PushedPart, ingest
+from svc.store.totals import ingest
+from svc.worker.pushed import PushedHour, PushedPart
 from tests.databases import sqlite_config
 from tests.journeys.conftest import QUICK, ZONE, connect
 

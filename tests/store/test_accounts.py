@@ -13,8 +13,8 @@ from svc.errors import Conflict, ErrorNote
 from svc.ids import new_id
 from svc.model import DaysKept, UnwantedRoute, WorkerPush
 from svc.store import accounts, link_hosts, operations, states, syncs, totals, unwanted_routes
-from svc.store.totals import PushedPart
 from svc.store.tx import sql
+from svc.worker.pushed import PushedPart
 from tests.clock import START_MS
 from tests.store.makers import a_site, an_account
 

@@ -9,8 +9,9 @@ from svc.clock import DAY_MS, day_of
 from svc.model import Counts
 from svc.store import link_lists, site_lists, sites, totals
 from svc.store.imported_days import Compared, Target, compare_days, import_days, targets_named
-from svc.store.totals import PushedPart, ingest
+from svc.store.totals import ingest
 from svc.store.tx import sql
+from svc.worker.pushed import PushedPart
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account
 

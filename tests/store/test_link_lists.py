@@ -11,6 +11,7 @@ from svc.clock import day_of
 from svc.model import Link
 from svc.store import link_lists, links, totals
 from svc.store.link_lists import LinkFilter, list_links, listed, place_of, ranked_by_clicks
+from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.store.makers import a_user, an_account, new_link, owner_of
@@ -40,7 +41,7 @@ async def add(store, user_id, account_id, *codes, url="https://shop.example.com/
 async def clicked(store, account_id, day, **views):
     """The clicks of a closed day, by link id."""
     rows = tuple((link_id, n, 7, 1) for link_id, n in views.items())
-    part = totals.PushedPart(1, day, (day + 1) * 86_400_000, False, (), (), rows)
+    part = PushedPart(1, day, (day + 1) * 86_400_000, False, (), (), rows)
     ingested = await store.run(totals.ingest(account_id, [part], START_MS))
     assert (ingested.accepted, ingested.unknown_targets) == ((1,), ())
 

@@ -17,8 +17,8 @@ from svc.errors import ErrorNote
 from svc.model import WorkerPush
 from svc.store import accounts, installs, open_store, operations, renewals, sites, syncs, totals
 from svc.store.locks import lock_account
-from svc.store.totals import PushedHour, PushedPart
 from svc.store.tx import sql
+from svc.worker.pushed import PushedHour, PushedPart
 from tests.clock import START_MS
 from tests.databases import postgres_config
 from tests.store.makers import a_site, an_account, owner_of

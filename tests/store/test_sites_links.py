@@ -15,6 +15,7 @@ from svc.store import accounts, link_lists, links, site_lists, site_paths, sites
 from svc.store.link_lists import LinkFilter
 from svc.store.tx import sql
 from svc.store.versions import bump_version
+from svc.worker.pushed import PushedPart
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, a_user, an_account, new_link, new_site, owner_of
 
@@ -286,7 +287,7 @@ async def test_clicks_are_those_of_people_in_the_last_seven_closed_days(store):
     busy, idle = await store.run(a_link(account_id, "busy")), await store.run(a_link(account_id, "idle"))
     for ago, views in ((8, 1_000), (7, 1), (4, 20), (1, 300), (0, 4_000)):
         day = TODAY - ago
-        part = totals.PushedPart(ago, day, day * 86_400_000, False, (), (), ((busy, views, 50_000, 1),))
+        part = PushedPart(ago, day, day * 86_400_000, False, (), (), ((busy, views, 50_000, 1),))
         assert (await store.run(totals.ingest(account_id, [part], START_MS))).refused == ()
     assert await store.read(link_lists.clicks_7d([busy, idle], TODAY)) == {busy: 321, idle: 0}
     assert await store.read(link_lists.clicks_7d([], TODAY)) == {}

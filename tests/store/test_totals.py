@@ -15,7 +15,8 @@ from edge_worker.harness.sampling import EVERYTHING
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import Counts
 from svc.store import open_store, sites, totals
-from svc.store.totals import CountRow, Ingested, PushedHour, PushedPart, ingest
+from svc.store.totals import Ingested, ingest
+from svc.worker.pushed import CountRow, PushedHour, PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account, new_site, owner_of

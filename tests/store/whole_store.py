@@ -25,8 +25,9 @@ from svc.store import (
 from svc.store.engines.migrate import migrations
 from svc.store.idempotency import Claim, StoredAnswer, keep_answer
 from svc.store.keys import add_key
-from svc.store.totals import PushedHour, PushedPart, ingest
+from svc.store.totals import ingest
 from svc.store.tx import sql
+from svc.worker.pushed import PushedHour, PushedPart
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, a_user, an_account, new_session
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from svc.clock import DAY_MS, HOUR_MS
 from svc.model import Counts
 from svc.worker.bundle import load_bundle
-from svc.worker.counts import Live, Row, Rows, TargetDays, add_up, read_statements
+from svc.worker.counts import Live, Rows, TargetDays, add_up, read_statements
+from svc.worker.rows import Row
 from svc.worker.stored_totals import TargetCounts
 
 BUNDLE = load_bundle()

@@ -61,7 +61,9 @@ def test_what_waits_in_the_log_and_in_pages_is_accepted_and_waits():
             ledger={"accepted": {TARGET: [5, 1], "": [2, 0]}, "busy": {TARGET: [1, 0], "": [2, 0]}},
             log=lines([TARGET, DAY, 3, 1], [TARGET, DAY, 1, 0, "busy"], [TARGET, DAY - 1, 9, 9])
             + lines(["", DAY, 4, 0, "invalid"]),
-            pages=lines([TARGET, DAY * 24, "", "v", "/"], [TARGET, DAY * 24 + 23, "head", ""])
+            pages=lines(
+                [TARGET, DAY * 24, "", "v", "/", "", "DE|phone|Firefox|Android"], [TARGET, DAY * 24 + 23, "head", ""]
+            )
             + lines([TARGET, DAY * 24 - 1, "", "v"]),
             folded=(3, 0),
         ),

@@ -46,7 +46,7 @@ _EXAMPLES = 100  # of each operation in a run
 # Nothing but the contract is the subject: limits have tests of their own.
 _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SIGN_INS_PER_MINUTE", "REFRESHES_PER_MINUTE", "WRONG_PASSWORDS_PER_HOUR", "REQUESTS_PER_MINUTE",
-    "EXPORTS_PER_HOUR", "ACCOUNTS", "SITES", "LINKS", "KEYS_FREE",
+    "ACCOUNTS", "SITES", "LINKS", "KEYS_FREE",
 )} | {
     "SVC_TIMING_SESSION_S": "1000000",
     "SVC_EDGE_CALLS_PER_TOKEN": "1000000",

@@ -27,7 +27,7 @@ async def note_when_due(context: Context, account: Account, timers: Timers) -> f
     if now >= account.token_expires_at:
         await context.store.run(working_tokens.expire(account.id, _EXPIRED.note(), now))
         return math.inf
-    soon_at = account.token_expires_at - context.config.timing.expiry_warning_ms
+    soon_at = account.token_expires_at - accounts.EXPIRY_WARNING_MS
     if now >= soon_at and "token_expires_soon" not in account.warnings:
         await context.store.run(accounts.warn(account.id, "token_expires_soon"))
     next_at = soon_at if now < soon_at else account.token_expires_at

@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 
 # "Could not route to …, perhaps your object identifier is invalid?": said of an account's id that is none.
 _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
+_TOKEN_DAYS = 365  # the lifetime of a working token
 _TOKENS_WRITE = "Account API Tokens Write"
 # Final refusals after which the bootstrap token works as before.
 _LEAVES_BOOTSTRAP: tuple[Code, ...] = (
@@ -313,7 +314,7 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
 async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
     """Ask for the token, once, under the operation's name. Raises EdgeRefused; EdgeUnknown: it may have been made."""
     now = context.clock()
-    expires_at = now // 1000 * 1000 + context.config.timing.token_days * DAY_MS
+    expires_at = now // 1000 * 1000 + _TOKEN_DAYS * DAY_MS
     await context.store.run(operations.token_asked(operation.id, now))
     try:
         token = await tokens.create(bootstrap, operation.token_name, policies, expires_at)

@@ -40,6 +40,8 @@ R = TypeVar("R")
 
 # The 5xx answers that end a connect. After any other one the account stays `pending` and the same request continues.
 _FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
+# How long a connect waits for its user before it becomes `bootstrap_lost`.
+_PENDING_MS = 3_600_000
 _SERVER_ERROR = 500
 
 
@@ -112,7 +114,7 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
     operation = await context.store.read(operations.latest(account.id))
     if operation is None:
         raise AssertionError("a pending account has no operation")
-    ends_at = account.created_at + int(context.config.timing.pending_ttl_s * 1000)
+    ends_at = account.created_at + _PENDING_MS
     # Any other step of a connect that is found here was cut short by the death of its process.
     if operation.step == operations.WAITING and context.clock() < ends_at:
         return trio.current_time() + (ends_at - context.clock()) / 1000

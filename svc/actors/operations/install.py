@@ -17,6 +17,7 @@ from svc.actors.operations.bootstrap import probe
 from svc.actors.operations.run import Work
 from svc.actors.sync.schema import migrate
 from svc.actors.sync.script import ownership_tag, standing, upload_of
+from svc.clock import DAY_MS
 from svc.edge import d1, workers
 from svc.edge.access import LATE_MS
 from svc.errors import CATALOGUE, EdgeRefused, EdgeUnavailable, EdgeUnknown
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# How long the worker's key from before a reinstall is accepted.
+_PREVIOUS_KEY_MS = DAY_MS
 # Names on workers.dev that are tried, all of them random.
 _SUBDOMAIN_TRIES = 3
 # A database of the worker's name that was made about when we asked for one, and there was none before: ours. The clocks
@@ -102,7 +105,7 @@ async def upload_script(job: Job) -> None:
             schema=context.bundle.schema,
             script_etag=uploaded.etag,
             key_digest=digest(worker_key),
-            keys_until=now + int(context.config.timing.previous_key_s * 1000),
+            keys_until=now + _PREVIOUS_KEY_MS,
             now=now,
         )
     )

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from svc.actors.context import Context
     from svc.edge.access import Access
-    from svc.store.totals import PushedPart
-    from svc.worker.last_counts import Row, Statement
+    from svc.worker.pushed import PushedPart
+    from svc.worker.rows import Row, Statement
     from svc.worker.stored_totals import TargetCounts
 
 log = logging.getLogger(__name__)

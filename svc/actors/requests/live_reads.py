@@ -21,7 +21,8 @@ from svc.edge import d1
 from svc.errors import CannotUnseal, EdgeError, EdgeRefused, StoreUnavailable
 from svc.faults import contained
 from svc.limits import SlidingLimit
-from svc.worker.counts import Live, Row, Rows, TargetDays, add_up, read_statements
+from svc.worker.counts import Live, Rows, TargetDays, add_up, read_statements
+from svc.worker.rows import Row
 
 if TYPE_CHECKING:
     from svc.actors.context import Context

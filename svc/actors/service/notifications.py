@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
 # A worker that is silent because the service was away reports within two hours of its return.
 _NEXT_PUSHES_MS = 7_200_000
+# A problem that lasts this long is reported by e-mail, and so is its end when it is gone for this long.
+_LASTING_MS = 900_000
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ async def tell_when_due(context: Context, account: Account, timers: Timers) -> f
     before = _seen(account.told)
     troubles = troubles_of(account)
     now = context.clock()
-    step = look(before, troubles, now, int(context.config.timing.notice_after_s * 1000))
+    step = look(before, troubles, now, _LASTING_MS)
     if step.seen != before or step.due_at != account.notice_due_at:
         await context.store.run(
             notifications.tell(

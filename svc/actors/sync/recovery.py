@@ -15,10 +15,10 @@ from svc.clock import DAY_MS, day_of
 from svc.edge import d1
 from svc.errors import EdgeRefused
 from svc.store import accounts, links, sites, syncs, totals
-from svc.store.totals import PushedHour, PushedPart
 from svc.worker import config_rows, stored_totals
 from svc.worker.config_rows import ConfigRow
 from svc.worker.meta import STATEMENT, UNREADABLE, WorkerMeta
+from svc.worker.pushed import PushedHour, PushedPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.edge.access import Access
     from svc.model import Account
-    from svc.store.totals import CountRow
+    from svc.worker.pushed import CountRow
     from svc.worker.stored_totals import TargetCounts
 
 log = logging.getLogger(__name__)

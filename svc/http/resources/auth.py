@@ -57,6 +57,7 @@ _SAME_PAIR_S = 30
 # A pair is exchanged for the next when it is as old as this: no answer that sets its cookie is under way then, which
 # could take the place of a newer one. Until then it is given again, without a cookie.
 _EXCHANGED_AFTER_S = 60
+_REFRESH_DAYS = 30  # the lifetime of a refresh cookie
 _LONGEST_BROWSER = 100
 
 
@@ -275,7 +276,7 @@ class Auth:
             access_digest=digest(pair.access),
             access_expires_at=int(now + self._timing.session_s * 1000),
             refresh_digest=digest(pair.refresh),
-            refresh_expires_at=now + self._timing.refresh_days * DAY_MS,
+            refresh_expires_at=now + _REFRESH_DAYS * DAY_MS,
             salt=pair.salt,
             at=now,
         )

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from svc.metrics import Metrics
     from svc.model import WorkerPush
-    from svc.store.totals import Ingested, PushedPart
+    from svc.store.totals import Ingested
     from svc.store.tx import Store, Tx
+    from svc.worker.pushed import PushedPart
 
 # In one transaction: enough to share what a transaction costs, few enough that other writers wait for some 50 ms. A
 # push that has more rows goes alone.

@@ -15,7 +15,6 @@ from svc.logs import tell_lines
 from svc.metrics import PUSH_LAG, PUSH_PARTS, PUSHES
 from svc.model import WorkerPush
 from svc.store import worker_keys
-from svc.store.totals import PushedHour, PushedPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from svc.http.serving.serve import Serve
     from svc.model import WorkerErrorKind
     from svc.store.totals import Ingested
+    from svc.worker.pushed import PushedPart
 
 
 class Push:
@@ -51,7 +51,7 @@ class Push:
         admit(self._limit, account_id, now)
         head, parts, wrong = await self._without_delay(api.read_push, await request.body())
         report = _worker_push(head, now)
-        ingested = await self._intake.take(TakenPush(account_id, [_kept(part) for part in parts], wrong, report))
+        ingested = await self._intake.take(TakenPush(account_id, parts, wrong, report))
         refused = [*ingested.refused, *((part_id, "invalid") for part_id in wrong)]
         self._report(parts, ingested, len(wrong), now)
         return api.PushAnswer.model_validate(
@@ -62,7 +62,7 @@ class Push:
             }
         )
 
-    def _report(self, parts: Sequence[api.PushedPart], ingested: Ingested, wrong: int, now: int) -> None:
+    def _report(self, parts: Sequence[PushedPart], ingested: Ingested, wrong: int, now: int) -> None:
         """Tell the metrics what became of a push: of its parts that could be read, and of the `wrong` ones."""
         outcomes: Counter[str] = Counter(code for _, code in ingested.refused)
         outcomes["invalid"] += wrong
@@ -78,18 +78,6 @@ class Push:
             kept = set(ingested.accepted)
             newest = max(part.as_of for part in parts if part.id in kept)
             self._metrics.observe(PUSH_LAG, max(0, now - newest) / 1000)
-
-
-def _kept(part: api.PushedPart) -> PushedPart:
-    return PushedPart(
-        id=part.id,
-        day=part.day,
-        as_of=part.as_of,
-        final=part.final,
-        hours=tuple(PushedHour(hour.at, hour.rows) for hour in part.hours),
-        refused_hours=part.refused_hours,
-        days=part.days,
-    )
 
 
 def _worker_push(head: api.PushHead, now: int) -> WorkerPush:

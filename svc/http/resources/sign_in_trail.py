@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from svc.model import Event
-from svc.store.tx import sql
+from svc.store.engines.watch import small_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ class Trail:
 
         def with_event() -> Tx[None]:
             if user is None:
-                yield sql("update serving set looks = looks + 1")
+                yield from small_write()
             else:
                 yield Event(user.id, now, via, ip, "password.refuse", None, outcome)
 

@@ -66,7 +66,7 @@ def create_app(deps: Deps) -> QuartTrio:
     serve = Serve(
         app,
         credentials,
-        Idempotency(context.store, context.clock, config.timing.idempotency_s, config.limits.kept_answers_bytes),
+        Idempotency(context.store, context.clock, config.limits.kept_answers_bytes),
         passwords,
         origin_of(deps.base_url),
     )

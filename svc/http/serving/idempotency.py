@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
+from svc.clock import DAY_MS
 from svc.errors import Conflict, ServiceError
 from svc.http.serving.answers import refusal
 from svc.store.idempotency import AnsweredMeanwhile, check_room, keep_answer, recall
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REPLAYED = {"Idempotent-Replayed": "true"}
+# How long a key and its answer are kept.
+_KEPT_MS = DAY_MS
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,10 @@ class _Running:
 class Idempotency:
     """Owns which requests with a key are being worked on."""
 
-    def __init__(self, store: Store, clock: Clock, ttl_s: float, most_bytes: int) -> None:
+    def __init__(self, store: Store, clock: Clock, most_bytes: int) -> None:
         """`most_bytes`: of a user's large answers, all together."""
         self._store = store
         self._clock = clock
-        self._ttl_ms = int(ttl_s * 1000)
         self._most_bytes = most_bytes
         self._running: dict[tuple[int, str, str, str], _Running] = {}
 
@@ -146,7 +148,7 @@ class Idempotency:
         """Raises ServiceError rate_limited, which undoes the effect: there is no room for it."""
         now = self._clock()
         yield from check_room(claim.user_id, len(answer.body), self._most_bytes, now)
-        yield from keep_answer(claim, answer, now, self._ttl_ms)
+        yield from keep_answer(claim, answer, now, _KEPT_MS)
 
 
 def _replayed(answer: StoredAnswer) -> StoredAnswer:

@@ -24,9 +24,9 @@ RESTRICTIONS = {
     "password": "protected by a password",
 }
 
-# Names of columns in lower case, letters and digits only. A flag counts as set unless its value is one of _UNSET: many
+# Names of columns in lower case, letters and digits only. A flag counts as set unless its value is one of UNSET: many
 # products write the time of the change instead of "true".
-_FLAGS = {
+FLAGS = {
     "banned": ("banned", "isbanned", "bannedat", "unsafe", "isunsafe"),
     "deleted": ("deleted", "isdeleted", "deletedat", "trashed", "trashedat"),
     "disabled": ("disabled", "isdisabled", "disabledat", "paused", "ispaused"),
@@ -34,9 +34,9 @@ _FLAGS = {
     "expired": ("expired", "isexpired"),
     "password": ("password", "passwordhash", "haspassword", "passwordprotected", "passwordenabledat"),
 }
-_ACTIVE = ("active", "isactive", "enabled", "isenabled")
+ACTIVE = ("active", "isactive", "enabled", "isenabled")
 # Kutt's `expire_in` holds a moment, in spite of its name.
-_ENDS = (
+ENDS = (
     "expirein",
     "expiresat",
     "expiredat",
@@ -48,10 +48,10 @@ _ENDS = (
     "expirydate",
     "validuntil",
 )
-_STARTS = ("validsince", "validfrom", "startsat", "startdate")
-_VISITS = ("maxvisits", "maxclicks", "maxviews", "visitlimit", "clicklimit", "clickslimit")
-_STATES = ("status", "state")
-_STATE_WORDS = {
+STARTS = ("validsince", "validfrom", "startsat", "startdate")
+VISITS = ("maxvisits", "maxclicks", "maxviews", "visitlimit", "clicklimit", "clickslimit")
+STATES = ("status", "state")
+STATE_WORDS = {
     "banned": "banned",
     "blocked": "banned",
     "suspended": "banned",
@@ -65,10 +65,10 @@ _STATE_WORDS = {
     "expired": "expired",
 }
 _NOTHING = {"", "null", r"\n", "none", "undefined", "never", "0000-00-00", "0000-00-00 00:00:00"}
-_FALSE = {"0", "f", "false", "n", "no", "off", "falsch", "nein"}
-_UNSET = _NOTHING | _FALSE
+FALSE = {"0", "f", "false", "n", "no", "off", "falsch", "nein"}
+UNSET = _NOTHING | FALSE
 _EPOCH = re.compile(r"[0-9]{1,14}")
-_LAST_EPOCH_S = 100_000_000_000  # a larger number is in milliseconds
+LAST_EPOCH_S = 100_000_000_000  # a larger number is in milliseconds
 
 
 class Restricted(NamedTuple):
@@ -99,19 +99,19 @@ class Restrictions:
         self._ends: list[int] = []
         self._states: list[int] = []
         for place, name in enumerate(plain):
-            for kind, known in _FLAGS.items():
+            for kind, known in FLAGS.items():
                 if name in known:
                     self._checks.append((place, kind, _is_set))
-            if name in _ACTIVE:
+            if name in ACTIVE:
                 self._checks.append((place, "disabled", _is_false))
-            if name in _STARTS:
+            if name in STARTS:
                 self._checks.append((place, "scheduled", self._is_to_come))
-            if name in _VISITS:
+            if name in VISITS:
                 self._checks.append((place, "visit-limit", _is_set))
-            if name in _ENDS:
+            if name in ENDS:
                 self._checks.append((place, "expired", self._is_over))
                 self._ends.append(place)
-            if name in _STATES:
+            if name in STATES:
                 self._states.append(place)
         self._names = names
         places = sorted({place for place, _, _ in self._checks} | {*self._states})
@@ -119,7 +119,7 @@ class Restrictions:
 
     def of(self, fields: Sequence[str]) -> Restricted:
         """What restricts the link of a row with these fields."""
-        found = {_STATE_WORDS.get(fields[place].lower(), "") for place in self._states}
+        found = {STATE_WORDS.get(fields[place].lower(), "") for place in self._states}
         unreadable = None
         for place, kind, restricts in self._checks:
             try:
@@ -127,7 +127,7 @@ class Restrictions:
                     found.add(kind)
             except _Unreadable:
                 unreadable = (kind, self._names[place].strip(), fields[place])
-        expires = "expired" not in found and any(fields[place].lower() not in _UNSET for place in self._ends)
+        expires = "expired" not in found and any(fields[place].lower() not in UNSET for place in self._ends)
         return Restricted(tuple(kind for kind in RESTRICTIONS if kind in found), expires, unreadable)
 
     def _is_over(self, text: str) -> bool:
@@ -140,19 +140,19 @@ class Restrictions:
 
 
 def _is_set(text: str) -> bool:
-    return text.lower() not in _UNSET
+    return text.lower() not in UNSET
 
 
 def _is_false(text: str) -> bool:
-    return text.lower() in _FALSE
+    return text.lower() in FALSE
 
 
 def _moment(text: str) -> int | None:
     """A moment in epoch ms; without a zone it is in UTC. None: there is none. Raises _Unreadable."""
-    if text.lower() in _UNSET:
+    if text.lower() in UNSET:
         return None
     if _EPOCH.fullmatch(text):
-        return int(text) * (1000 if int(text) < _LAST_EPOCH_S else 1)
+        return int(text) * (1000 if int(text) < LAST_EPOCH_S else 1)
     try:
         moment = datetime.fromisoformat(text)
         return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -17,15 +17,27 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from svc.imports.links.restrictions import UNRESTRICTED, Restricted, Restrictions
-from svc.imports.reader import DELIMITERS, MOST_IN_A_ROW, SEP, Lines, RowTooLong, csv_reader, encoding_of
+from svc.imports.reader import (
+    DELIMITERS,
+    GZIP,
+    MOST_IN_A_ROW,
+    SEP,
+    ZIP,
+    Lines,
+    NotReadable,
+    RowTooLong,
+    csv_reader,
+    encoding_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-# In lower case, letters and digits only; of several columns that fit the first name here counts.
-_ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url")
-_CODES = (
+# In lower case, letters and digits only; of several columns that fit the first name here counts. The web application
+# has these names, and those of restrictions.py, through svc/web/wire.py.
+ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url")
+CODES = (
     "code",
     "keyword",
     "shortcode",
@@ -38,14 +50,9 @@ _CODES = (
     "slashtag",
     "path",
 )
-_SHORT_ADDRESSES = ("shorturl", "shortlink", "bitlink", "link", "short")
+SHORT_ADDRESSES = ("shorturl", "shortlink", "bitlink", "link", "short")
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
-_COMPRESSED = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")
 _CHUNK_BYTES = 1 << 16
-
-
-class NotATable(ValueError):
-    """The file cannot be read; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The names of the columns that are read, and the rows, which can be iterated once. Iterating raises NotATable.
+    """The names of the columns that are read, and the rows, which can be iterated once. Iterating raises NotReadable.
 
     `restrictions`: the columns in which another product marks links that did not work for everybody.
     """
@@ -94,14 +101,14 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 def read_table(file: IO[bytes], now: int) -> Table:
     """The links of an export, read row by row while `rows` is iterated.
 
-    `file` must be seekable; `now`, epoch ms, decides which links are expired. Raises NotATable: it is no text, no CSV,
-    or has no columns for codes and addresses.
+    `file` must be seekable; `now`, epoch ms, decides which links are expired. Raises NotReadable: it is no text, no
+    CSV, or has no columns for codes and addresses.
     """
     encoding = _encoding(file)
     with _text(file, encoding) as text:
         start = text.read(MOST_IN_A_ROW)
     if start.lstrip()[:1] in {"{", "["}:
-        raise NotATable("it is JSON, and this command reads CSV; docs/import.md shows how to convert it")
+        raise NotReadable("it is JSON, and this command reads CSV; docs/import.md shows how to convert it")
     sep = SEP.match(start)
     first_line = 1 if sep is None else 2
     best: list[str] = []
@@ -126,7 +133,7 @@ def read_table(file: IO[bytes], now: int) -> Table:
         return Table(by[0], names[columns.url].strip(), restricting, rows)
     if not best and wrong is not None:
         raise _no_csv(first_line, wrong)
-    raise NotATable(_unknown_columns(best))
+    raise NotReadable(_unknown_columns(best))
 
 
 def _unknown_columns(names: Sequence[str]) -> str:
@@ -187,7 +194,7 @@ def _rows(
                 elif any(fields):
                     yield _row(line, [field.strip() for field in fields] + [""] * width, columns, restrictions)
         except RowTooLong as error:
-            raise NotATable(f"{error}: is a quotation mark missing before it?") from None
+            raise NotReadable(f"{error}: is a quotation mark missing before it?") from None
 
 
 def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrictions) -> Row:
@@ -205,16 +212,16 @@ def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrict
     )
 
 
-def _no_csv(line: int, error: csv.Error) -> NotATable:
+def _no_csv(line: int, error: csv.Error) -> NotReadable:
     """`line` is where the row begins: a quote that is not closed is there, and is noticed many lines later."""
-    return NotATable(f"the row that begins in line {line} is no CSV: {error}")
+    return NotReadable(f"the row that begins in line {line} is no CSV: {error}")
 
 
 def _columns(plain: Sequence[str]) -> _Columns | None:
     def first(*known: str) -> int | None:
         return next((plain.index(name) for name in known if name in plain), None)
 
-    code, short, url = first(*_CODES), first(*_SHORT_ADDRESSES), first(*_ADDRESSES)
+    code, short, url = first(*CODES), first(*SHORT_ADDRESSES), first(*ADDRESSES)
     if url is None or (code is None and short is None):
         return None
     edge = first("edgeaccountid")
@@ -236,12 +243,12 @@ def _code_of(short_address: str) -> str:
 def _encoding(file: IO[bytes]) -> str:
     """The encoding of all of the file: by its byte order mark, else UTF-8, else that of Western spreadsheets.
 
-    Raises NotATable: it is no text.
+    Raises NotReadable: it is no text.
     """
     file.seek(0)
     start = file.read(4)
-    if start.startswith(_COMPRESSED):
-        raise NotATable("it is a spreadsheet or a compressed file: save it as CSV, or unpack it first")
+    if start.startswith((*ZIP, GZIP)):
+        raise NotReadable("it is a spreadsheet or a compressed file: save it as CSV, or unpack it first")
     found = encoding_of(start)
     for encoding in ("utf-8", "cp1252") if found is None else (found,):
         decoder = codecs.getincrementaldecoder(encoding)()
@@ -256,8 +263,8 @@ def _encoding(file: IO[bytes]) -> str:
         except UnicodeDecodeError:
             continue
         if encoding == "utf-8":
-            raise NotATable(f"line {_line_of_nul(file)} holds a NUL character: the file is damaged, or no text")
-    raise NotATable("it is no text in UTF-8, UTF-16 or Windows-1252")
+            raise NotReadable(f"line {_line_of_nul(file)} holds a NUL character: the file is damaged, or no text")
+    raise NotReadable("it is no text in UTF-8, UTF-16 or Windows-1252")
 
 
 def _line_of_nul(file: IO[bytes]) -> int:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from svc.clock import day_text
-from svc.imports.totals.source import NotReadable
+from svc.imports.reader import NotReadable
 from svc.imports.totals.table import Wrong, read_count, read_day, read_day_of_moment, read_header
 from svc.imports.totals.tally import Name
 from svc.model import Counts

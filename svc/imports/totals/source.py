@@ -15,7 +15,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
-from svc.imports.reader import Lines, RowTooLong, encoding_of
+from svc.imports.reader import GZIP, ZIP, Lines, NotReadable, RowTooLong, encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,10 +28,6 @@ _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZ
 _OF_ITS_CONTENT = (None, errno.EINVAL)
 
 
-class NotReadable(ValueError):
-    """The file cannot be read, or is of no known format; the message says why."""
-
-
 class Source:
     """An export. `names`: of a ZIP the files in it; of another file its one nameless part, ""."""
 
@@ -39,10 +35,10 @@ class Source:
         self._file = file
         file.seek(0)
         start = file.read(4)
-        self._gzip = start.startswith(b"\x1f\x8b")
+        self._gzip = start.startswith(GZIP)
         self._zip: zipfile.ZipFile | None = None
         self._entries: dict[str, zipfile.ZipInfo] = {"": zipfile.ZipInfo()}
-        if start in {b"PK\x03\x04", b"PK\x05\x06"}:
+        if start in ZIP:
             self._zip = zipfile.ZipFile(file)
             self._entries = {
                 entry.filename: entry

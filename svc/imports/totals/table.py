@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from svc.clock import day_number
-from svc.imports.reader import DELIMITERS, SEP, csv_reader
-from svc.imports.totals.source import NotReadable
+from svc.imports.reader import DELIMITERS, SEP, NotReadable, csv_reader
 from svc.imports.totals.tally import LARGEST
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
  * JSON. Only what cannot be sent at all is a fault here; what a code or an address may be the service says.
  */
 
+import { ADDRESSES, CODES, DELIMITERS, SHORT_ADDRESSES } from "./import-columns.js";
 import { restrictions } from "./import-restrictions.js";
 
 /**
@@ -12,12 +13,6 @@ import { restrictions } from "./import-restrictions.js";
  * @typedef {({line: number, text: string, row: Row} & Restricted) | {line: number, text: string, fault: Fault}} Line
  *   `line`: where it begins, from 1
  */
-
-// In small letters, without signs; of several that fit the first one here counts. As `svc import links` has it.
-const ADDRESSES = ["longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url"];
-const CODES = "code keyword shortcode slug backhalf custombackhalf key address alias slashtag path".split(" ");
-const SHORT_ADDRESSES = ["shorturl", "shortlink", "bitlink", "link", "short"];
-const DELIMITERS = [",", ";", "\t", "|"];
 
 /** What one request may hold: POST /v1/links/bulk takes 1,000 rows, and a body of 1 MiB. */
 const MOST_ROWS = 1_000;

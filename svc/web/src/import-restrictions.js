@@ -3,19 +3,29 @@
  * have no such restrictions. The columns and values are those of `svc import links`.
  */
 
+import {
+  ACTIVE,
+  ENDS,
+  FALSE,
+  FLAGS,
+  LAST_EPOCH_S,
+  RESTRICTIONS,
+  STARTS,
+  STATES,
+  STATE_WORDS,
+  UNSET,
+  VISITS,
+} from "./import-columns.js";
+
 /**
- * @typedef {"banned" | "deleted" | "disabled" | "archived" | "expired" | "scheduled" | "visits" | "password"
- *   | "unclear"} Restriction `unclear`: it has a date that cannot be read
+ * @typedef {import("./import-columns.js").Restriction | "unclear"} Restriction `unclear`: it has a date that cannot be
+ *   read
  * @typedef {{restriction?: Restriction, expires?: boolean}} Restricted the first that applies; `expires`: later
  * @typedef {(text: string) => boolean | undefined} Applies undefined: it cannot be told
  */
 
-const UNSET = new Set(["", "null", "\\n", "none", "undefined", "never", "0000-00-00", "0000-00-00 00:00:00"]);
-const FALSE = new Set(["0", "f", "false", "n", "no", "off", "falsch", "nein"]);
-const LAST_EPOCH_S = 100_000_000_000; // a larger number is in milliseconds
-
 /** @param {string} text @returns {boolean} */
-const isUnset = (text) => UNSET.has(text) || FALSE.has(text);
+const isUnset = (text) => UNSET.includes(text);
 
 /** @type {Applies} */
 const isSet = (text) => !isUnset(text);
@@ -38,36 +48,17 @@ const COLUMNS = new Map();
 /** @param {Restriction} restriction @param {Applies} applies @param {string[]} names */
 const columns = (restriction, applies, names) => names.forEach((name) => COLUMNS.set(name, [restriction, applies]));
 
-columns("banned", isSet, ["banned", "isbanned", "bannedat", "unsafe", "isunsafe"]);
-columns("deleted", isSet, ["deleted", "isdeleted", "deletedat", "trashed", "trashedat"]);
-columns("disabled", isSet, ["disabled", "isdisabled", "disabledat", "paused", "ispaused"]);
-columns("disabled", (text) => FALSE.has(text), ["active", "isactive", "enabled", "isenabled"]);
-columns("archived", isSet, ["archived", "isarchived", "archivedat"]);
-columns("expired", isSet, ["expired", "isexpired"]);
-const ENDS =
-  "expirein expiresat expiredat expires expireson expiration expirationdate expiry expirydate validuntil".split(" ");
+FLAGS.forEach(([restriction, names]) => columns(restriction, isSet, names));
+columns("disabled", (text) => FALSE.includes(text), ACTIVE);
 columns("expired", isOver, ENDS);
-columns("scheduled", isToCome, ["validsince", "validfrom", "startsat", "startdate"]);
-columns("visits", isSet, ["maxvisits", "maxclicks", "maxviews", "visitlimit", "clicklimit", "clickslimit"]);
-columns("password", isSet, ["password", "passwordhash", "haspassword", "passwordprotected", "passwordenabledat"]);
+columns("scheduled", isToCome, STARTS);
+columns("visit-limit", isSet, VISITS);
 
-/** @type {Map<string, Restriction>} what a column `status` or `state` says */
-const STATES = new Map([
-  ["banned", "banned"],
-  ["blocked", "banned"],
-  ["suspended", "banned"],
-  ["deleted", "deleted"],
-  ["trashed", "deleted"],
-  ["removed", "deleted"],
-  ["disabled", "disabled"],
-  ["inactive", "disabled"],
-  ["paused", "disabled"],
-  ["archived", "archived"],
-  ["expired", "expired"],
-]);
+/** What a column `status` or `state` says. */
+const STATE_OF = new Map(STATE_WORDS);
 
 /** @type {Restriction[]} a link with several has the first of them */
-const ORDER = ["banned", "deleted", "disabled", "archived", "expired", "scheduled", "visits", "password", "unclear"];
+const ORDER = [...RESTRICTIONS, "unclear"];
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[t ](\d\d:\d\d)(:\d\d)?(?:\.\d+)?(?:z|([+-]\d\d):?(\d\d)?)?)?$/;
 
@@ -91,12 +82,12 @@ export function restrictions(names) {
     const [restriction, applies] = COLUMNS.get(name) ?? [];
     return restriction && applies ? [{ place, restriction, applies }] : [];
   });
-  const states = names.flatMap((name, place) => (name === "status" || name === "state" ? [place] : []));
+  const states = names.flatMap((name, place) => (STATES.includes(name) ? [place] : []));
   const ends = names.flatMap((name, place) => (ENDS.includes(name) ? [place] : []));
   return (fields) => {
     const text = (/** @type {number} */ place) => (fields[place] ?? "").toLowerCase();
     /** @type {Set<Restriction | undefined>} */
-    const found = new Set(states.map((place) => STATES.get(text(place))));
+    const found = new Set(states.map((place) => STATE_OF.get(text(place))));
     for (const { place, restriction, applies } of checks) {
       const answer = applies(text(place));
       if (answer !== false) found.add(answer ? restriction : "unclear");

@@ -81,7 +81,7 @@ test("links that another product restricted are marked", () => {
       `${dates}a,u,2999-01-01T00:00:00+01:00,,,,\nb,u,2020-01-01,,,true,active\nc,u,,5,,,\nd,u,,,2020-01-01,,\n` +
         "e,u,,,,0,\nf,u,,,,,Archived\n",
     ),
-    ["scheduled", "", "visits", "deleted", "disabled", "archived"],
+    ["scheduled", "", "visit-limit", "deleted", "disabled", "archived"],
   );
 });
 

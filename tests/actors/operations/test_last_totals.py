@@ -11,7 +11,7 @@ from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.ids import digest
 from svc.model import Counts
 from svc.store import totals, worker_keys
-from svc.store.totals import PushedHour, PushedPart
+from svc.worker.pushed import PushedHour, PushedPart
 from tests.actors.operations.test_disconnect import disconnect
 from tests.actors.sync.test_recovery import Worker, add_link
 

@@ -14,7 +14,7 @@ from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
 from svc.ids import digest
 from svc.model import Counts, DaysKept
 from svc.store import open_store, syncs, totals, worker_keys
-from svc.store.totals import PushedPart
+from svc.worker.pushed import PushedPart
 from tests.actors.conftest import Place
 from tests.clock import FrozenClock
 from tests.databases import sqlite_config

@@ -15,8 +15,9 @@ from svc.http.resources.intake import MOST_PUSHES, MOST_ROWS, Intake, TakenPush
 from svc.metrics import Metrics
 from svc.model import WorkerPush
 from svc.store import accounts, totals
-from svc.store.totals import Ingested, PushedPart
+from svc.store.totals import Ingested
 from svc.store.tx import sql
+from svc.worker.pushed import PushedPart
 from tests.clock import START_MS
 from tests.store.makers import a_link, an_account
 

@@ -12,6 +12,7 @@ from svc.http.resources.rankings import Rankings
 from svc.model import WorkerPush
 from svc.store import accounts, links, totals
 from svc.store.link_lists import LinkFilter
+from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.http.conftest import OTHER_EDGE_ACCOUNT
 from tests.store.makers import new_link
@@ -38,7 +39,7 @@ async def push(world, account, clicks):
     """The account's worker sends clicks of yesterday, by link id."""
     day = world.clock() // DAY_MS - 1
     rows = tuple((link_id, n, 0, 1) for link_id, n in clicks.items())
-    part = totals.PushedPart(1, day, day * DAY_MS + 3_600_000, False, (), (), rows)
+    part = PushedPart(1, day, day * DAY_MS + 3_600_000, False, (), (), rows)
     at = forward(world, 1)
 
     def pushed():

@@ -12,6 +12,7 @@ from svc.actors.requests.links import CODE_ALPHABET, new_code
 from svc.http.resources.qr import svg
 from svc.model import RESERVED_CODES
 from svc.store import accounts, links, syncs, totals
+from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT
@@ -416,7 +417,7 @@ async def test_clicks_of_a_week_are_in_the_list_for_who_may_read_reports(world):
     assert "clicks_7d" not in link
     today = world.clock() // 86_400_000
     parts = [
-        totals.PushedPart(n, day, (day + 1) * 86_400_000, True, (), (), ((link["id"], views, 9, 1),))
+        PushedPart(n, day, (day + 1) * 86_400_000, True, (), (), ((link["id"], views, 9, 1),))
         for n, (day, views) in enumerate([(today - 8, 1), (today - 7, 10), (today - 1, 100)])
     ]
     ingested = await world.store.run(totals.ingest(account.id, parts, world.clock()))

@@ -12,6 +12,7 @@ import trio
 from svc.api.cursors import cursor_of
 from svc.clock import day_of
 from svc.store import accounts, sites, states, syncs, totals
+from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
@@ -557,7 +558,7 @@ async def test_the_views_of_a_week_are_told_in_lists_to_who_may_read_reports(wor
     today = day_of(world.clock())
     for ago, views in ((8, 1_000), (7, 1), (4, 20), (1, 300), (0, 4_000)):
         day = today - ago
-        part = totals.PushedPart(ago, day, day * 86_400_000, False, (), (), ((site["id"], views, 50_000, 1),))
+        part = PushedPart(ago, day, day * 86_400_000, False, (), (), ((site["id"], views, 50_000, 1),))
         assert (await world.store.run(totals.ingest(account.id, [part], world.clock()))).refused == ()
     world.clock.advance_s(1)
     await added(world, session, account, "idle.example.com")

@@ -18,8 +18,9 @@ from svc.http.resources.totals import _csv, _json, _Series
 from svc.model import Counts
 from svc.store import open_store
 from svc.store.total_pages import PAGE, days_page, hours_page
-from svc.store.totals import PushedHour, PushedPart, ingest
+from svc.store.totals import ingest
 from svc.store.tx import many, sql
+from svc.worker.pushed import PushedHour, PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.databases import postgres_config, sqlite_config

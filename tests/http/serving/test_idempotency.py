@@ -403,7 +403,7 @@ async def test_what_passes_by_itself_is_not_kept_so_the_same_request_goes_on(wor
 @pytest.mark.rule("G3", "A10")
 async def test_a_repeat_that_meets_what_its_first_try_began_gets_the_answer_of_that(world):
     user = await world.user()
-    idempotency = Idempotency(world.store, world.clock, 60, 1_000_000)
+    idempotency = Idempotency(world.store, world.clock, 1_000_000)
     claim = Claim(user.id, None, "POST", "/v1/accounts/acc_1/install", "one", "digest")
 
     def accepted(_: None) -> StoredAnswer:

@@ -29,5 +29,5 @@ async def imported(
 
 
 def rows_in(raw: bytes, now: int = START_MS) -> list[Row]:
-    """The rows of a table. Raises NotATable."""
+    """The rows of a table. Raises NotReadable."""
     return list(read_table(io.BytesIO(raw), now).rows)

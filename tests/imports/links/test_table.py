@@ -6,8 +6,8 @@ import codecs
 
 import pytest
 
-from svc.imports.links.table import NotATable, Row
-from svc.imports.reader import MOST_IN_A_ROW
+from svc.imports.links.table import Row
+from svc.imports.reader import MOST_IN_A_ROW, NotReadable
 from tests.imports.links.imported import rows_in
 
 A, B = "https://example.com/a?x=1,2", "https://example.org/ü"
@@ -111,7 +111,7 @@ def test_a_code_is_what_stands_behind_the_host(address, code):
     ],
 )
 def test_what_is_no_export_is_refused_with_the_reason(raw, why):
-    with pytest.raises(NotATable, match=why):
+    with pytest.raises(NotReadable, match=why):
         rows_in(raw)
 
 
@@ -126,9 +126,11 @@ def test_unknown_columns_are_named_whatever_the_delimiter_and_the_quotes(delimit
         lines = [delimiter.join(f"{quote}{field}{quote}" for field in row) for row in rows]
         return "".join(f"{line}\n" for line in ([f"sep={delimiter}"] if sep else []) + lines).encode()
 
-    with pytest.raises(NotATable, match=r"its first line: Slug id, Long link\. Rename them"):
+    with pytest.raises(NotReadable, match=r"its first line: Slug id, Long link\. Rename them"):
         rows_in(text(("Slug id", "Long link"), ("abcd", "https://example.com/")))
-    with pytest.raises(NotATable, match=r"holds a link instead: abcd, https://example\.com/, 3\. Export .*phpMyAdmin"):
+    with pytest.raises(
+        NotReadable, match=r"holds a link instead: abcd, https://example\.com/, 3\. Export .*phpMyAdmin"
+    ):
         rows_in(text(("abcd", "https://example.com/", "3"), ("efgh", "https://example.org/", "4")))
 
 

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from svc.clock import day_number
-from svc.imports.totals.source import NotReadable
+from svc.imports.reader import NotReadable
 from svc.imports.totals.tally import LARGEST, Name
 from svc.model import Counts
 from tests.imports.totals.files import (

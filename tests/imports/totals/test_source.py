@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from svc.imports.totals.source import NotReadable
+from svc.imports.reader import NotReadable
 from svc.imports.totals.tally import Name
 from tests.imports.totals.files import GOATCOUNTER_2, PLAUSIBLE, days_of, hit, read, zipped
 

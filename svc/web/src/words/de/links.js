@@ -138,7 +138,7 @@ const links = {
       archived: "Archiviert",
       expired: "Abgelaufen",
       scheduled: "Erst ab einem künftigen Datum aktiv",
-      visits: "Auf eine Zahl von Aufrufen begrenzt",
+      "visit-limit": "Auf eine Zahl von Aufrufen begrenzt",
       password: "Durch ein Passwort geschützt",
       unclear: "Hat ein unlesbares Datum",
     },

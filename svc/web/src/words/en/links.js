@@ -130,7 +130,7 @@ const links = {
       archived: "Archived",
       expired: "Expired",
       scheduled: "Not active before a date in the future",
-      visits: "Limited to a number of visits",
+      "visit-limit": "Limited to a number of visits",
       password: "Protected by a password",
       unclear: "Has a date that cannot be read",
     },
