@@ -36,8 +36,12 @@ expect.set_options(timeout=20_000)
 _zones = (f"news{number}.example" for number in itertools.count())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    """A browser, which ends with the last test of this package.
+
+    While it is open its library has an asyncio loop running in this thread, in which others cannot begin one.
+    """
     with open_browser() as opened:
         yield opened
 
