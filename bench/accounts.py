@@ -2,10 +2,10 @@
 
 The accounts are connected through the API, at the emulated platform, which keeps what is uploaded and runs none of it;
 the pushes that confirm an upload are sent from here with the key that it carried, and again, as after an hour. The
-service comes back with a newer worker, which changes the tables, too: first with one that reports errors wherever it
-runs but in the operator's own accounts, which has to halt the rollout in its second wave, then with one that is mended.
-Both are looked at with the operator's own command. The service looks how far it is once a second, fifteen times as
-often as it is set to, and an hour of a wave is 20 seconds. The
+service comes back with a newer worker, which changes the tables, too: first with one that never pushes wherever it
+runs but in the canary accounts, which has to halt the rollout, then with one that is fixed. Both are checked with the
+operator's own command. The service polls once a second, fifteen times as often as by default; the canaries settle for
+5 seconds, and the hour of the other accounts is 20 seconds. The
 platform, which is another machine in life, shares the cores here, and gets what the service leaves of them.
 """
 
@@ -38,7 +38,7 @@ from edge_worker.tools.next_bundle import build_next_bundle
 from svc.clock import system_clock
 from svc.config import StoreConfig
 from svc.ids import digest, new_id
-from svc.model import WAVES, Key
+from svc.model import Key
 from svc.security.api_key import new_api_key
 from svc.store import keys, open_store, users
 from svc.store.tx import sql
@@ -55,9 +55,11 @@ if TYPE_CHECKING:
 _ACCOUNTS, _OF_A_USER = 1_000, 10
 _CONNECTED_AT_ONCE = 8
 _LOOK_EVERY_S = 1.0
-_WAVE_S = 20.0
-# A worker pushes again after its upload; the first of these may still be within the update.
-_AGAIN_AFTER_S = (5.0, 20.0)
+_CANARIES, _CANARY_WAIT_S, _SPREAD_S = 3, 5.0, 20.0
+# Of the broken worker, so that its failures are known soon.
+_SELF_CHECK_S = 10.0
+# Updates that may wait for a report: four times as many as run at the same time.
+_UNCONFIRMED = 32
 _HALTS_WITHIN_S = 600.0
 _READS_A_SECOND, _CONNECTIONS = 50, 10
 _ALONE_S = 20.0
@@ -74,49 +76,40 @@ _SETTINGS = {
 
 
 class Workers:
-    """All workers of the platform: each pushes when it was uploaded, as its first cron would, and once again.
+    """All workers of the platform: each pushes when it was uploaded, as its first cron would.
 
-    `broken`: the bundle whose workers report an error, but in the first `sound` uploads of it.
+    `broken`: the bundle whose workers do not push, except in the first `sound` uploads of it.
     """
 
     def __init__(self, emulator: Emulator) -> None:
         self._emulator = emulator
         self._seen = 0
         self.pushed = 0
-        self.later: list[tuple[float, Upload, str | None]] = []
         self.broken = ""
-        self.sound = _OF_A_USER
+        self.sound = _CANARIES
 
     async def push_until(self, wanted: int) -> None:
         """Push for every upload, until there were so many."""
         async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
-            while self.pushed < wanted or self.later:
+            while self.pushed < wanted:
                 uploads = await self._emulator.uploads(self._seen)
                 self._seen += len(uploads)
                 for upload in uploads:
-                    error = self._error(upload)
-                    await self._push(client, upload, error)
-                    self.later.extend((trio.current_time() + after_s, upload, error) for after_s in _AGAIN_AFTER_S)
+                    if not self._is_broken(upload):
+                        await self._push(client, upload)
                     self.pushed += 1
-                await self._push_again(client)
                 await trio.sleep(_PUSHED_EVERY_S)
 
-    async def _push_again(self, client: httpx.AsyncClient) -> None:
-        due = [one for one in self.later if one[0] <= trio.current_time()]
-        self.later = [one for one in self.later if one not in due]
-        for _, upload, error in due:
-            await self._push(client, upload, error)
-
-    def _error(self, upload: Upload) -> str | None:
+    def _is_broken(self, upload: Upload) -> bool:
         if upload.texts["BUNDLE"] != self.broken:
-            return None
+            return False
         self.sound -= 1
-        return "boom" if self.sound < 0 else None
+        return self.sound < 0
 
-    async def _push(self, client: httpx.AsyncClient, upload: Upload, error: str | None) -> None:
+    async def _push(self, client: httpx.AsyncClient, upload: Upload) -> None:
         texts = upload.texts
         head = {"v": 1, "install": texts["INSTALL"], "bundle": texts["BUNDLE"], "schema": 1, "queue": 0}
-        body = {**head, "sent_at": system_clock(), "error": error, "dropped": {}, "parts": []}
+        body = {**head, "sent_at": system_clock(), "error": None, "dropped": {}, "parts": []}
         answer = await client.post(
             texts["PUSH_URL"], json=body, headers={"Authorization": f"Bearer {texts['WORKER_KEY']}"}
         )
@@ -133,7 +126,7 @@ class Connected:
 
 
 async def update_round() -> AsyncIterator[Row]:
-    """All workers of a thousand accounts are updated, wave by wave."""
+    """All workers of a thousand accounts are updated."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)
         next_bundle, broken = folder / "bundle", folder / "broken"
@@ -146,7 +139,8 @@ async def update_round() -> AsyncIterator[Row]:
                 "SVC_EDGE_API_BASE_URL": emulator.api,
                 "SVC_STORE_URL": store.url.get_secret_value(),
                 "SVC_TIMING_ROLLOUT_EVERY_S": str(_LOOK_EVERY_S),
-                "SVC_TIMING_WAVE_S": str(_WAVE_S),
+                "SVC_WORKER_CANARY_WAIT_S": str(_CANARY_WAIT_S),
+                "SVC_WORKER_SPREAD_S": str(_SPREAD_S),
             }
             async with open_store(store) as opened:
                 values = await _add_users(opened)
@@ -157,7 +151,8 @@ async def update_round() -> AsyncIterator[Row]:
             _step_back(emulator.pid)
             await emulator.set_rudeness(slow_one_in=50, refuse_one_in=200)  # as it is by default
             workers.broken = load_bundle(broken).sha256
-            async with open_service(folder / "svc", settings, broken):
+            with_failures = {**settings, "SVC_TIMING_SELFCHECK_WINDOW_S": str(_SELF_CHECK_S)}
+            async with open_service(folder / "svc", with_failures, broken):
                 halted_s, touched = await _halted(workers, settings)
             async with open_service(folder / "svc", settings, next_bundle) as service:
                 before_mb = _memory_mb(service, "VmRSS")
@@ -178,11 +173,12 @@ async def update_round() -> AsyncIterator[Row]:
         async with open_store(store) as opened:
             updates = await opened.read(_updates(load_bundle(next_bundle).sha256))
     refused = sum(call["status"] == 429 for call in calls)
-    what = "  a worker with errors: seconds to the halt, accounts that had it"
+    what = "  a worker that never pushes: seconds to the halt, accounts that had it"
     yield Row(f"{_ACCOUNTS:,} accounts:", "", "")
-    yield Row(what, f"{halted_s:.0f} {touched}", f"{_OF_A_USER + _ACCOUNTS // 100} accounts")
+    yield Row(what, f"{halted_s:.0f} {touched}", f"{_CANARIES + _UNCONFIRMED} accounts")
     yield Row(f"{_ACCOUNTS:,} accounts: all workers updated, 8 at once at most, seconds", f"{took_s:.0f}", "")
-    yield Row("  waves: accounts and seconds, from the first begun to the last confirmed", _waves(updates), "")
+    what = "  seconds from the first begun to the last confirmed: canaries, others"
+    yield Row(what, _durations(updates), "")
     what = "  calls to the platform: of an account, a second"
     yield Row(what, f"{len(calls) / _ACCOUNTS:.1f} {len(calls) / took_s:.0f}", "")
     yield Row("  most calls of a token in five minutes", str(_most_in_window(calls)), "< 1,200")
@@ -260,11 +256,10 @@ async def _halted(workers: Workers, settings: dict[str, str]) -> tuple[float, in
     async with trio.open_nursery() as nursery:
         nursery.start_soon(workers.push_until, before + _ACCOUNTS)
         with trio.fail_after(_HALTS_WITHIN_S):
-            await _rollout(settings, "state   halted: new workers report errors")
+            await _rollout(settings, "state   halted: too many updates failed")
         took_s = time.perf_counter() - began
         await trio.sleep(5 * _LOOK_EVERY_S)  # updates under way come to their end, and none is begun
         nursery.cancel_scope.cancel()
-    workers.later.clear()  # the next service has another address
     return took_s, workers.pushed - before
 
 
@@ -281,13 +276,13 @@ async def _rollout(settings: dict[str, str], wanted: str) -> None:
 
 
 def _updates(bundle: str) -> Tx[list[StoredRow]]:
-    """The accounts' updates, with their waves, in the order in which they began.
+    """The accounts' updates in the order in which they began.
 
     Raises AssertionError: one has failed, or there are not enough.
     """
     rows = yield sql(
-        "select m.wave, o.state, o.created_at, o.updated_at from wave_accounts m join operations o"
-        " on o.id = m.operation_id where m.wave is not null order by o.created_at"
+        "select o.state, o.created_at, o.updated_at from rollout_accounts m join operations o"
+        " on o.id = m.operation_id order by o.created_at"
     )
     [rollout] = yield sql("select state, updated, failed from rollouts where bundle = $1", bundle)
     states = [row["state"] for row in rows]
@@ -296,17 +291,15 @@ def _updates(bundle: str) -> Tx[list[StoredRow]]:
     return rows
 
 
-def _waves(updates: Sequence[StoredRow]) -> str:
-    """Each wave's accounts and seconds. Raises AssertionError: one began before the one before it was confirmed."""
-    told, before = [], 0
-    for number in range(len(WAVES)):
-        wave = [one for one in updates if one["wave"] == number]
-        began_at, confirmed_at = min(one["created_at"] for one in wave), max(one["updated_at"] for one in wave)
-        if began_at < before:
-            raise AssertionError("a wave began too early")
-        before = confirmed_at
-        told.append(f"{len(wave)}/{(confirmed_at - began_at) / 1000:.0f}")
-    return " ".join(told)
+def _durations(updates: Sequence[StoredRow]) -> str:
+    """Seconds of the canaries and of the others. Raises AssertionError: the others began too early."""
+    canaries, others = updates[:_CANARIES], updates[_CANARIES:]
+    if others[0]["created_at"] < max(one["updated_at"] for one in canaries) + _CANARY_WAIT_S * 1000:
+        raise AssertionError("the others began too early")
+    spans = [
+        max(one["updated_at"] for one in some) - min(one["created_at"] for one in some) for some in (canaries, others)
+    ]
+    return " ".join(f"{span / 1000:.0f}" for span in spans)
 
 
 def _most_in_window(calls: Sequence[dict[str, object]]) -> int:

@@ -53,6 +53,7 @@ _REMOVED = {
         "previous_key_s",
         "refresh_days",
         "idempotency_s",
+        "wave_s",
     },
 }
 _IN_PASSWORDS = "in a user's name or password, / is written %2F, ? %3F, # %23, @ %40, : %3A and % %25"
@@ -184,6 +185,8 @@ class WorkerConfig(_Section):
     allow_local_push: bool = False
     auto_update: bool = True
     canary: tuple[EdgeAccountId, ...] = ()
+    canary_wait_s: Seconds = 7200
+    spread_s: Seconds = 3600
     updates_at_once: Number = 8
 
 
@@ -253,7 +256,6 @@ class TimingConfig(_Section):
     health_well_every_s: Seconds = 86_400
     recheck_s: Seconds = 60
     rollout_every_s: Seconds = 15
-    wave_s: Seconds = 3600
     retiring_days: Days = 30
     session_s: Seconds = 3600
     mail_token_s: Seconds = 86_400

@@ -182,9 +182,6 @@ ROLLOUT = GaugeMetric(
     "1 for the state of the update of all workers to this version.",
     {"state": get_args(RolloutState)},
 )
-ROLLOUT_WAVE = GaugeMetric(
-    "svc_rollout_wave", "The wave of this update: 0 the operator's own accounts, 1 and 2 a share of all, 3 all others."
-)
 ROLLOUT_ACCOUNTS = GaugeMetric(
     "svc_rollout_accounts", "Accounts that this update has reached.", {"outcome": ("updated", "failed")}
 )
@@ -288,7 +285,7 @@ TABLE: Mapping[str, tuple[Metric, ...]] = {
     "Accounts": (
         ACCOUNTS, ACCOUNTS_BEHIND, ACTORS, MAILBOX_WAITING, MAILBOX_DEPTH, MAILBOX_WAIT, ASK_SECONDS, DUTY_SECONDS,
         DUE_LATE, ACTOR_CRASHES, SYNC_BEHIND, SYNC_FAILURES, OPERATION_SECONDS, OPERATIONS_RUNNING, ROLLOUT,
-        ROLLOUT_WAVE, ROLLOUT_ACCOUNTS,
+        ROLLOUT_ACCOUNTS,
     ),
     "Edge platform": (CALL_SECONDS, CALL_WAIT, CALLS_HELD_BACK, CALLS_RUNNING, CALLS_WAITING),
     "Store": (

@@ -63,13 +63,10 @@ Action = Literal[OwnAction, AccountAction]
 OWN_ACTIONS: tuple[OwnAction, ...] = get_args(OwnAction)
 EventOrder = Literal["newest", "oldest"]
 RolloutState = Literal["running", "done", "halted"]
-# By whom or by what a rollout was halted: too many accounts failed, or more of them than of the others tell of errors
-# or of events that were dropped.
-HaltReason = Literal["operator", "failures", "errors", "dropped"]
-# What becomes of an account in its wave; `excused`: what is wrong says nothing of the new worker.
-WaveOutcome = Literal["waiting", "under_way", "seen_once", "updated", "failed", "excused"]
-# In which share of the accounts a new worker is tried, one after the other.
-WAVES = ("canary", "1 %", "10 %", "all")
+# A rollout is halted by its operator, or because too many updates failed.
+HaltReason = Literal["operator", "failures"]
+# The outcome of an account's update; `excused`: it failed for a reason that says nothing about the new worker.
+UpdateOutcome = Literal["under_way", "updated", "failed", "excused"]
 OperationState = Literal["running", "done", "failed"]
 AccountWarning = Literal[
     "bootstrap_not_deleted",
@@ -192,25 +189,22 @@ class Operation:
 
 @dataclass(frozen=True)
 class Rollout:
-    """A worker that is brought to the accounts that have another one, wave by wave.
+    """The update of all accounts to a worker: a few accounts first, and then the others in turns.
 
-    `updated`: their new worker has reported itself. `failed`: an update that says something of the new worker.
+    `updated`: accounts whose new worker reports. `failed`: accounts whose update failed because of the new worker.
     """
 
     id: int
     bundle: str  # sha256
     state: RolloutState
     reason: HaltReason | None  # why it is halted
-    watched: bool  # it halts by itself
-    wave: int  # of WAVES
-    wave_began_at: int | None  # None: it has not begun
-    wave_size: int | None  # accounts that it is to bring the worker to; None: all that are left
+    spread_from: int | None  # when the turns of the other accounts began; None: the first ones are still being tried
     updated: int
     failed: int
     started_at: int
     changed_at: int
-    looked_at: int
-    patient_until: int  # until then silence is the service's own fault, which was away
+    looked_at: int  # the service's last poll
+    patient_until: int  # the service was away: until then silence says nothing about a worker
 
 
 @dataclass(frozen=True)

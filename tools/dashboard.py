@@ -146,7 +146,6 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "short",
             (
                 ("svc_rollout_accounts", "{{outcome}}"),
-                ("svc_rollout_wave", "wave"),
                 ("svc_rollout_state", "{{state}}"),
             ),
         ),

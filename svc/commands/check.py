@@ -158,8 +158,8 @@ async def _workers(config: Config, store: Store) -> Finding:
         # What an operator has halted is as it is meant to be.
         text = (
             f"their update is halted ({rollout.reason}): {rollout.failed} failed, {rollout.updated} went well, {older}"
-            " are of another version and go on to count; `svc rollout status` says more; `svc rollout resume`, or a"
-            " newer version of the service, goes on"
+            " are of another version and continue to count; see `svc rollout status`; `svc rollout resume`, or a"
+            " newer version of the service, continues"
         )
         return Finding("workers", "ok" if rollout.reason == "operator" else "FAIL", text)
     if not older:

@@ -52,7 +52,7 @@ _CONNECTIONS = 8
 _GRACEFUL_S = 1.0
 
 _TOLD_BY_THE_STORE = (
-    table.ACCOUNTS, table.ACCOUNTS_BEHIND, table.OPERATIONS_RUNNING, table.ROLLOUT, table.ROLLOUT_WAVE,
+    table.ACCOUNTS, table.ACCOUNTS_BEHIND, table.OPERATIONS_RUNNING, table.ROLLOUT,
     table.ROLLOUT_ACCOUNTS, table.MAIL_WAITING, table.MAIL_OLDEST, table.STORE_BYTES, table.BACKUP_AGE,
 )  # fmt: skip
 
@@ -117,7 +117,6 @@ class StoreLooks:
         rollout = found.rollout
         for each in get_args(RolloutState):
             tell(table.ROLLOUT, int(rollout is not None and rollout.state == each), each)
-        tell(table.ROLLOUT_WAVE, rollout.wave if rollout else 0)
         tell(table.ROLLOUT_ACCOUNTS, rollout.updated if rollout else 0, "updated")
         tell(table.ROLLOUT_ACCOUNTS, rollout.failed if rollout else 0, "failed")
 

@@ -1,28 +1,84 @@
-"""Transactions on rollouts: the newest one's state, its wave, and who may change them.
+"""Transactions on rollouts: the state of the newest one, its accounts, and the outcomes of their updates.
 
-The service and an operator's command change the same row at the same time, so each change says what it expects to find.
+The service and an operator's command change the same row at the same time, so each change names the state that it
+expects. An outcome is recorded once, from the account's operation, so a killed process repeats at most a read.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from svc.model import WAVES, Rollout
-from svc.store.tx import Row, Tx, many, sql
+from svc.clock import HOUR_MS
+from svc.model import Rollout
+from svc.store import installs, operations
+from svc.store.tx import Row, Tx, note_from_json, sql
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from svc.errors import Code
+    from svc.model import HaltReason, UpdateOutcome
 
-    from svc.model import HaltReason
+# A worker pushes once an hour.
+SILENT_MS = 2 * HOUR_MS
+# For so long after its update an account that stops pushing counts as a failure; the first accounts, until they settle.
+_WATCHED_MS = 2 * SILENT_MS
+_FELL_SILENT = "fell_silent"
+# An account that failed this often has a problem of its own: it is not retried and does not count towards a halt.
+_GIVEN_UP = 3
+# The number of newest outcomes that decide about a halt.
+RECENT = 20
+# These codes describe the account and not the new worker.
+_OF_THE_ACCOUNT: frozenset[Code] = frozenset(
+    {
+        "account_not_ready",
+        "permission_error",
+        "token_refused",
+        "revoked",
+        "resource_drift",
+        "name_taken",
+        "credentials_missing",
+        "credentials_unreadable",
+        "cron_limit",
+        "subdomain_required",
+        "schema_newer",
+    }
+)
+_AGAIN = "update rollout_accounts set operation_id = null, outcome = null, code = null"
 
-# How many accounts a wave is compared with: enough to tell a share, and read in a moment.
-_COMPARED = 200
+
+@dataclass(frozen=True)
+class Progress:
+    """The accounts of a rollout by outcome.
+
+    `codes`: the error codes of updates that failed or were excused. `recent`: the newest outcomes that say something
+    about the worker, newest first. `last_ended_at`: the newest outcome (epoch ms), 0 without any.
+    """
+
+    counts: Counter[UpdateOutcome] = field(default_factory=Counter)
+    codes: dict[UpdateOutcome, Counter[str]] = field(default_factory=dict)
+    recent: tuple[UpdateOutcome, ...] = ()
+    last_ended_at: int = 0
+
+    @property
+    def begun(self) -> int:
+        """The number of accounts whose update has begun."""
+        return self.counts.total()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An account whose worker is to be updated and can be updated now."""
+
+    account_id: str
+    edge_account_id: str
+    is_first_user: bool
 
 
 def newest() -> Tx[Rollout | None]:
     """The newest rollout, of whichever bundle."""
     rows = yield sql("select * from rollouts order by id desc limit 1")
-    return _rollout(rows[0]) if rows else None
+    return Rollout(**rows[0]) if rows else None
 
 
 def current(bundle: str) -> Tx[Rollout | None]:
@@ -32,192 +88,249 @@ def current(bundle: str) -> Tx[Rollout | None]:
 
 
 def begin(bundle: str, now: int) -> Tx[Rollout]:
-    """The rollout of the bundle that the service comes with; it takes the place of any other."""
+    """The rollout of this bundle. A new one replaces the rollout of another bundle."""
     found = yield from current(bundle)
     if found is not None:
         return found
-    yield sql("delete from wave_accounts")
+    yield sql("delete from rollout_accounts")
     rows = yield sql(
         "insert into rollouts (bundle, state, started_at, changed_at, looked_at)"
         " values ($1, 'running', $2, $2, $2) returning *",
         bundle,
         now,
     )
-    return _rollout(rows[0])
+    return Rollout(**rows[0])
 
 
-def looked(rollout: Rollout, patient_until: int, now: int) -> Tx[Rollout]:
-    """The service has looked; silence counts from `patient_until` on. Returns the rollout as it is."""
-    rows = yield sql(
-        "update rollouts set looked_at = $2, patient_until = $3 where id = $1 returning *",
+def poll(bundle: str, away_ms: int, now: int) -> Tx[tuple[Rollout, Progress]]:
+    """The rollout of the service's bundle, with all outcomes since the last poll recorded; begun if there is none.
+
+    `away_ms`: a longer time between two polls is an absence of the service, or a change of its clock. Workers could not
+    report then, so their silence counts only from two hours later.
+    """
+    rollout = yield from begin(bundle, now)
+    is_back = abs(now - rollout.looked_at) > away_ms
+    patient_until = now + SILENT_MS if is_back else rollout.patient_until
+    yield sql(
+        "update rollouts set looked_at = $2, patient_until = $3,"
+        " spread_from = case when spread_from > $2 then $2 else spread_from end where id = $1",
         rollout.id,
         now,
         patient_until,
     )
-    return _rollout(rows[0])
+    yield sql("update rollout_accounts set ended_at = $1 where ended_at > $1", now)
+    watched_from = 0 if rollout.spread_from is None else now - _WATCHED_MS
+    yield from _record_outcomes(bundle, watched_from, now, patient=now < patient_until)
+    found = yield from progress()
+    rows = yield sql(
+        "update rollouts set updated = $2, failed = $3 where id = $1 returning *",
+        rollout.id,
+        found.counts["updated"],
+        found.counts["failed"],
+    )
+    return Rollout(**rows[0]), found
 
 
-def begin_wave(rollout: Rollout, size: int | None, accounts: Sequence[tuple[str, int]], now: int) -> Tx[bool]:
-    """Begin the rollout's present wave with these accounts (id, epoch ms of their turn); False: it is halted meanwhile.
+def progress() -> Tx[Progress]:
+    """The outcomes recorded for the newest rollout."""
+    found = Progress()
+    last_ended_at = 0
+    rows = yield sql(
+        "select coalesce(outcome, 'under_way') as outcome, code, count(*) as n, max(ended_at) as ended_at"
+        " from rollout_accounts where operation_id is not null group by 1, 2"
+    )
+    for row in rows:
+        found.counts[row["outcome"]] += row["n"]
+        last_ended_at = max(last_ended_at, row["ended_at"])
+        if row["code"] is not None:
+            found.codes.setdefault(row["outcome"], Counter())[row["code"]] += row["n"]
+    recent = yield sql(
+        "select outcome from rollout_accounts where outcome in ('updated', 'failed') and failures < $1"
+        " order by ended_at desc, account_id limit $2",
+        _GIVEN_UP,
+        RECENT,
+    )
+    return Progress(found.counts, found.codes, tuple(row["outcome"] for row in recent), last_ended_at)
 
-    With it begins the comparison: some of the accounts that have the worker before are noted as they are.
+
+def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool) -> Tx[None]:
+    ahead = now + 60_000  # later pushes are from before the clock was set back
+    rows = yield sql(
+        "select m.account_id, a.heard_at, a.edge_bundle, o.state, o.error, o.created_at, o.updated_at"
+        " from rollout_accounts m join accounts a on a.id = m.account_id join operations o on o.id = m.operation_id"
+        " where m.outcome is null and o.state <> 'running' and o.step <> $1",
+        operations.PAUSED,
+    )
+    for row in rows:
+        outcome, code = _outcome(row, bundle, patient=patient)
+        if outcome != "under_way":
+            yield sql(
+                "update rollout_accounts set outcome = $2, code = $3, ended_at = $4, failures = failures + $5"
+                " where account_id = $1",
+                row["account_id"],
+                outcome,
+                code,
+                min(now, row["updated_at"]),
+                int(outcome == "failed"),
+            )
+    # Workers that report late, and those that users installed by hand after a failure.
+    yield sql(
+        "update rollout_accounts set outcome = 'updated', code = null where outcome in ('failed', 'excused') and exists"
+        " (select 1 from accounts a where a.id = rollout_accounts.account_id and a.edge_bundle = $1"
+        " and a.heard_at > rollout_accounts.ended_at and a.heard_at <= $2)",
+        bundle,
+        ahead,
+    )
+    if not patient:
+        yield sql(
+            "update rollout_accounts set outcome = 'failed', code = $1, ended_at = $2, failures = failures + 1"
+            " where outcome = 'updated' and ended_at > $3 and exists (select 1 from accounts a where a.state = 'ready'"
+            " and a.id = rollout_accounts.account_id and (a.heard_at <= $4 or a.heard_at > $5))",
+            _FELL_SILENT,
+            now,
+            watched_from,
+            now - SILENT_MS,
+            ahead,
+        )
+
+
+def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, str | None]:
+    """The outcome of an operation that has ended, with its error code."""
+    if row["state"] == "done":
+        return "updated", None
+    error = note_from_json(row["error"])
+    code = error.code if error is not None else "internal"
+    if code == "self_check_timeout":
+        if row["edge_bundle"] == bundle and (row["heard_at"] or 0) > row["updated_at"]:
+            return "updated", None
+        # A worker that was silent before its update says nothing about the new one.
+        if row["heard_at"] is None or row["heard_at"] < row["created_at"] - SILENT_MS:
+            return "excused", code
+        return "under_way" if patient else "failed", code
+    of_the_account = code in _OF_THE_ACCOUNT or (error is not None and (error.details or {}).get("transient"))
+    return "excused" if of_the_account else "failed", code
+
+
+def candidates(rollout: Rollout, schema: int, now: int) -> Tx[list[Candidate]]:
+    """The accounts whose update may begin, retries first and silent workers last.
+
+    `schema`: the newest tables that the bundle knows. Silent workers wait for two hours: the service may have been away
+    before the rollout, and a timeout of a worker that was silent before says nothing.
+    """
+    is_new = abs(now - rollout.started_at) < SILENT_MS
+    rows = yield sql(
+        "select a.id, a.edge_account_id,"
+        " a.user_id = (select min(user_id) from accounts where edge_bundle is not null) as is_first_user"
+        " from accounts a left join rollout_accounts m on m.account_id = a.id"
+        " where a.state in ('ready', 'no_connection') and a.sealed_token is not null and a.install_id is not null"
+        " and a.edge_schema <= $2 and coalesce(a.heard_at, 0) >= $4"
+        " and case when m.account_id is null then a.edge_bundle <> $1 else m.operation_id is null end"
+        " and not exists"
+        " (select 1 from operations o where o.edge_account_id = a.edge_account_id and o.state = 'running')"
+        " order by m.account_id is null, coalesce(a.heard_at, 0) < $3, a.id",
+        rollout.bundle,
+        schema,
+        now - SILENT_MS,
+        now - SILENT_MS if is_new else 0,
+    )
+    return [Candidate(row["id"], row["edge_account_id"], bool(row["is_first_user"])) for row in rows]
+
+
+def working() -> Tx[int]:
+    """The number of updates that work, without those that only wait for the new worker's first push."""
+    [row] = yield sql(
+        "select count(*) as n from operations where state = 'running' and kind = 'update' and step <> $1",
+        operations.SELFCHECK,
+    )
+    n: int = row["n"]
+    return n
+
+
+def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int) -> Tx[bool]:
+    """Begin the update of an account. False: the rollout is halted or replaced, or the account needs no update.
+
+    Raises Conflict, NotFound.
+    """
+    # The row is locked until the commit, so no update begins after a halt.
+    running = yield sql(
+        "update rollouts set changed_at = case when state = 'done' then $2 else changed_at end, state = 'running'"
+        " where id = $1 and state in ('running', 'done') and id = (select max(id) from rollouts) returning id",
+        rollout.id,
+        now,
+    )
+    if not running:
+        return False
+    rows = yield sql(
+        "insert into rollout_accounts (account_id, operation_id) select a.id, cast($2 as text) from accounts a"
+        " where a.id = $1 and (a.edge_bundle <> $3"
+        " or exists (select 1 from rollout_accounts m where m.account_id = a.id and m.operation_id is null))"
+        " on conflict (account_id) do update set operation_id = excluded.operation_id"
+        " where rollout_accounts.operation_id is null returning account_id",
+        account_id,
+        operation_id,
+        rollout.bundle,
+    )
+    if rows:
+        yield from installs.begin_update(account_id, operation_id, now)
+    return bool(rows)
+
+
+def retry(rollout: Rollout, before: int) -> Tx[bool]:
+    """Let accounts without the new worker, whose update failed before a time (epoch ms), be updated again.
+
+    An account that fails again is given up. False: there is no such account.
     """
     rows = yield sql(
-        "update rollouts set wave_began_at = $3, wave_size = $4, changed_at = $3"
-        " where id = $1 and wave = $2 and wave_began_at is null and state = 'running' returning *",
-        rollout.id,
-        rollout.wave,
-        now,
-        size,
-    )
-    if not rows:
-        return False
-    yield sql("delete from wave_accounts where wave is null")
-    yield from _joined(rollout.wave, accounts, now)
-    yield sql(
-        "insert into wave_accounts (account_id, wave, due_at, since, push_before)"
-        " select a.id, cast(null as bigint), cast($2 as bigint), cast($2 as bigint), a.push from accounts a"
-        " where a.edge_bundle <> $1 and a.push is not null and a.state = 'ready'"
-        " and not exists (select 1 from wave_accounts m where m.account_id = a.id) order by a.id limit $3",
+        f"{_AGAIN}, failures = case when outcome = 'failed' then $4 else failures end"  # noqa: S608
+        " where outcome in ('failed', 'excused') and ended_at < $2 and failures < $3 and exists (select 1 from accounts"
+        " a where a.id = rollout_accounts.account_id and a.edge_bundle <> $1 and a.state in ('ready', 'no_connection'))"
+        " returning account_id",
         rollout.bundle,
-        now,
-        _COMPARED,
+        before,
+        _GIVEN_UP,
+        _GIVEN_UP - 1,
     )
-    return True
+    return bool(rows)
 
 
-def join(rollout: Rollout, accounts: Sequence[tuple[str, int]], now: int) -> Tx[bool]:
-    """More accounts (id, epoch ms of their turn) for the wave that runs, or that was the last; False: it is halted
-    meanwhile."""
-    going = yield from _going(rollout, now)
-    if going:
-        yield from _joined(rollout.wave, accounts, now)
-    return going
-
-
-def _joined(wave: int, accounts: Sequence[tuple[str, int]], now: int) -> Tx[None]:
-    yield many(
-        "insert into wave_accounts (account_id, wave, due_at, since, push_before)"
-        " select a.id, cast($2 as bigint), cast($3 as bigint), cast($4 as bigint), a.push from accounts a"
-        " where a.id = $1 on conflict (account_id) do update set wave = excluded.wave, due_at = excluded.due_at,"
-        " since = excluded.since, push_before = excluded.push_before",
-        [(account_id, wave, due_at, now) for account_id, due_at in accounts],
-    )
-
-
-def end_wave(rollout: Rollout, now: int) -> Tx[None]:
-    """The present wave is over: the next one is to begin, or all is done."""
-    last = rollout.wave == len(WAVES) - 1
-    yield sql(
-        "update rollouts set state = $3, wave = $4, wave_began_at = $5, changed_at = $6"
-        " where id = $1 and wave = $2 and state = 'running'",
-        rollout.id,
-        rollout.wave,
-        "done" if last else "running",
-        rollout.wave if last else rollout.wave + 1,
-        rollout.wave_began_at if last else None,
-        now,
-    )
-
-
-def halt(rollout: Rollout, reason: HaltReason, now: int) -> Tx[bool]:
-    """Begin no more updates; those under way come to their end. False: it was halted or done already."""
+def begin_spread(rollout: Rollout, now: int) -> Tx[bool]:
+    """The first accounts work with the new worker: the others follow. False: the rollout does not run."""
     rows = yield sql(
-        "update rollouts set state = 'halted', reason = $2, changed_at = $3"
-        " where id = $1 and state = 'running' returning id",
+        "update rollouts set spread_from = $2 where id = $1 and spread_from is null and state = 'running' returning id",
         rollout.id,
+        now,
+    )
+    return bool(rows)
+
+
+def stop(rollout: Rollout, reason: HaltReason | None, now: int) -> Tx[bool]:
+    """Halt the rollout for this reason, or end it. Updates under way continue. False: the rollout does not run."""
+    rows = yield sql(
+        "update rollouts set state = $2, reason = $3, changed_at = $4 where id = $1 and state = 'running' returning id",
+        rollout.id,
+        "done" if reason is None else "halted",
         reason,
         now,
     )
     return bool(rows)
 
 
-def resume(rollout: Rollout, failed: Sequence[str], now: int, *, watched: bool) -> Tx[bool]:
-    """Go on with the wave that was halted; the accounts that `failed` (their ids) are tried again, and what is compared
-    is compared anew. False: it was not halted. `watched`: it may halt by itself again."""
+def resume(rollout: Rollout, now: int) -> Tx[bool]:
+    """Continue a halted rollout and retry its failed accounts, up to three updates each. False: it is not halted."""
     rows = yield sql(
-        "update rollouts set state = 'running', reason = null, watched = $2, changed_at = $3"
+        "update rollouts set state = 'running', reason = null, spread_from = spread_from + $2, changed_at = $3"
         " where id = $1 and state = 'halted' returning id",
         rollout.id,
-        int(watched),
+        max(0, now - rollout.changed_at),  # the remaining turns keep their distances
         now,
     )
-    if not rows:
-        return False
-    # The turns that were to come are as far apart as they were.
-    halted_ms = now - rollout.changed_at
-    yield sql("update rollouts set wave_began_at = wave_began_at + $2 where id = $1", rollout.id, halted_ms)
-    yield sql(
-        "update wave_accounts set due_at = due_at + $2 where wave = $1 and operation_id is null and due_at > $3",
-        rollout.wave,
-        halted_ms,
-        rollout.changed_at,
-    )
-    yield from _again(rollout, failed, now)
-    yield sql(
-        "update wave_accounts set push_before = (select push from accounts a where a.id = wave_accounts.account_id)"
-        " where wave is null or wave = $1",
-        rollout.wave,
-    )
-    return True
-
-
-def try_again(rollout: Rollout, failed: Sequence[str], now: int) -> Tx[bool]:
-    """It is the turn of these accounts again, whose update failed; False: the rollout is halted meanwhile."""
-    going = yield from _going(rollout, now)
-    if going:
-        yield from _again(rollout, failed, now)
-    return going
-
-
-def _again(rollout: Rollout, failed: Sequence[str], now: int) -> Tx[None]:
-    """Forget what became of these accounts in whichever wave."""
-    yield sql(
-        "update wave_accounts set wave = $3, since = $2, due_at = $2 where account_id = any($1)",
-        tuple(failed),
-        now,
-        rollout.wave,
-    )
-
-
-def _going(rollout: Rollout, now: int) -> Tx[bool]:
-    """The wave that runs, or was the last, has accounts to wait for; False: it is halted, or another runs."""
-    rows = yield sql(
-        "update rollouts set state = 'running', changed_at = case when state = 'done' then $3 else changed_at end"
-        " where id = $1 and wave = $2 and state in ('running', 'done') returning id",
-        rollout.id,
-        rollout.wave,
-        now,
-    )
+    if rows:
+        yield sql(f"{_AGAIN} where outcome = 'failed' and failures < $1", _GIVEN_UP)
     return bool(rows)
 
 
-def note(rollout: Rollout, updated: int, failed: int) -> Tx[None]:
-    """Keep how far it is."""
-    yield sql("update rollouts set updated = $2, failed = $3 where id = $1", rollout.id, updated, failed)
-
-
 def outdated(bundle: str) -> Tx[int]:
-    """How many accounts have another worker than this one."""
+    """The number of accounts that have another worker than this one."""
     [row] = yield sql("select count(*) as n from accounts where edge_bundle <> $1", bundle)
     n: int = row["n"]
     return n
-
-
-def _rollout(row: Row) -> Rollout:
-    return Rollout(
-        id=row["id"],
-        bundle=row["bundle"],
-        state=row["state"],
-        reason=row["reason"],
-        watched=bool(row["watched"]),
-        wave=row["wave"],
-        wave_began_at=row["wave_began_at"],
-        wave_size=row["wave_size"],
-        updated=row["updated"],
-        failed=row["failed"],
-        started_at=row["started_at"],
-        changed_at=row["changed_at"],
-        looked_at=row["looked_at"],
-        patient_until=row["patient_until"],
-    )

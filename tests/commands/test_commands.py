@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -202,9 +201,9 @@ def update_of_workers(folder: Path, state: str) -> None:
 
     def made() -> Tx[None]:
         rollout = yield from rollouts.begin(load_bundle().sha256, 1)
-        yield from rollouts.note(rollout, 3, 4)
+        yield sql("update rollouts set updated = 3, failed = 4")
         if state == "halted":
-            yield from rollouts.halt(rollout, "failures", 2)
+            yield from rollouts.stop(rollout, "failures", 2)
         else:
             yield sql("update accounts set edge_bundle = 'old' where id = $1", (yield from an_account()))
 
@@ -215,52 +214,28 @@ def update_of_workers(folder: Path, state: str) -> None:
     trio.run(make)
 
 
-def of_accounts(folder: Path) -> dict[str, str]:
-    """A rollout in its second wave: an account that is updated, one whose update failed, one that is left alone, and
-    one whose turn comes; their ids."""
-    errors = {"failed": "self_check_timeout", "alone": "resource_drift"}
+def of_accounts(folder: Path) -> None:
+    """A rollout with an account that is updated, one whose update failed, one that is left alone, one of which the
+    update is under way, and one of another version."""
+    outcomes = {"updated": None, "failed": "self_check_timeout", "excused": "resource_drift", None: None}
 
-    def made() -> Tx[dict[str, str]]:
+    def made() -> Tx[None]:
         rollout = yield from rollouts.begin(load_bundle().sha256, 1)
-        yield sql("update rollouts set wave = 1, wave_began_at = 2, wave_size = 4")
-        ids = {}
-        for name in ("updated", "failed", "alone", "waiting"):
-            account_id = ids[name] = yield from an_account()
-            operation = f"op_{name}"
-            push = f'{{"at": 9, "bundle": "b", "install": "{operation}"}}' if name == "updated" else None
+        for outcome, code in outcomes.items():
             yield sql(
-                "update accounts set edge_bundle = $2, edge_schema = 1, install_id = $3, heard_at = 9, push = $4,"
-                " state = 'ready', sealed_token = $5 where id = $1",
-                account_id,
-                rollout.bundle if name == "updated" else "old",
-                operation,
-                push,
-                b"sealed",
+                "insert into rollout_accounts (account_id, operation_id, outcome, code) values ($1, $1, $2, $3)",
+                (yield from an_account()),
+                outcome,
+                code,
             )
-            yield sql(
-                "insert into wave_accounts (account_id, wave, due_at, since, operation_id)"
-                " values ($1, 1, 4102444800000, 3, $2)",
-                account_id,
-                None if name == "waiting" else operation,
-            )
-            yield sql("update operations set state = 'done' where account_id = $1", account_id)
-            if name != "waiting":
-                yield sql(
-                    "insert into operations (id, account_id, edge_account_id, kind, state, step, error, attempts,"
-                    " created_at, updated_at) select $2, id, edge_account_id, 'update', $3, 'selfcheck', $4, 0, 4, 5"
-                    " from accounts where id = $1",
-                    account_id,
-                    operation,
-                    "done" if name == "updated" else "failed",
-                    json.dumps({"code": errors[name], "message": "m"}) if name in errors else None,
-                )
-        return ids
+        yield sql("update accounts set edge_bundle = $1", rollout.bundle)
+        yield sql("update accounts set edge_bundle = 'old' where id = $1", (yield from an_account()))
 
-    async def make() -> dict[str, str]:
+    async def make() -> None:
         async with open_store(store_of(folder)) as store:
-            return await store.run(made())
+            await store.run(made())
 
-    return trio.run(make)
+    trio.run(make)
 
 
 @pytest.mark.rule("X7")
@@ -280,27 +255,28 @@ def test_the_update_of_workers_is_looked_at_halted_and_resumed(tmp_path, monkeyp
     )
     assert said("halt") == (1, "svc: no update of workers has begun\n")
     assert said("resume") == (1, "svc: no update of workers has begun\n")
-    ids = of_accounts(tmp_path)
+    of_accounts(tmp_path)
     code, text = said("status")
     lines = text.splitlines()
     assert (code, lines[1]) == (0, "state   running, since 1970-01-01T00:00:00.001Z")
-    assert lines[3] == "next    an account of the wave 1 % at 2100-01-01T00:00:00.000Z"
-    assert [line.split() for line in lines[6:8]] == [["canary", *"0000000"], ["1", "%", *"4100111"]]
-    assert lines[8:] == ["failed: self_check_timeout 1", "left alone: resource_drift 1"]
-    assert len({len(line) for line in lines[5:8]}) == 1
+    assert lines[3] == "next    the other accounts, when the first ones have run the new worker for 7200 s"
+    assert [" ".join(line.split()) for line in lines[5:]] == [
+        "updated 1",
+        "under way 1",
+        "failed 1 self_check_timeout 1",
+        "left alone 1 resource_drift 1",
+        "on another version 1",
+    ]
     assert said("resume") == (1, "svc: the update of workers is running, and not halted\n")
-    assert said("halt") == (0, "halted; updates under way come to their end\n")
+    assert said("halt") == (0, "halted; updates under way continue\n")
     assert said("halt") == (1, "svc: the update of workers is halted already\n")
     assert "state   halted: by svc rollout halt, since 20" in said("status")[1]
     [workers] = [line for line in svc(tmp_path, "check").stdout.splitlines() if " workers:" in line]
     assert workers.startswith("ok   workers: their update is halted (operator)")
-    assert said("resume", "--unwatched") == (0, "resumed; the running service goes on at its next look\n")
+    assert said("resume") == (0, "resumed; the running service continues at its next poll\n")
     text = said("status")[1]
-    assert "running (it halts no more by itself)" in text
-    assert "failed:" not in text  # it is to be tried again
-    with sqlite3.connect(tmp_path / "var/svc.db") as database:
-        rows = dict(database.execute("select account_id, since > 3 from wave_accounts").fetchall())
-    assert rows == {account_id: int(name == "failed") for name, account_id in ids.items()}
+    assert "state   running" in text
+    assert "self_check_timeout" not in text  # the update is to be retried
 
 
 @pytest.mark.parametrize(

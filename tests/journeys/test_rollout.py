@@ -12,9 +12,7 @@ import pytest
 from edge_worker.emulator.client import Customer, Emulator
 from edge_worker.harness.sampling import EVERYTHING
 from edge_worker.harness.service import Service, eventually, open_service
-from svc.clock import system_clock
-from svc.model import WAVES, Rollout
-from svc.store import open_store, rollouts, waves
+from svc.store import open_store, rollouts
 from svc.store.tx import sql
 from svc.worker.bundle import load_bundle
 from tests.databases import sqlite_config
@@ -23,13 +21,11 @@ from tests.journeys.conftest import free_port, settings_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from svc.model import Rollout
+    from svc.store.rollouts import Progress
     from svc.store.tx import Store, Tx
 
-# How many accounts get the worker in each wave: the canary, 1 %, 10 %, all that are left.
-IN_WAVES = (1, 1, 2, 8) if EVERYTHING else (1, 1, 1, 2)
-ACCOUNTS = sum(IN_WAVES)
-# A worker pushes once an hour, and one that has nothing to send waits ten minutes for something.
-BETWEEN_PUSHES_S = 75 * 60
+ACCOUNTS = 12 if EVERYTHING else 5
 DAY_S = 86_400
 
 
@@ -73,28 +69,32 @@ async def connected(service: Service, customer: Customer) -> None:
     await service.account_in(account["id"], "ready")
 
 
-def state_of(bundle: str) -> Tx[tuple[Rollout | None, list[waves.Wave], list[str]]]:
-    """The rollout of a bundle, how far its waves are, and the bundles that the accounts have."""
+def state_of(bundle: str) -> Tx[tuple[Rollout | None, Progress, list[str]]]:
+    """The rollout of a bundle, its progress, and the bundles that the accounts have."""
     found = yield from rollouts.current(bundle)
     accounts = yield sql("select edge_bundle from accounts")
-    told = [] if found is None else (yield from waves.waves(found, 2, system_clock()))
-    return found, told, [row["edge_bundle"] for row in accounts]
+    return found, (yield from rollouts.progress()), [row["edge_bundle"] for row in accounts]
+
+
+def operations_begun() -> Tx[list[int]]:
+    """When the updates of the rollout began."""
+    rows = yield sql(
+        "select o.created_at from rollout_accounts m join operations o on o.id = m.operation_id order by o.created_at"
+    )
+    return [row["created_at"] for row in rows]
 
 
 async def ended(store: Store, bundle: str, crons: Crons, state: str) -> Any:
-    """What `state_of` tells, once the rollout of the bundle has come to this state; workers' crons fire meanwhile."""
+    """The result of `state_of` once the rollout of the bundle is in this state; workers' crons fire meanwhile."""
 
     async def look() -> Any:
         found = await store.read(state_of(bundle))
-        rollout, told, _ = found
+        rollout, progress, _ = found
         if rollout is not None and rollout.state == state:
             return found
         # Only once nothing is at work, or its worker would be replaced in the middle of a push.
-        if not await store.read(waves.working()):
-            if any(wave.counts["seen_once"] for wave in told):
-                await crons.fire(BETWEEN_PUSHES_S)
-            elif any(wave.counts["under_way"] for wave in told):
-                await crons.fire(0)
+        if progress.counts["under_way"] and not await store.read(rollouts.working()):
+            await crons.fire(0)
         return None
 
     return await eventually(look)
@@ -102,7 +102,7 @@ async def ended(store: Store, bundle: str, crons: Crons, state: str) -> Any:
 
 @pytest.mark.rule("X7", "A21")
 @pytest.mark.timeout(300)
-async def test_a_broken_worker_halts_after_the_first_account_and_a_mended_one_comes_to_all(
+async def test_a_broken_worker_halts_after_the_first_account_and_a_fixed_one_reaches_all(
     emulator: Emulator, tmp_path: Path, next_bundle_folder: Path
 ) -> None:
     crons = Crons(emulator, [])
@@ -116,7 +116,8 @@ async def test_a_broken_worker_halts_after_the_first_account_and_a_mended_one_co
         "SVC_LIMITS_ACCOUNTS": str(ACCOUNTS),
         "SVC_WORKER_CANARY": crons.customers[3].account_id,
         "SVC_TIMING_ROLLOUT_EVERY_S": "0.2",
-        "SVC_TIMING_WAVE_S": "1",
+        "SVC_WORKER_CANARY_WAIT_S": "1",
+        "SVC_WORKER_SPREAD_S": "1",
     }
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -131,13 +132,16 @@ async def test_a_broken_worker_halts_after_the_first_account_and_a_mended_one_co
         open_service(tmp_path / "svc", {**settings, "SVC_TIMING_SELFCHECK_WINDOW_S": "2"}, broken),
         open_store(config) as store,
     ):
-        rollout, told, bundles = await ended(store, bundle, crons, "halted")
-    assert (rollout.reason, rollout.wave, told[0].failed) == ("failures", 0, {"self_check_timeout": 1})
+        rollout, progress, bundles = await ended(store, bundle, crons, "halted")
+    assert (rollout.reason, rollout.spread_from) == ("failures", None)
+    assert progress.codes == {"failed": {"self_check_timeout": 1}}
     assert sorted(bundles) == sorted([bundle, *[old] * (ACCOUNTS - 1)])
 
     bundle = load_bundle(next_bundle_folder).sha256
     async with open_service(tmp_path / "svc", settings, next_bundle_folder), open_store(config) as store:
-        rollout, told, bundles = await ended(store, bundle, crons, "done")
+        rollout, progress, bundles = await ended(store, bundle, crons, "done")
+        begun = await store.read(operations_begun())
     assert bundles == [bundle] * ACCOUNTS
-    assert [dict(wave.counts) for wave in told] == [{"updated": number} for number in IN_WAVES]
-    assert (rollout.updated, rollout.failed, len(told)) == (ACCOUNTS, 0, len(WAVES))
+    assert progress.counts == {"updated": ACCOUNTS}
+    assert (rollout.updated, rollout.failed) == (ACCOUNTS, 0)
+    assert begun[0] < rollout.spread_from <= begun[1]  # the canary alone, and then the others

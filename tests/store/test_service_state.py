@@ -59,8 +59,8 @@ async def test_accounts_pushes_operations_mail_and_the_rollout_are_counted(store
     for at in (START_MS + 5, START_MS + 3):
         await store.run(notifications.tell(ids[0], {}, [{"trouble": "x"}], well=False, due_at=None, now=at))
     rollout = await store.run(rollouts.begin("b", START_MS))
-    await store.run(rollouts.note(rollout, 3, 4))
-    await store.run(rollouts.halt(rollout, "failures", START_MS))
+    await store.run(sql_("update rollouts set updated = 3, failed = 4"))
+    await store.run(rollouts.stop(rollout, "failures", START_MS))
 
     found = await store.read(census("b", START_MS))
     assert dict(found.accounts) == {"ready": 2, "revoked": 1, "pending": 1}

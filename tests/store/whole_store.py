@@ -34,14 +34,13 @@ from tests.store.makers import a_link, a_site, a_user, an_account, new_session
 if TYPE_CHECKING:
     from svc.store.tx import Tx
 
-TABLES = sorted(
-    {
-        name
-        for migration in migrations("sqlite")
-        for statement in migration.statements
-        for name in re.findall(r"create table (\w+)", statement)
-    }
-)
+
+def _tables(verb: str) -> set[str]:
+    statements = [statement for migration in migrations("sqlite") for statement in migration.statements]
+    return {name for statement in statements for name in re.findall(rf"{verb} table (\w+)", statement)}
+
+
+TABLES = sorted(_tables("create") - _tables("drop"))
 # Tables of which no row is a user's.
 OF_NOBODY = {"serving", "rollouts"}
 
@@ -98,9 +97,7 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     )
     gone = UnwantedRoute(account_id, "zone", "shop.example.com", "shop.example.com/old*", None, site_id)
     yield from unwanted_routes.add([gone])
-    yield sql(
-        "insert into wave_accounts (account_id, wave, due_at, since) values ($1, 0, $2, $2)", account_id, START_MS
-    )
+    yield sql("insert into rollout_accounts (account_id, operation_id) values ($1, $2)", account_id, running.id)
     today = day_of(START_MS)
     for day in (today - 1, today):
         hour = PushedHour(day * DAY_MS, ((site_id, 3, 1, 2), (link_id, 2, 0, 1)))
