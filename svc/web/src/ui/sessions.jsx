@@ -8,7 +8,7 @@ import { end } from "../session.js";
 import { t } from "../words.js";
 import { Rows } from "./list.jsx";
 import { Loaded, Mark, Trouble } from "./parts.jsx";
-import { SignOut } from "./shell.jsx";
+import { SignOut } from "./sign-out.jsx";
 import { useWrite } from "./write.js";
 
 /** @typedef {import("../wire").Session} Session */

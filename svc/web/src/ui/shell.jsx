@@ -6,15 +6,15 @@ import { span } from "../format.js";
 import { look, unreachable } from "../http.js";
 import { active, asPrinted, listed, searching, useKeys } from "../keys.js";
 import { later } from "../later.jsx";
-import { address, leave, leaving, visit } from "../router.js";
-import { giveUp, last, signIn, signOut } from "../session.js";
+import { address, leaving, visit } from "../router.js";
+import { giveUp, last, signIn } from "../session.js";
 import { shortcuts, theme } from "../settings.js";
 import { toldOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
 import { Form, Password } from "./form.jsx";
 import { Mark, useCountdown } from "./parts.jsx";
-import { useWrite } from "./write.js";
+import { SignOut } from "./sign-out.jsx";
 
 /** @typedef {import("preact").ComponentChildren} Children */
 
@@ -166,16 +166,6 @@ function ThemeChoice() {
 
 /** @param {string} value */
 const asTheme = (value) => (value === "light" || value === "dark" ? value : "system");
-
-/** Signs out in all tabs. Where the service is not reached the session goes on, and the line above says so. */
-export function SignOut() {
-  const { busy, run } = useWrite();
-  return (
-    <button type="button" class="quiet" aria-disabled={busy} onClick={() => leave(() => run(signOut))}>
-      {t().common.nav.signOut}
-    </button>
-  );
-}
 
 /** The line that says that the service cannot be reached. What was seen last stays. */
 function Connection() {

@@ -1,0 +1,16 @@
+/** The button that signs out. */
+
+import { leave } from "../router.js";
+import { signOut } from "../session.js";
+import { t } from "../words.js";
+import { useWrite } from "./write.js";
+
+/** Signs out in all tabs. If the service is not reached, the session continues, and the connection line says so. */
+export function SignOut() {
+  const { busy, run } = useWrite();
+  return (
+    <button type="button" class="quiet" aria-disabled={busy} onClick={() => leave(() => run(signOut))}>
+      {t().common.nav.signOut}
+    </button>
+  );
+}
