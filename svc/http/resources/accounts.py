@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from svc.actors.checks.health_check import Checked
     from svc.api.shape import NoBody, NoQuery
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve, Write
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read, Write
     from svc.model import Account, LinkHost, Operation
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
@@ -26,19 +27,19 @@ if TYPE_CHECKING:
 class Accounts:
     """The handlers of /v1/accounts."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._context = deps.context
         self._supervisor = deps.supervisor
-        serve.read(api.LIST, self.list)
-        serve.write(api.CONNECT, self.connect)
-        serve.read(api.SHOW, self.show)
-        serve.write(api.CHANGE, self.change)
-        serve.read(api.ZONES, self.zones)
-        serve.write(api.RENEW, self.renew)
-        serve.write(api.INSTALL, self.install)
-        serve.write(api.DISCONNECT, self.disconnect)
-        serve.write(api.CHECK, self.check)
-        serve.write(api.PUT_LINK_HOST, self.put_link_host)
+        endpoints.read(api.LIST, self.list)
+        endpoints.write(api.CONNECT, self.connect)
+        endpoints.read(api.SHOW, self.show)
+        endpoints.write(api.CHANGE, self.change)
+        endpoints.read(api.ZONES, self.zones)
+        endpoints.write(api.RENEW, self.renew)
+        endpoints.write(api.INSTALL, self.install)
+        endpoints.write(api.DISCONNECT, self.disconnect)
+        endpoints.write(api.CHECK, self.check)
+        endpoints.write(api.PUT_LINK_HOST, self.put_link_host)
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
         """The user's accounts, oldest first."""

@@ -15,8 +15,6 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from quart import Response, request
-
 from svc.api import auth as api
 from svc.api.auth import REFRESH_COOKIE
 from svc.api.me import User as ShownUser
@@ -33,7 +31,7 @@ from svc.security.session_tokens import Pair, family_of, first_pair, next_pair, 
 from svc.store import devices, outbox, sessions, users
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from quart import Response
 
     from svc.api.shape import NoBody
     from svc.clock import Clock
@@ -41,7 +39,8 @@ if TYPE_CHECKING:
     from svc.http.resources.sign_in_trail import Trail
     from svc.http.serving.credentials import IpAddress
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Serve
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Form, RequestInfo
     from svc.model import User
     from svc.store.tx import Tx
 
@@ -80,18 +79,15 @@ class Auth:
     def __init__(
         self,
         deps: Deps,
-        serve: Serve,
+        endpoints: Endpoints,
         passwords: PasswordCheck,
         trail: Trail,
-        client: Callable[[], IpAddress | None],
     ) -> None:
-        """`client` returns the address of the client whose request is served."""
         self._trail = trail
         self._store = deps.context.store
         self._clock: Clock = deps.context.clock
         self._timing = deps.context.config.timing
         self._base_url = deps.base_url
-        self._client = client
         self._cookies = Cookies(deps.base_url)
         self._agent_of = deps.context.bundle.explainer.agent_of
         self._passwords = passwords
@@ -103,55 +99,58 @@ class Auth:
         self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
         common_passwords()  # read now, and not while somebody waits
         admit = self._count_try
-        serve.form(api.SIGN_UP, self.sign_up, admit)
-        serve.form(api.CONFIRM, self.confirm, admit)
-        serve.form(api.RESEND, self.resend, admit)
-        serve.form(api.SIGN_IN, self.sign_in, admit)
-        serve.form(api.REFRESH, self.refresh)
-        serve.form(api.SIGN_OUT, self.sign_out)
-        serve.form(api.ASK_RESET, self.ask_reset, admit)
-        serve.form(api.RESET, self.reset, admit)
+        endpoints.form(api.SIGN_UP, self.sign_up, admit)
+        endpoints.form(api.CONFIRM, self.confirm, admit)
+        endpoints.form(api.RESEND, self.resend, admit)
+        endpoints.form(api.SIGN_IN, self.sign_in, admit)
+        endpoints.form(api.REFRESH, self.refresh)
+        endpoints.form(api.SIGN_OUT, self.sign_out)
+        endpoints.form(api.ASK_RESET, self.ask_reset, admit)
+        endpoints.form(api.RESET, self.reset, admit)
 
-    async def sign_up(self, body: api.SignUp) -> Ok:
+    async def sign_up(self, form: Form[api.SignUp]) -> Ok:
         """A new user, and an e-mail with the link that confirms the address.
 
         Over the limit of e-mails to the address nothing is made: without its link a sign-up could not be confirmed. Nor
         does then any password of those that wait count, since whoever opens one of their links may be another person.
         """
-        password_hash = await self._passwords.hash(body.password)
-        if not self._may_send("confirm", body.email):
-            await self._store.run(users.void_sign_ups(body.email))
+        password_hash = await self._passwords.hash(form.body.password)
+        if not self._may_send("confirm", form.body.email):
+            await self._store.run(users.void_sign_ups(form.body.email))
         else:
-            made = _sign_up(body.email, password_hash, self._clock(), self._useless_at())
-            await self._store.run(self._trail.told(made, "user.sign_up", "nobody", _of))
+            made = _sign_up(form.body.email, password_hash, self._clock(), self._useless_at())
+            await self._store.run(self._trail.told(made, "user.sign_up", "nobody", form.request.client, _of))
         return Ok()
 
-    async def resend(self, body: api.Address) -> Ok:
+    async def resend(self, form: Form[api.Address]) -> Ok:
         """The e-mail of the sign-up once more."""
-        if self._may_send("confirm", body.email):
+        if self._may_send("confirm", form.body.email):
             now, useless_at = self._clock(), self._useless_at()
             await self._store.run(
-                outbox.post_newest("resend", body.email, now, useless_at, instead_of=("sign_up", "resend"))
+                outbox.post_newest("resend", form.body.email, now, useless_at, instead_of=("sign_up", "resend"))
             )
         return Ok()
 
-    async def confirm(self, body: api.MailedToken) -> Ok:
+    async def confirm(self, form: Form[api.MailedToken]) -> Ok:
         """The link of the e-mail was opened. Where no password counts, another e-mail lets its reader choose one."""
-        token = digest(body.token.get_secret_value())
+        token = digest(form.body.token.get_secret_value())
         confirmed = _confirm(token, self._clock(), self._useless_at())
-        if await self._store.run(self._trail.told(confirmed, "user.confirm", "mail", _of)) is None:
+        if await self._store.run(self._trail.told(confirmed, "user.confirm", "mail", form.request.client, _of)) is None:
             raise _stale_link()
         return Ok()
 
-    async def sign_in(self, body: api.Credentials) -> Response:
+    async def sign_in(self, form: Form[api.Credentials]) -> Response:
         """A page session: an access token in the body, a refresh token in a cookie.
 
         The session whose cookie is replaced ends: nothing could go on with it.
         """
-        device = digest(self._cookies.get(DEVICE_COOKIE))
-        user, stored, known = await self._store.read(_sign_in_facts(body.email, device))
-        counted_as = f"device {device}" if known else f"address {digest(body.email)}"
-        right = await self._passwords.is_right(counted_as, stored, body.password, user, via="nobody")
+        device = digest(self._cookies.get(form.request, DEVICE_COOKIE))
+        user, stored, known = await self._store.read(_sign_in_facts(form.body.email, device))
+        counted_as = f"device {device}" if known else f"address {digest(form.body.email)}"
+        client = form.request.client
+        right = await self._passwords.is_right(
+            counted_as, stored, form.body.password, user, via="nobody", client=client
+        )
         if user is None or stored is None or not right:
             raise _wrong_password()
         pair, new_device, now = first_pair(), None if known else new_secret("svd_"), self._clock()
@@ -159,16 +158,17 @@ class Auth:
             id=new_id("ses"),
             user_id=user.id,
             family=digest(family_of(pair.refresh)),
-            browser=self._browser(),
+            browser=self._browser(form.request.user_agent),
             device=device if new_device is None else digest(new_device),
             created_at=now,
             issued=self._issued(pair, now),
         )
-        replaced = digest(family_of(self._cookies.get(REFRESH_COOKIE)))
+        replaced = digest(family_of(self._cookies.get(form.request, REFRESH_COOKIE)))
         begun = self._trail.told(
             _begin_session(session, stored, replaced),
             "session.begin",
             "session",
+            client,
             lambda begun: [(session.user_id, session.id)] if begun else [],
         )
         if not await self._store.run(begun):
@@ -178,19 +178,18 @@ class Auth:
             self._cookies.set(response, DEVICE_COOKIE, new_device, devices.DEVICE_DAYS * 86_400)
         return response
 
-    async def refresh(self, body: NoBody) -> Response:
+    async def refresh(self, form: Form[NoBody]) -> Response:
         """The next pair of tokens for the cookie's, or once more the one that was made for it a moment ago.
 
         A token that was exchanged before that is in two hands: its session ends, for the owner to sign in again and
         for the thief to be out (RFC 9700, 4.14.2).
         """
-        del body
-        now, presented = self._clock(), self._cookies.get(REFRESH_COOKIE)
+        now, presented = self._clock(), self._cookies.get(form.request, REFRESH_COOKIE)
         family, known_as = digest(family_of(presented)), digest(presented)
         while True:  # once, or twice where another request exchanges the same token meanwhile
             found = await self._store.peek(sessions.session_of_family(family, now))
             if found is None:
-                self._unknown_refreshes.count(self._client(), now)
+                self._unknown_refreshes.count(form.request.client, now)
                 raise Unauthorized
             session, user = found
             admit(self._refreshes, family, now)
@@ -200,7 +199,7 @@ class Auth:
             if known_as == session.previous and age_ms < _SAME_PAIR_S * 1000:
                 return self._signed_in(user, pair_after(presented, newest.salt), newest, now)
             if known_as != newest.refresh_digest:
-                await self._store.run(self._ended(sessions.end_session(family), "service"))
+                await self._store.run(self._ended(sessions.end_session(family), "service", form.request))
                 log.warning("refresh token used again, session ended", extra={"session": session.id, "user": user.id})
                 raise Unauthorized
             pair = next_pair(presented)
@@ -208,42 +207,41 @@ class Auth:
             if await self._store.run(sessions.rotate_session(session.id, known_as, issued, now + _SAME_PAIR_S * 1000)):
                 return self._signed_in(user, pair, issued, now)
 
-    async def sign_out(self, body: NoBody) -> Response:
+    async def sign_out(self, form: Form[NoBody]) -> Response:
         """The session of the cookie, and that of the access token, end."""
-        del body
-        family = digest(family_of(self._cookies.get(REFRESH_COOKIE)))
+        family = digest(family_of(self._cookies.get(form.request, REFRESH_COOKIE)))
         access = ""
         with suppress(Unauthorized):  # no token, or something else than one: there is nothing to end
-            access = digest(bearer(request.headers.get("Authorization")))
+            access = digest(bearer(form.request.authorization))
         if await self._store.peek(sessions.is_there(family, access)):  # who has no session writes nothing
-            await self._store.run(self._ended(sessions.end_session(family, access), "session"))
+            await self._store.run(self._ended(sessions.end_session(family, access), "session", form.request))
         response = to_response(Ok())
         self._cookies.set(response, REFRESH_COOKIE, "", 0)
         response.headers.update(SIGNED_OUT)
         return response
 
-    async def ask_reset(self, body: api.Address) -> Ok:
+    async def ask_reset(self, form: Form[api.Address]) -> Ok:
         """An e-mail with a link that sets a new password, if there is such a user."""
-        if self._may_send("reset", body.email):
+        if self._may_send("reset", form.body.email):
             await self._store.run(
-                outbox.post_newest("reset", body.email, self._clock(), self._useless_at(), instead_of=("reset",))
+                outbox.post_newest("reset", form.body.email, self._clock(), self._useless_at(), instead_of=("reset",))
             )
         return Ok()
 
-    async def reset(self, body: api.Reset) -> Response:
+    async def reset(self, form: Form[api.Reset]) -> Response:
         """A new password; all sessions of the user end. Whoever opened the link may sign in from this browser."""
-        password_hash = await self._passwords.hash(body.password)
-        token, device = digest(body.token.get_secret_value()), new_secret("svd_")
-        chosen = body.password.get_secret_value()
+        password_hash = await self._passwords.hash(form.body.password)
+        token, device = digest(form.body.token.get_secret_value()), new_secret("svd_")
+        chosen = form.body.password.get_secret_value()
         reset = _reset_password(token, chosen, password_hash, digest(device), self._clock())
-        if await self._store.run(self._trail.told(reset, "password.reset", "mail", _of)) is None:
+        if await self._store.run(self._trail.told(reset, "password.reset", "mail", form.request.client, _of)) is None:
             raise _stale_link()
         response = to_response(Ok())
         self._cookies.set(response, DEVICE_COOKIE, device, devices.DEVICE_DAYS * 86_400)
         return response
 
-    def _ended(self, end: Tx[list[tuple[int, str]]], via: str) -> Tx[list[tuple[int, str]]]:
-        return self._trail.told(end, "session.end", via, lambda ended: ended)
+    def _ended(self, end: Tx[list[tuple[int, str]]], via: str, request: RequestInfo) -> Tx[list[tuple[int, str]]]:
+        return self._trail.told(end, "session.end", via, request.client, lambda ended: ended)
 
     def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
         """Whether the address may get one more e-mail of this purpose this hour; the answer is the same.
@@ -259,16 +257,16 @@ class Auth:
 
     # --------------------------------------------------------------------------------------------------- parts
 
-    def _count_try(self) -> None:
+    def _count_try(self, request: RequestInfo) -> None:
         """Raises ServiceError rate_limited: too many tries from this network."""
-        self._tries.count(self._client(), self._clock())
+        self._tries.count(request.client, self._clock())
 
-    def _browser(self) -> str:
+    def _browser(self, user_agent: str) -> str:
         """The browser and system that ask, as people call them; of a program what it calls itself first."""
-        text = request.headers.get("User-Agent", "")
-        agent = self._agent_of(text)
+        agent = self._agent_of(user_agent)
         if agent.reason or agent.browser == agent.os == "Other":
-            return "".join(re.findall(r"[A-Za-z0-9 ._-]", text.partition("/")[0]))[:_LONGEST_BROWSER].strip() or "Other"
+            program = "".join(re.findall(r"[A-Za-z0-9 ._-]", user_agent.partition("/")[0]))
+            return program[:_LONGEST_BROWSER].strip() or "Other"
         return f"{agent.browser} on {agent.os}"
 
     def _issued(self, pair: Pair, now: int) -> sessions.Issued:

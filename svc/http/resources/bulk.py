@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from svc import model
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Serve, Write
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Write
     from svc.model import Account
     from svc.store.idempotency import StoredAnswer
 
@@ -31,10 +32,10 @@ _TURN_S = 0.001
 class Bulk:
     """The handler of /v1/links/bulk."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._context = deps.context
         self._looking = trio.Lock()
-        serve.write(api.ADD_MANY, self.add)
+        endpoints.write(api.ADD_MANY, self.add)
 
     async def add(self, write: Write[api.NewLinks]) -> StoredAnswer:
         """New links; a result for each."""

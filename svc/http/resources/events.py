@@ -10,15 +10,16 @@ from svc.store import events
 
 if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read
 
 
 class Events:
     """The handler of /v1/events."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
-        serve.read(api.LIST, self.list)
+        endpoints.read(api.LIST, self.list)
 
     async def list(self, read: Read[api.EventQuery]) -> api.EventList:
         """A page of the events that the caller sees."""

@@ -13,17 +13,18 @@ from svc.worker.explain import Click
 
 if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Serve, Write
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Write
     from svc.store.idempotency import StoredAnswer
 
 
 class Explain:
     """The handler of /v1/links/{link_id}/explain."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
         self._explainer = deps.context.bundle.explainer
-        serve.write(api.EXPLAIN, self.explain)
+        endpoints.write(api.EXPLAIN, self.explain)
 
     async def explain(self, write: Write[api.AskedClick]) -> StoredAnswer:
         """What the worker does with this click."""

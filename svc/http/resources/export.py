@@ -8,7 +8,6 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
 
 import trio
-from quart import request
 
 from svc import model
 from svc.api import export as api
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
     from svc.api.shape import Answer, NoQuery
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read
     from svc.model import Account, FormerAccount, Link, Site, User
     from svc.store.tx import Row, Store, Tx
 
@@ -49,18 +49,18 @@ _iso = lru_cache(2_000)(iso)
 class Export:
     """The handler of the export, and how often a user may have one."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
         self._limit = SlidingLimit(PER_HOUR, window_s=3600)
         self._one_thread = trio.CapacityLimiter(1)  # all exports share one thread, and so one processor
-        serve.read(api.EXPORT, self.export)
+        endpoints.read(api.EXPORT, self.export)
 
     async def export(self, read: Read[NoQuery]) -> Streamed:
         """The file. Raises Forbidden scope_required; ServiceError rate_limited."""
         _require_all(read.caller)
         user, now = read.caller.user, self._clock()
-        if request.method != "HEAD":
+        if read.request.method != "HEAD":
             verdict = self._limit.count(str(user.id), now)
             if not verdict.allowed:
                 text = f"A user has at most {self._limit.quota} exports an hour; Retry-After says when to come back."

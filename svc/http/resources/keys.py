@@ -16,7 +16,8 @@ from svc.store import keys
 if TYPE_CHECKING:
     from svc.api.shape import NoQuery
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve, Write
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read, Write
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
 class Keys:
     """The handlers of /v1/keys."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
         self._limits = deps.context.config.limits
-        serve.read(api.LIST, self.list)
-        serve.write(api.ISSUE, self.issue)
-        serve.write(api.RENAME, self.rename)
-        serve.write(api.REVOKE, self.revoke)
+        endpoints.read(api.LIST, self.list)
+        endpoints.write(api.ISSUE, self.issue)
+        endpoints.write(api.RENAME, self.rename)
+        endpoints.write(api.REVOKE, self.revoke)
 
     async def list(self, read: Read[NoQuery]) -> api.KeyList:
         """The user's keys."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read
     from svc.model import Account
     from svc.worker.advice import Figure
     from svc.worker.ledger import Stored
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 class Ledger:
     """The handler of the statement of counts."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._context = deps.context
         self._supervisor = deps.supervisor
-        serve.read(api.SHOW, self.show)
+        endpoints.read(api.SHOW, self.show)
 
     async def show(self, read: Read[api.LedgerQuery]) -> api.OneLedger:
         """One day of an account: the worker's numbers, read live, beside the stored ones."""

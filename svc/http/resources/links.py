@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from svc.http.resources.rankings import Ranking
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve, Write
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read, Write
     from svc.model import Account, FormerAccount, Link
     from svc.store.idempotency import StoredAnswer
     from svc.store.link_lists import PagedOrder
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
 class Links:
     """The handlers of /v1/links."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._context = deps.context
         self._rankings = Rankings()
-        serve.read(api.LIST, self.list)
-        serve.write(api.ADD, self.add)
-        serve.read(api.SHOW, self.show)
-        serve.write(api.CHANGE, self.change)
-        serve.write(api.DELETE, self.delete)
-        serve.read(api.QR_CODE, self.qr_code)
+        endpoints.read(api.LIST, self.list)
+        endpoints.write(api.ADD, self.add)
+        endpoints.read(api.SHOW, self.show)
+        endpoints.write(api.CHANGE, self.change)
+        endpoints.write(api.DELETE, self.delete)
+        endpoints.read(api.QR_CODE, self.qr_code)
 
     async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
         """The user's links, of one account or of all; with the clicks of a week for who may read reports."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from quart import request
-
 from svc.api import me as api
 from svc.errors import Unauthorized
 from svc.http.serving.answers import stored
@@ -20,7 +18,8 @@ if TYPE_CHECKING:
     from svc.http.resources.password_check import PasswordCheck
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve, Write
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read, Write
     from svc.model import User
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
 class Me:
     """The handlers of /v1/me."""
 
-    def __init__(self, deps: Deps, serve: Serve, passwords: PasswordCheck) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints, passwords: PasswordCheck) -> None:
         self._store = deps.context.store
         self._limits = deps.context.config.limits
         self._supervisor = deps.supervisor
         self._passwords = passwords
-        serve.read(api.SHOW, self.show)
-        serve.write(api.CHANGE, self.change)
-        serve.write(api.LEAVE, self.leave)
+        endpoints.read(api.SHOW, self.show)
+        endpoints.write(api.CHANGE, self.change)
+        endpoints.write(api.LEAVE, self.leave)
 
     async def show(self, read: Read[NoQuery]) -> api.Caller:
         """Who asks, with which credential, and how much of what it may is used."""
@@ -52,8 +51,8 @@ class Me:
 
     async def leave(self, write: Write[api.Leave]) -> StoredAnswer:
         """Delete the user, once the password is right; a client that hangs up does not stop it."""
-        verified = await self._passwords.check(write.caller.user, write.body.password)
-        session = digest(bearer(request.headers.get("Authorization")))
+        verified = await self._passwords.check(write.caller.user, write.body.password, write.request.client)
+        session = digest(bearer(write.request.authorization))
         farewell = await self._supervisor.departures.leave(write.caller.user.id, verified, session)
         left = stored(api.Left.of(farewell), api.LEAVE.status)
         return replace(left, headers=SIGNED_OUT)

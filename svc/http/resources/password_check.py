@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from svc.clock import Clock
     from svc.errors import Code
     from svc.http.resources.sign_in_trail import Trail
+    from svc.http.serving.credentials import IpAddress
     from svc.model import User
     from svc.store.tx import Store
 
@@ -43,9 +44,10 @@ class PasswordCheck:
         self._wrong = SlidingLimit(wrong_per_hour, window_s=3600)
         self._hashing = trio.CapacityLimiter(_HASHES_AT_ONCE)
 
-    async def check(self, user: User, password: SecretStr) -> str:
+    async def check(self, user: User, password: SecretStr, client: IpAddress | None) -> str:
         """Return if it is the password of this user, who is signed in.
 
+        `client`: the address of the request, for the user's events.
         Returns its stored hash: what is done for the password happens later, and only while it still is the user's
         (`users.still_has_password`, in the same transaction).
         Counted by the user and not by the address: whoever has a session is no stranger, and what strangers guess at
@@ -55,15 +57,22 @@ class PasswordCheck:
         stored = await self._store.peek(users.password_hash_of(user.id))
         if stored is None:  # deleted since the session was looked at
             raise Unauthorized
-        if not await self.is_right(f"user {user.id}", stored, password, user, via="session"):
+        if not await self.is_right(f"user {user.id}", stored, password, user, via="session", client=client):
             raise Forbidden("invalid_password")
         return stored
 
     async def is_right(
-        self, counted_as: str, stored: str | None, password: SecretStr, user: User | None, *, via: str
+        self,
+        counted_as: str,
+        stored: str | None,
+        password: SecretStr,
+        user: User | None,
+        *,
+        via: str,
+        client: IpAddress | None,
     ) -> bool:
-        """Whether it belongs to the stored hash; None: there is none. `user`: whose it would be, None: nobody's; `via`:
-        with what credential it is tried, for the user's events.
+        """Whether it belongs to the stored hash; None: there is none. `user`: whose it would be, None: nobody's; `via`,
+        `client`: the credential that comes with the try and its address, for the user's events.
 
         Of wrong ones two an hour are told there, so that nobody fills the store by guessing: the first, and the one
         after which no more are looked at. Raises ServiceError rate_limited.
@@ -74,7 +83,7 @@ class PasswordCheck:
             self._wrong.give_back(counted_as)
         elif verdict.remaining in (0, self._wrong.quota - 1):
             outcome: Code = "invalid_password" if verdict.remaining else "rate_limited"
-            await self._store.run(self._trail.refused(user, via, outcome))
+            await self._store.run(self._trail.refused(user, via, client, outcome))
         return right
 
     async def hash(self, password: SecretStr) -> str:

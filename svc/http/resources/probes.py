@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trio
-from quart import Response, request
-from werkzeug.datastructures import Headers
+from quart import Response
+from werkzeug.datastructures import Headers, MIMEAccept
+from werkzeug.http import parse_accept_header
 
 from svc.api import probes as api
 from svc.api import reference
@@ -19,7 +20,8 @@ from svc.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Serve
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import RequestInfo
 
 _CACHED = {"Cache-Control": "public, max-age=3600"}
 
@@ -36,51 +38,50 @@ class _Contract:
 class Probes:
     """The handlers of /healthz, /readyz, the OpenAPI document and the reference."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
         self._base_url = deps.base_url
         self._web = deps.web
         self._made: _Contract | None = None
-        serve.open(api.ALIVE, self.alive)
-        serve.open(api.READY, self.ready)
-        serve.open(api.OPENAPI_JSON, self.openapi_json)
-        serve.open(api.OPENAPI_YAML, self.openapi_yaml)
-        serve.open(api.REFERENCE_MD, self.reference_md)
-        serve.open(api.REFERENCE, self.reference)
+        endpoints.open(api.ALIVE, self.alive)
+        endpoints.open(api.READY, self.ready)
+        endpoints.open(api.OPENAPI_JSON, self.openapi_json)
+        endpoints.open(api.OPENAPI_YAML, self.openapi_yaml)
+        endpoints.open(api.REFERENCE_MD, self.reference_md)
+        endpoints.open(api.REFERENCE, self.reference)
 
-    async def alive(self) -> Ok:
+    async def alive(self, _: RequestInfo) -> Ok:
         """The process answers."""
         return Ok()
 
-    async def ready(self) -> Ok:
+    async def ready(self, _: RequestInfo) -> Ok:
         """The store can be read and written, as far as is known: asking costs nothing. Raises StoreUnavailable."""
         trouble = self._store.condition.trouble
         if trouble is not None:
             raise StoreUnavailable(trouble)
         return Ok()
 
-    async def openapi_json(self) -> Response:
+    async def openapi_json(self, _: RequestInfo) -> Response:
         """The contract in JSON."""
         return Response((await self._contract()).json, headers=_CACHED, content_type=JSON_TYPE)
 
-    async def openapi_yaml(self) -> Response:
+    async def openapi_yaml(self, _: RequestInfo) -> Response:
         """The contract in YAML."""
         return Response((await self._contract()).yaml, headers=_CACHED, content_type=api.YAML_TYPE)
 
-    async def reference_md(self) -> Response:
+    async def reference_md(self, _: RequestInfo) -> Response:
         """The reference as Markdown."""
         return Response(
             (await self._contract()).markdown, headers=_CACHED, content_type=f"{api.MARKDOWN_TYPE}; charset=utf-8"
         )
 
-    async def reference(self) -> Response:
+    async def reference(self, request: RequestInfo) -> Response:
         """The web application's page of it; Markdown for who would rather have that, and where there are no pages."""
-        wanted = request.accept_mimetypes.best_match(["text/html", api.MARKDOWN_TYPE])
+        wanted = parse_accept_header(request.accept, MIMEAccept).best_match(["text/html", api.MARKDOWN_TYPE])
         if self._web is None or wanted == api.MARKDOWN_TYPE:
-            response = await self.reference_md()
+            response = await self.reference_md(request)
         else:
-            scope: Any = request.scope
-            status, headers, body = self._web.page(scope["headers"])
+            status, headers, body = self._web.page(request.headers)
             response = Response(body, status, Headers([(name.decode(), value.decode()) for name, value in headers]))
         response.headers["Vary"] = "Accept, Accept-Encoding"
         return response

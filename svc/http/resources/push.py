@@ -19,9 +19,10 @@ from svc.store import worker_keys
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from svc.http.serving.bodies import Bodies
     from svc.http.serving.deps import Deps
     from svc.http.serving.direct import Incoming
-    from svc.http.serving.serve import Serve
+    from svc.http.serving.endpoints import Endpoints
     from svc.model import WorkerErrorKind
     from svc.store.totals import Ingested
     from svc.worker.pushed import PushedPart
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
 class Push:
     """The handler of /edge/push."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints, bodies: Bodies) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
         self._metrics = deps.context.metrics
         self._intake = Intake(deps.context.store, deps.context.metrics)
         limits = deps.context.config.limits
         self._limit = SlidingLimit(limits.pushes_per_minute, most_names=limits.accounts_total)
-        self._without_delay = serve.without_delay
-        serve.direct(api.PUSH, self.receive)
+        self._without_delay = bodies.without_delay
+        endpoints.direct(api.PUSH, self.receive)
 
     async def receive(self, request: Incoming) -> api.PushAnswer:
         """Receive a push; sent twice, it changes nothing. Its body is read for a known worker only."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from svc.api.shape import NoQuery
     from svc.http.resources.report import Span
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read
     from svc.model import Account, UnavailableReason
     from svc.store.tx import Tx
     from svc.worker.counts import Live
@@ -29,13 +30,13 @@ _SLOWEST_CLOCK_MS = HOUR_MS
 class Reports:
     """The handlers of the two reports."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
         self._supervisor = deps.supervisor
         self._clock = deps.context.clock
-        serve.read(api.SITE, self.site)
-        serve.read(api.FIRST_VIEW, self.first_view)
-        serve.read(api.LINK, self.link)
+        endpoints.read(api.SITE, self.site)
+        endpoints.read(api.FIRST_VIEW, self.first_view)
+        endpoints.read(api.LINK, self.link)
 
     async def site(self, read: Read[api.ReportQuery]) -> api.OneReport:
         """A site's report; the account's own database is read only for breakdowns."""

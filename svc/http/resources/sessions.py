@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from svc.api.shape import NoQuery
     from svc.http.resources.password_check import PasswordCheck
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve, Write
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read, Write
     from svc.model import User
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
@@ -29,15 +30,15 @@ _EMAILS_AN_HOUR = 5
 class Sessions:
     """The handlers of /v1/me/sessions and /v1/me/password."""
 
-    def __init__(self, deps: Deps, serve: Serve, passwords: PasswordCheck) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints, passwords: PasswordCheck) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
         self._passwords = passwords
         self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
-        serve.read(api.LIST, self.list)
-        serve.write(api.END_ALL, self.end_all)
-        serve.write(api.END, self.end)
-        serve.write(api.CHANGE_PASSWORD, self.change_password)
+        endpoints.read(api.LIST, self.list)
+        endpoints.write(api.END_ALL, self.end_all)
+        endpoints.write(api.END, self.end)
+        endpoints.write(api.CHANGE_PASSWORD, self.change_password)
 
     async def list(self, read: Read[NoQuery]) -> api.SessionList:
         """Where the user is signed in."""
@@ -68,7 +69,7 @@ class Sessions:
     async def change_password(self, write: Write[api.ChangePassword]) -> StoredAnswer:
         """A new password: of the sessions and of the browsers that the user is known by, this one's alone stay."""
         user, session_id = write.caller.user, write.caller.session_id or ""
-        verified = await self._passwords.check(user, write.body.old)
+        verified = await self._passwords.check(user, write.body.old, write.request.client)
         new = write.body.new.get_secret_value()
         fault = fault_for(user.email, new)
         if new == write.body.old.get_secret_value():

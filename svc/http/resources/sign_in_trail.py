@@ -20,17 +20,21 @@ T = TypeVar("T")
 
 
 class Trail:
-    """Makes the events of requests without a credential. `client`: the address of the one that is served."""
+    """Makes the events of requests without a credential. `client`: the address of the request's client."""
 
-    def __init__(self, clock: Clock, client: Callable[[], IpAddress | None]) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._client = client
 
     def told(
-        self, tx: Tx[T], action: OwnAction, via: str, whose: Callable[[T], Iterable[tuple[int, str | None]]]
+        self,
+        tx: Tx[T],
+        action: OwnAction,
+        via: str,
+        client: IpAddress | None,
+        whose: Callable[[T], Iterable[tuple[int, str | None]]],
     ) -> Tx[T]:
         """The transaction, and what it did: `whose` finds in its value for which users, and the ids of what objects."""
-        now, ip = self._clock(), self._address()
+        now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[T]:
             value = yield from tx
@@ -40,9 +44,9 @@ class Trail:
 
         return with_event()
 
-    def refused(self, user: User | None, via: str, outcome: Code) -> Tx[None]:
+    def refused(self, user: User | None, via: str, client: IpAddress | None, outcome: Code) -> Tx[None]:
         """A wrong password was tried for this user; None: for an address that nobody has, which is as much work."""
-        now, ip = self._clock(), self._address()
+        now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[None]:
             if user is None:
@@ -52,6 +56,6 @@ class Trail:
 
         return with_event()
 
-    def _address(self) -> str | None:
-        client = self._client()
-        return None if client is None else str(client)
+
+def _address(client: IpAddress | None) -> str | None:
+    return None if client is None else str(client)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from svc.api.shape import NoBody, NoQuery
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve, Write
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read, Write
     from svc.model import Site
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 class Sites:
     """The handlers of /v1/sites."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._context = deps.context
-        serve.read(api.LIST, self.list)
-        serve.write(api.ADD, self.add)
-        serve.read(api.SHOW, self.show)
-        serve.write(api.CHANGE, self.change)
-        serve.write(api.DELETE, self.delete)
-        serve.write(api.ROTATE, self.rotate)
+        endpoints.read(api.LIST, self.list)
+        endpoints.write(api.ADD, self.add)
+        endpoints.read(api.SHOW, self.show)
+        endpoints.write(api.CHANGE, self.change)
+        endpoints.write(api.DELETE, self.delete)
+        endpoints.write(api.ROTATE, self.rotate)
 
     async def list(self, read: Read[api.SiteQuery]) -> api.SiteList:
         """The user's sites, of one account or of all; with the views of a week for who may read reports."""

@@ -17,35 +17,37 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from svc.http.serving.deps import Deps
-    from svc.http.serving.serve import Read, Serve
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Read
     from svc.store.tx import Row, Store
 
 
 class Totals:
     """The handlers of the two lists of totals."""
 
-    def __init__(self, deps: Deps, serve: Serve) -> None:
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
         self._hours_kept_ms = int(deps.context.config.timing.hours_kept_days * DAY_MS)
-        serve.read(api.SITE, self.site)
-        serve.read(api.LINK, self.link)
+        endpoints.read(api.SITE, self.site)
+        endpoints.read(api.LINK, self.link)
 
     async def site(self, read: Read[api.TotalsQuery]) -> Streamed:
         """A site's totals."""
         site, _ = await readable_site(self._store, read.caller, read.id)
-        return await self._answer(site.id, site.host, read.query)
+        return await self._answer(read, site.id, site.host)
 
     async def link(self, read: Read[api.TotalsQuery]) -> Streamed:
         """A link's totals."""
         link, _ = await readable_link(self._store, read.caller, read.id)
-        return await self._answer(link.id, link.code, read.query)
+        return await self._answer(read, link.id, link.code)
 
-    async def _answer(self, target: str, name: str, query: api.TotalsQuery) -> Streamed:
+    async def _answer(self, read: Read[api.TotalsQuery], target: str, name: str) -> Streamed:
+        query = read.query
         series = _Series(self._store, target, *self._days(query), query.by)
         page = await series.page()  # before the answer begins, so that a store that is away is answered as such
         headers = {"Vary": "Accept"}
-        if accepted(JSON_TYPE, api.CSV_TYPE) == JSON_TYPE:
+        if accepted(read.request.accept, JSON_TYPE, api.CSV_TYPE) == JSON_TYPE:
             return Streamed(_json(series, page), JSON_TYPE, headers)
         headers["Content-Disposition"] = f'attachment; filename="{name}-by-{query.by}.csv"'
         return Streamed(_csv(series, page), f"{api.CSV_TYPE}; charset=utf-8; header=present", headers)

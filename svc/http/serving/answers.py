@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
-from quart import Response, request
+from quart import Response
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
@@ -57,24 +57,29 @@ def response_of(answer: StoredAnswer) -> Response:
     return Response(answer.body, answer.status, headers=answer.headers, content_type=answer.content_type)
 
 
-def to_response(answer: Answer | Response | Streamed, status: int = 200) -> Response:
+def to_response(answer: Answer | Response, status: int = 200) -> Response:
     """Turn the return value of a handler into the framework's response."""
     if isinstance(answer, Response):
         return answer
-    if isinstance(answer, Streamed):
-        body = b"" if request.method == "HEAD" else _sent(answer.pieces)
-        response = Response(body, status, headers=dict(answer.headers), content_type=answer.content_type)
-        response.headers.pop("Content-Length", None)  # of the answer to HEAD: the length of a stream is unknown
-        response.timeout = None
-        return response
     return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
 
 
-def accepted(*media_types: str) -> str:
-    """Choose the media type that the client prefers; the first of `media_types` on a tie, or if it accepts none."""
-    header = ",".join(request.headers.getlist("Accept"))
+def stream_response(answer: Streamed, status: int, *, head_only: bool) -> Response:
+    """Turn a stream into the framework's response. `head_only`: without a body, for HEAD."""
+    body = b"" if head_only else _sent(answer.pieces)
+    response = Response(body, status, headers=dict(answer.headers), content_type=answer.content_type)
+    response.headers.pop("Content-Length", None)  # of the answer to HEAD: the length of a stream is unknown
+    response.timeout = None
+    return response
+
+
+def accepted(accept: str, *media_types: str) -> str:
+    """Choose the media type that the client prefers; the first of `media_types` on a tie, or if it accepts none.
+
+    `accept`: the Accept header.
+    """
     offered = [f"{each}{charset}" for each in media_types for charset in ("", ";charset=utf-8")]
-    best = parse_accept_header(header, MIMEAccept).best_match(offered, media_types[0])
+    best = parse_accept_header(accept, MIMEAccept).best_match(offered, media_types[0])
     return str(best).partition(";")[0]
 
 

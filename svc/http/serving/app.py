@@ -33,11 +33,13 @@ from svc.http.resources.sign_in_trail import Trail
 from svc.http.resources.sites import Sites
 from svc.http.resources.totals import Totals
 from svc.http.serving.answers import refusal, response_of
+from svc.http.serving.bodies import Bodies
 from svc.http.serving.credentials import Credentials
+from svc.http.serving.endpoints import Endpoints
 from svc.http.serving.front import DEFAULT_HEADERS, SEEN, Front, Seen, headers_of
+from svc.http.serving.gate import Gate
 from svc.http.serving.idempotency import Idempotency
 from svc.http.serving.origin import origin_of
-from svc.http.serving.serve import Serve
 from svc.http.serving.web import METHODS
 from svc.metrics import REPLAYED
 
@@ -61,23 +63,20 @@ def create_app(deps: Deps) -> QuartTrio:
     app.config["BODY_TIMEOUT"] = _BODY_TIMEOUT_S
     app.config["RESPONSE_TIMEOUT"] = _SENDING_TIMEOUT_S
     credentials = Credentials(context.store, config, context.clock)
-    trail = Trail(context.clock, credentials.client)
+    trail = Trail(context.clock)
     passwords = PasswordCheck(context.store, context.clock, config.limits.wrong_passwords_per_hour, trail)
-    serve = Serve(
-        app,
-        credentials,
-        Idempotency(context.store, context.clock, config.limits.kept_answers_bytes),
-        passwords,
-        origin_of(deps.base_url),
-    )
-    Auth(deps, serve, passwords, trail, credentials.client)
-    Me(deps, serve, passwords)
-    Sessions(deps, serve, passwords)
+    idempotency = Idempotency(context.store, context.clock, config.limits.kept_answers_bytes)
+    bodies = Bodies(passwords)
+    endpoints = Endpoints(app, Gate(credentials, idempotency, bodies, origin_of(deps.base_url)))
+    Auth(deps, endpoints, passwords, trail)
+    Me(deps, endpoints, passwords)
+    Sessions(deps, endpoints, passwords)
+    Push(deps, endpoints, bodies)
     resources = (
-        Probes, Push, Events, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Totals, Export, Ledger,
+        Probes, Events, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Totals, Export, Ledger,
     )  # fmt: skip
     for resource in resources:
-        resource(deps, serve)
+        resource(deps, endpoints)
     app.before_request(_begin)
     app.after_request(_finish)
     app.register_error_handler(ServiceError, _refused)
@@ -85,7 +84,7 @@ def create_app(deps: Deps) -> QuartTrio:
     app.register_error_handler(Exception, _failed)
     app.register_error_handler(UnknownPath, partial(_unknown_path, deps.web))
     logs = config.http.access_log
-    front = Front(app.asgi_app, serve.directly, deps.web, app.config, context.metrics, logs=logs)
+    front = Front(app.asgi_app, endpoints.directly, deps.web, app.config, context.metrics, logs=logs)
     app.asgi_app = front  # type: ignore[method-assign]  # quart's own way to wrap it
     return app
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from quart import request
-
 from svc.api.auth import REFRESH_COOKIE, cookie_name
 
 if TYPE_CHECKING:
     from quart import Response
+
+    from svc.http.serving.requests import RequestInfo
 
 DEVICE_COOKIE = "svc_device"
 
@@ -36,9 +36,9 @@ class Cookies:
             for name, shown in self._names.items()
         }
 
-    def get(self, name: str) -> str:
+    def get(self, request: RequestInfo, name: str) -> str:
         """The cookie's value; "" without one."""
-        found = self._patterns[name].search(request.headers.get("Cookie", ""))
+        found = self._patterns[name].search(request.cookies)
         return found[1] if found else ""
 
     def set(self, response: Response, name: str, value: str, max_age_s: int) -> None:

@@ -7,8 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from quart import request
-
 from svc.clock import day_of
 from svc.errors import Forbidden, ServiceError, StoreUnavailable, Unauthorized
 from svc.ids import digest
@@ -74,9 +72,9 @@ class Credentials:
         self._session_limit = SlidingLimit(_SESSION_SHARE * config.limits.requests_per_minute)
         self._trusted = [network_of(text) for text in config.http.trusted_proxies]
 
-    def client(self) -> IpAddress | None:
-        """The address of the client whose request is served; see `client_address`."""
-        return client_address(request.remote_addr, request.headers.getlist("X-Forwarded-For"), self._trusted)
+    def client(self, peer: str | None, forwarded: Sequence[str]) -> IpAddress | None:
+        """The address of the client, behind the trusted proxies of the settings; see `client_address`."""
+        return client_address(peer, forwarded, self._trusted)
 
     async def caller(
         self, authorization: str | None, client: IpAddress | None, *, leaving: bool = False

@@ -9,7 +9,7 @@ import trio
 
 from svc.errors import EdgeUnavailable, Invalid, ServiceError
 from svc.http.serving.idempotency import REPLAYED, Idempotency
-from svc.http.serving.serve import idempotency_key
+from svc.http.serving.request_parts import idempotency_key
 from svc.store import sites, users
 from svc.store.idempotency import Claim, StoredAnswer
 from svc.store.tx import given, sql

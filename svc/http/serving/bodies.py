@@ -1,0 +1,55 @@
+"""Request bodies: parsed without a delay for other requests, and digested for an Idempotency-Key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import trio
+from pydantic_core import from_json
+
+from svc.api.shape import LARGE_BYTES, Body, parse_body
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from svc.http.resources.password_check import PasswordCheck
+
+T = TypeVar("T")
+B = TypeVar("B", bound=Body)
+
+
+class Bodies:
+    """Parses bodies, large ones in a thread."""
+
+    def __init__(self, passwords: PasswordCheck) -> None:
+        self._passwords = passwords
+        self._large = trio.CapacityLimiter(1)  # large bodies that are read at once: threads share one interpreter
+
+    async def without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
+        """Return `read(raw)`; run it in a thread for a large body, so that other requests do not wait for it."""
+        if len(raw) <= LARGE_BYTES:
+            return read(raw)
+        return await trio.to_thread.run_sync(read, raw, limiter=self._large)
+
+    async def parse(self, model: type[B], raw: bytes) -> B:
+        """Parse a body. Raises Invalid."""
+        return await self.without_delay(partial(parse_body, model), raw)
+
+    async def parse_and_digest(self, model: type[B], raw: bytes, name: str) -> tuple[B, str]:
+        """Parse a body and digest it, slowly if it holds a password. `name`: of the request. Raises Invalid."""
+        if model.holds_password:
+            body = await self.parse(model, raw)
+            return body, await self._passwords.digest(_canonical(raw), name)
+        return await self.without_delay(partial(_parsed_and_digested, model), raw)
+
+
+def _parsed_and_digested(model: type[B], raw: bytes) -> tuple[B, str]:
+    return parse_body(model, raw), hashlib.sha256(_canonical(raw)).hexdigest()
+
+
+def _canonical(raw: bytes) -> bytes:
+    """The body in a form in which the order of its fields and white space do not matter."""
+    return json.dumps(from_json(raw or b"{}"), sort_keys=True).encode()

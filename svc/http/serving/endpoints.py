@@ -1,0 +1,95 @@
+"""The registration of handlers for the endpoints that svc/api declares; `gate` checks their requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from svc.api.shape import Body, Query
+from svc.http.serving.routes import name_of, routes
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from quart import Response
+    from quart_trio import QuartTrio
+
+    from svc.api.endpoint import Endpoint
+    from svc.api.shape import Answer
+    from svc.http.serving.answers import Streamed
+    from svc.http.serving.direct import Handler
+    from svc.http.serving.gate import Gate
+    from svc.http.serving.requests import Form, Read, RequestInfo, Write
+    from svc.store.idempotency import StoredAnswer
+
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
+
+class Endpoints:
+    """Registers a handler for each endpoint."""
+
+    def __init__(self, app: QuartTrio, gate: Gate) -> None:
+        app.url_map = routes()
+        self._app = app
+        self._gate = gate
+        self.directly: dict[tuple[str, str], Handler] = {}  # by method and path
+
+    def read(
+        self, endpoint: Endpoint[Any, Q], handler: Callable[[Read[Q]], Awaitable[Answer | Response | Streamed]]
+    ) -> None:
+        """Register a request that reads."""
+
+        async def serve(**path: str) -> Response:
+            return await self._gate.read(endpoint, handler, path)
+
+        self._add(endpoint, serve)
+
+    def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredAnswer]]) -> None:
+        """Register a request that changes something, once for its Idempotency-Key if answers are kept for one."""
+        model = _model_of(endpoint)
+
+        async def serve(**path: str) -> Response:
+            return await self._gate.write(endpoint, model, handler, path)
+
+        self._add(endpoint, serve)
+
+    def form(
+        self,
+        endpoint: Endpoint[B, Any],
+        handler: Callable[[Form[B]], Awaitable[Answer | Response]],
+        admit: Callable[[RequestInfo], None] | None = None,
+    ) -> None:
+        """Register a form of /auth, which needs no credential: `admit` raises before a body is read."""
+        model = _model_of(endpoint)
+
+        async def serve() -> Response:
+            return await self._gate.form(endpoint, model, handler, admit)
+
+        self._add(endpoint, serve)
+
+    def open(
+        self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[Answer | Response]]
+    ) -> None:
+        """Register a request that needs no credential, or whose handler checks its caller and body."""
+
+        async def serve() -> Response:
+            return await self._gate.open(endpoint, handler)
+
+        self._add(endpoint, serve)
+
+    def direct(self, endpoint: Endpoint[Any, Any], handler: Handler) -> None:
+        """Register a frequent request that is served in front of the framework; its handler checks caller and body.
+
+        The framework knows the path, for other methods, and has nothing behind it. The path names no object.
+        """
+        self.directly[endpoint.method, endpoint.path] = handler
+
+    def _add(self, endpoint: Endpoint[Any, Any], serve: Callable[..., Awaitable[Response]]) -> None:
+        self._app.view_functions[name_of(endpoint)] = serve
+
+
+def _model_of(endpoint: Endpoint[B, Any]) -> type[B]:
+    """The endpoint's body. Raises ValueError."""
+    if endpoint.body is None:
+        raise ValueError(f"{endpoint.path} takes no body: declare NoBody")
+    return endpoint.body

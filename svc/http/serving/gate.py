@@ -1,0 +1,140 @@
+"""The checks before a handler, in order, and the answer after it; an endpoint's declaration (svc/api) decides both.
+
+    credential ─► scopes ─► Idempotency-Key ─► query ─► path id ─► body ─► earlier answer ─► handler ─► answer
+
+A request is checked in this order, so that a caller learns nothing of an object that its credential does not allow,
+and no body is read for a stranger. A handler gets the request's facts as an argument (`requests`) and never reads the
+framework's request.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from quart import g, request
+
+from svc.api.endpoint import JSON_TYPE
+from svc.api.shape import Body, Query, parse_body
+from svc.errors import Forbidden
+from svc.http.serving.answers import Streamed, response_of, stream_response, to_response
+from svc.http.serving.credentials import Caller, Credentials, RateLimited, require
+from svc.http.serving.direct import not_json
+from svc.http.serving.origin import is_from_elsewhere
+from svc.http.serving.request_parts import idempotency_key, path_id, query_of, raw_body, request_info
+from svc.http.serving.requests import Form, Read, Write
+from svc.store.idempotency import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+    from quart import Response
+
+    from svc.api.endpoint import Endpoint
+    from svc.api.shape import Answer
+    from svc.http.serving.bodies import Bodies
+    from svc.http.serving.idempotency import Idempotency
+    from svc.http.serving.requests import RequestInfo
+    from svc.store.idempotency import StoredAnswer
+
+B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=Query)
+
+
+class Gate:
+    """Checks a request, calls its handler and turns the return value into a response."""
+
+    def __init__(self, credentials: Credentials, idempotency: Idempotency, bodies: Bodies, origin: str) -> None:
+        self._credentials = credentials
+        self._idempotency = idempotency
+        self._bodies = bodies
+        self._origin = origin
+
+    async def read(
+        self,
+        endpoint: Endpoint[Any, Q],
+        handler: Callable[[Read[Q]], Awaitable[Answer | Response | Streamed]],
+        path: Mapping[str, str],
+    ) -> Response:
+        """Serve a request that reads."""
+        info = request_info(self._credentials)
+        caller = await self._caller(endpoint, info)
+        query = query_of(endpoint)
+        answer = await handler(Read(caller, path_id(endpoint, path), query, info))
+        if isinstance(answer, Streamed):
+            answer = replace(answer, pieces=self._while_valid(caller, answer.pieces))
+            return stream_response(answer, endpoint.status, head_only=info.method == "HEAD")
+        return to_response(answer, endpoint.status)
+
+    async def write(
+        self,
+        endpoint: Endpoint[B, Any],
+        model: type[B],
+        handler: Callable[[Write[B]], Awaitable[StoredAnswer]],
+        path: Mapping[str, str],
+    ) -> Response:
+        """Serve a request that changes something, once for its Idempotency-Key if answers are kept for one."""
+        info = request_info(self._credentials)
+        caller = await self._caller(endpoint, info)
+        key = idempotency_key(required=caller.key is not None)
+        query_of(endpoint)
+        object_id = path_id(endpoint, path)
+        raw = await raw_body(model.most_bytes)
+        await self._credentials.check_not_revoked(caller)  # a body may come slowly
+        if key is None or endpoint.leaving:  # an answer is kept no longer than its user
+            body, claim = await self._bodies.parse(model, raw), None
+        else:
+            body, digest = await self._bodies.parse_and_digest(model, raw, f"{caller.user.id} {key}")
+            claim = Claim(caller.user.id, caller.edge_accounts, info.method, request.path, key, digest)
+        write = Write(caller, object_id, body, info, claim, endpoint, self._idempotency)
+        return response_of(await self._idempotency.once(claim, lambda: handler(write)))
+
+    async def form(
+        self,
+        endpoint: Endpoint[B, Any],
+        model: type[B],
+        handler: Callable[[Form[B]], Awaitable[Answer | Response]],
+        admit: Callable[[RequestInfo], None] | None,
+    ) -> Response:
+        """Serve a form of /auth.
+
+        Pages of other sites are refused. Requests that browsers send for them without a preflight are never JSON, so
+        even an empty body must be declared as JSON.
+        """
+        headers = request.headers
+        if is_from_elsewhere(headers.getlist("Sec-Fetch-Site"), headers.getlist("Origin"), self._origin):
+            raise Forbidden("cross_origin")
+        info = request_info(self._credentials)
+        if admit is not None:
+            admit(info)
+        if request.mimetype != JSON_TYPE:
+            raise not_json()
+        query_of(endpoint)
+        idempotency_key(required=False)
+        body = parse_body(model, await raw_body(model.most_bytes))
+        return to_response(await handler(Form(body, info)), endpoint.status)
+
+    async def open(
+        self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[Answer | Response]]
+    ) -> Response:
+        """Serve a request without any check."""
+        return to_response(await handler(request_info(self._credentials)), endpoint.status)
+
+    async def _caller(self, endpoint: Endpoint[Any, Any], info: RequestInfo) -> Caller:
+        """The caller. Raises Unauthorized; Forbidden session_required, scope_required; ServiceError rate_limited."""
+        try:
+            caller, headers = await self._credentials.caller(info.authorization, info.client, leaving=endpoint.leaving)
+        except RateLimited as error:
+            g.headers = error.headers
+            raise
+        g.headers = headers
+        require(caller, endpoint.scopes, session_only=endpoint.access == "session")
+        return caller
+
+    async def _while_valid(self, caller: Caller, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """The pieces, until the caller's key is revoked: a slow reader may take hours. Raises Unauthorized."""
+        async with aclosing(pieces):
+            async for piece in pieces:
+                await self._credentials.check_not_revoked(caller)
+                yield piece

@@ -1,0 +1,92 @@
+"""The parts of the framework's request that `gate` checks, and the facts that it hands to the handler."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from quart import request
+
+from svc.api.endpoint import ID_PREFIXES
+from svc.api.shape import NoQuery, Query, parse_query
+from svc.errors import Invalid, Issue, NotFound
+from svc.http.serving.direct import read_body
+from svc.http.serving.requests import RequestInfo
+from svc.ids import is_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from svc.api.endpoint import Endpoint
+    from svc.http.serving.credentials import Credentials
+
+Q = TypeVar("Q", bound=Query)
+
+_LONGEST_KEY = 200
+# Characters. A cursor has at most 200, an id 25; the head of a request could bring 16,000.
+_LONGEST_QUERY = 1_000
+
+
+def request_info(credentials: Credentials) -> RequestInfo:
+    """The request's facts for its handler. `credentials` know the trusted proxies."""
+    headers = request.headers
+    scope: Any = request.scope
+    return RequestInfo(
+        method=request.method,
+        client=credentials.client(request.remote_addr, headers.getlist("X-Forwarded-For")),
+        authorization=headers.get("Authorization"),
+        user_agent=headers.get("User-Agent", ""),
+        cookies=headers.get("Cookie", ""),
+        accept=",".join(headers.getlist("Accept")),
+        headers=scope["headers"],
+    )
+
+
+def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
+    """The id in the path, "" without one. Raises NotFound for a malformed id, so that the store never sees it."""
+    name = endpoint.id_name
+    if name is None:
+        return ""
+    if not is_id(ID_PREFIXES[name], path[name]):
+        raise NotFound
+    return path[name]
+
+
+def idempotency_key(*, required: bool) -> str | None:
+    """The request's Idempotency-Key (rules G1, G2). Raises Invalid."""
+    values = request.headers.getlist("Idempotency-Key")
+    if not values:
+        if required:
+            raise Invalid([Issue("Idempotency-Key", "this header is required with an API key")])
+        return None
+    try:
+        # The framework reads headers as Latin-1; people who write other letters send UTF-8.
+        key = values[0].encode("latin-1").decode()
+    except UnicodeDecodeError:
+        key = ""
+    if len(values) > 1 or not 1 <= len(key) <= _LONGEST_KEY or not key.isprintable():
+        raise Invalid([Issue("Idempotency-Key", f"must come once, with 1 to {_LONGEST_KEY} characters, in UTF-8")])
+    return key
+
+
+def query_of(endpoint: Endpoint[Any, Q]) -> Q:
+    """The request's query. Raises Invalid."""
+    if len(request.query_string) > _LONGEST_QUERY:
+        raise Invalid([Issue("", f"the query must have at most {_LONGEST_QUERY} characters")])
+    model: type[Any] = endpoint.query or NoQuery
+    query: Q = parse_query(model, request.args.to_dict(flat=False))
+    return query
+
+
+async def raw_body(most_bytes: int | None = None) -> bytes:
+    """The request's body; not read beyond `most_bytes` (None: beyond `[http] max_body_bytes`).
+
+    Raises as `read_body` does; HTTPException: larger than anything may be.
+    """
+    return await read_body(
+        request.body,
+        most_bytes or request.max_content_length or math.inf,
+        declared_bytes=request.content_length or 0,
+        mimetype=request.mimetype,
+        within_s=request.body_timeout or math.inf,
+    )
