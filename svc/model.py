@@ -222,6 +222,25 @@ class WorkerPush:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """The edge platform's count for one UTC day, or its estimate.
+
+    Of an estimate, the true value lies between `at_least` and `at_most` in 95 of 100 cases. Of a count, all three
+    numbers are equal.
+    """
+
+    day: int
+    value: int
+    at_least: int
+    at_most: int
+
+    @classmethod
+    def exact(cls, day: int, value: int) -> Figure:
+        """A figure that is not an estimate."""
+        return cls(day, value, value, value)
+
+
+@dataclass(frozen=True)
 class Measured:
     """One metric of an account against its limit: a day's use, or the size of the worker's database in bytes.
 

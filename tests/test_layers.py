@@ -18,7 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "svc": set(),
     "svc.worker": set(),
     "svc.security": set(),
-    "svc.edge": {"svc.worker"},
+    "svc.edge": set(),
     "svc.store": {"svc.worker"},
     "svc.mail": {"svc.store"},
     "svc.actors": {"svc.store", "svc.edge", "svc.worker", "svc.security"},

@@ -103,16 +103,18 @@ class AccountActor:
         return await ask.answer()
 
     async def ask_for(self, kind: OperationKind, work: Callable[[], Awaitable[T]], claim: Claim | None) -> T:
-        """As `ask`, for an operation of this kind. Raises also Conflict operation_in_progress, at once."""
+        """Do `work` as `ask` does, for an operation of this kind. Raises also Conflict operation_in_progress."""
         await self._check_turn(kind, claim)
         return await self.ask(work, claim)
 
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
-        """Refuse now what would wait behind another operation, which may take minutes; in its turn it is asked again.
+        """Refuse an operation immediately if it would wait behind another one, which may take minutes.
 
-        The same request once more, whose client had hung up, waits for the answer of the first. While the actor is at
-        rest nobody waits, and what a process that died has left stands in nobody's way. Raises Conflict
-        operation_in_progress.
+        A connect or a renewal is checked twice, before and after the seconds that its bootstrap token takes; the store
+        decides in the actor's turn. A repeated request, whose client had hung up, waits for the answer of the first. An
+        actor at rest lets every operation in, also past a row that a killed process has left.
+
+        Raises Conflict operation_in_progress.
         """
         if self._at_work and not self._has(claim):
             await self._context.store.peek(operation_rows.check_turn(self.edge_account_id, kind))

@@ -22,7 +22,7 @@ from pydantic import Field
 from svc.clock import day_number, day_text
 from svc.edge.answers import Shape
 from svc.errors import EdgeRefused
-from svc.worker.advice import Figure
+from svc.model import Figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
-    """Whether the user may connect this edge account. Returns its record, if there is one.
+    """Check that the user may connect this edge account. Return its record, if there is one.
 
     Raises Conflict account_taken, already_connected; where there is no record, Forbidden limit_reached and
     ServiceError service_full: there is no room for one.
@@ -55,7 +55,7 @@ def begin_connect(
 ) -> Tx[tuple[Account, Operation]]:
     """The record and the operation of a connect; one that is pending or was lost continues under its own id.
 
-    Raises as `may_connect` does: somebody was quicker; Unauthorized: the user is being deleted.
+    Raises as `may_connect` does; Unauthorized: the user is being deleted.
     """
     yield from lock_user(user_id)
     if (yield from users.get_user(user_id)) is None:

@@ -1,15 +1,15 @@
-"""How near an account is to the limits of its plan at the edge platform, and when it will reach one. Pure.
+"""How close an account is to the limits of its plan at the edge platform, and when it will reach one. Pure.
 
-What is not known is not guessed: a day that the platform does not tell, or of which it tells too rough an estimate, is
-left out, and a metric without a known day is not there. What could not be read is named in `unavailable`.
+Unknown days are not guessed: days without a figure, or with too rough an estimate, are left out, and a metric without a
+known day is absent. `unavailable` names what could not be read.
 
 The forecast is a seasonal Kendall trend (R. M. Hirsch, J. R. Slack, R. A. Smith, Techniques of trend analysis for
-monthly water quality data, Water Resources Research 18, 1982), with weekdays as the seasons: each day is compared only
-with the same weekday of other weeks, so the rhythm of a week is no trend. Whether the use grows at all, Kendall's test
-over those pairs tells (two-sided, 5 %, corrected for ties); how fast, the median of their slopes (P. K. Sen, Estimates
-of the regression coefficient based on Kendall's tau, Journal of the American Statistical Association 63, 1968), which
-no peak, hole or outlier moves. From there each weekday goes on from its own median. It takes 14 known days; the day on
-which the account was connected, those before it, and those before the first use are in no trend.
+monthly water quality data, Water Resources Research 18, 1982) with weekdays as the seasons: each day is compared only
+with the same weekday of other weeks, so a weekly pattern is not a trend. Kendall's test over these pairs (two-sided,
+5 %, corrected for ties) decides whether the use grows. The median of their slopes is its rate (P. K. Sen, Estimates of
+the regression coefficient based on Kendall's tau, Journal of the American Statistical Association 63, 1968); no single
+peak, missing day or outlier changes it. The forecast continues each weekday from its own median. It requires 14 known
+days. The day of the connect, the days before it, and those before the first use are not part of a trend.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from statistics import median
 from typing import TYPE_CHECKING, get_args
 
 from svc.clock import day_of
-from svc.model import Advice, AdviceLevel, EdgePlan, Measured, Metric
+from svc.model import Advice, AdviceLevel, EdgePlan, Figure, Measured, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,37 +48,17 @@ class Limit:
     full: int
 
 
-def _daily(limit: int) -> Limit:
-    return Limit(limit, limit)
-
-
 # Platform docs of 2026: workers/platform/limits, d1/platform/limits, d1/platform/pricing. A paid plan has no daily
 # limits: what is used past what a month includes is paid for, and nothing stops.
 LIMITS: Mapping[EdgePlan, Mapping[Metric, Limit]] = {
     "free": {
-        "requests": _daily(100_000),
-        "writes": _daily(100_000),
-        "reads": _daily(5_000_000),
+        "requests": Limit(100_000, full=100_000),
+        "writes": Limit(100_000, full=100_000),
+        "reads": Limit(5_000_000, full=5_000_000),
         "size": Limit(500_000_000, full=400_000_000),
     },
     "paid": {"size": Limit(10_000_000_000, full=10_000_000_000)},
 }
-
-
-@dataclass(frozen=True)
-class Figure:
-    """What the platform tells of one UTC day. Where it has only looked at a sample, the true value lies between
-    `at_least` and `at_most` in 95 of 100 cases; else all three are equal."""
-
-    day: int
-    value: int
-    at_least: int
-    at_most: int
-
-    @classmethod
-    def exact(cls, day: int, value: int) -> Figure:
-        """A figure that is no estimate."""
-        return cls(day, value, value, value)
 
 
 def advise(
@@ -117,13 +97,16 @@ def advise(
             trend = _since_first_use(known, connected_day + 1, today)
             metrics[metric] = _measured(limit, last, trend, today)
     level = max((one.level for one in metrics.values()), key=_LEVELS.index, default=None)
+    worst = [name for name, one in metrics.items() if one.level == level != "ok"]
+    deciding = max(worst, key=lambda name: metrics[name].busiest / metrics[name].limit, default=None)
+    size_alone = [name for name, one in metrics.items() if one.level != "ok"] == ["size"]
     return Advice(
         at=now,
         level=level,
-        metric=None if level in (None, "ok") else _deciding(metrics, level),
+        metric=deciding,
         metrics=metrics,
         unavailable=tuple(sorted(unavailable)),
-        suggest="shorter_hourly_retention" if _size_alone(metrics) and not unavailable else None,
+        suggest="shorter_hourly_retention" if size_alone and not unavailable else None,
     )
 
 
@@ -164,51 +147,37 @@ def _level(part: float, forecast: int | None, today: int, *, reached: bool) -> A
     return "watch" if part >= 0.6 or forecast is not None else "ok"
 
 
-def _deciding(metrics: Mapping[Metric, Measured], level: AdviceLevel | None) -> Metric:
-    """Of those at the worst level the one nearest to its limit; the first of two that are as near."""
-    worst = [name for name, one in metrics.items() if one.level == level]
-    return max(worst, key=lambda name: metrics[name].busiest / metrics[name].limit)
-
-
-def _size_alone(metrics: Mapping[Metric, Measured]) -> bool:
-    return [name for name, one in metrics.items() if one.level != "ok"] == ["size"]
-
-
 def forecast_day(values: Mapping[int, int], limit: int, today: int) -> int | None:
-    """The first day, from `today` to 30 days later, on which the trend of `values` reaches the limit; None: none.
+    """The first day, from `today` to 30 days later, on which the trend of `values` reaches the limit, or None.
 
-    `values`: by their days; a day that is not there is not known.
+    `values`: by day; absent days are unknown.
     """
     if len(values) < _FEWEST_DAYS:
         return None
     weekdays: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for day, value in sorted(values.items()):
-        weekdays[day % _WEEK].append((day - today, value))  # small numbers: the sums below stay exact
-    if not _grows(weekdays.values()):
-        return None
-    slope = median(
-        (later - earlier) / (last - first)
+        weekdays[day % _WEEK].append((day, value))
+    pairs = [
+        (last - first, later - earlier)
         for same in weekdays.values()
         for (first, earlier), (last, later) in combinations(same, 2)
-    )
-    begin = {weekday: median(value - slope * day for day, value in same) for weekday, same in weekdays.items()}
-    for ahead in range(FORECAST_DAYS + 1):
-        weekday = (today + ahead) % _WEEK
-        if slope > 0 and weekday in begin and begin[weekday] + slope * ahead >= limit * (1 - 1e-9):
-            return today + ahead
+    ]
+    score = sum((rise > 0) - (rise < 0) for _, rise in pairs)
+    slope = median(rise / days for days, rise in pairs)
+    if slope <= 0 or score - 1 <= _GROWS * math.sqrt(sum(map(_variance, weekdays.values()))):
+        return None
+    for day in range(today, today + FORECAST_DAYS + 1):
+        same = weekdays[day % _WEEK]
+        if same and median(value + slope * (day - known) for known, value in same) >= limit * (1 - 1e-9):
+            return day
     return None
 
 
-def _grows(weekdays: Iterable[Sequence[tuple[int, int]]]) -> bool:
-    """Kendall's test, summed over the weekdays: more pairs rise than chance would let."""
-    score = 0
-    variance = 0.0
-    for same in weekdays:
-        score += sum((later > earlier) - (later < earlier) for (_, earlier), (_, later) in combinations(same, 2))
-        variance += _pairs_variance(len(same))
-        variance -= sum(_pairs_variance(ties) for ties in Counter(value for _, value in same).values())
-    return variance > 0 and (score - 1) / math.sqrt(variance) > _GROWS
+def _variance(same: Sequence[tuple[int, int]]) -> float:
+    """The variance of Kendall's score over one weekday, corrected for ties."""
+    ties = Counter(value for _, value in same).values()
+    return (_term(len(same)) - sum(map(_term, ties))) / 18
 
 
-def _pairs_variance(count: int) -> float:
-    return count * (count - 1) * (2 * count + 5) / 18
+def _term(size: int) -> int:
+    return size * (size - 1) * (2 * size + 5)

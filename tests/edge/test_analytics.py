@@ -11,7 +11,7 @@ from svc.clock import day_of, day_text, system_clock
 from svc.edge import analytics, d1
 from svc.edge.analytics import DAYS_TOLD, DatabaseDays
 from svc.errors import EdgeRefused, EdgeUnavailable
-from svc.worker.advice import Figure
+from svc.model import Figure
 
 if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer, Emulator

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.clock import DAY_MS
-from svc.worker.advice import LIMITS, Figure, advise
+from svc.model import Figure
+from svc.worker.advice import LIMITS, advise
 
 TODAY = 20_000
 NOW = TODAY * DAY_MS + 5 * 3_600_000

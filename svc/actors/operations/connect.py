@@ -46,9 +46,12 @@ _SERVER_ERROR = 500
 
 
 async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
-    """Look whether the user may connect `edge_account_id`. Runs in the caller's task.
+    """Check that the user may connect `edge_account_id`. Return False if another user has connected it.
 
-    False: another user has connected it, which only who has a good token of it is told (`connect` raises it).
+    A connect is checked three times: in the caller's task, before seconds are spent on the bootstrap token; in the
+    actor's turn, as another connect may have finished meanwhile; and by `begin_connect`, whose transaction decides.
+    The caller's task does not report False: only a user with a valid token of the account gets `account_taken`.
+
     Raises Conflict already_connected; Forbidden limit_reached; ServiceError not_configured, service_full.
     """
     context.check_push_url()
@@ -76,7 +79,8 @@ async def connect(
     token_check_failed; orphan_not_deleted, EdgeUnavailable (after both the account stays `pending`: ask again). A
     refusal that leaves tokens which may be alive names them in `details.revoke_tokens`.
     """
-    await context.store.read(connects.may_connect(user_id, edge_account_id, context.config.limits))
+    if not await check(context, edge_account_id, user_id):
+        raise Conflict("account_taken")
     bootstrap.check_unused(context, checked)
     try:
         with trio.fail_after(checked.left_s):

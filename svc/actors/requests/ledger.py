@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.actors.requests.live_reads import LiveReads
     from svc.edge.access import Access
-    from svc.model import Account, UnavailableReason
-    from svc.worker.advice import Figure
+    from svc.model import Account, Figure, UnavailableReason
 
 # not_kept: the worker has deleted the day; not_counted: its database did not exist then.
 Missing = Literal["not_kept", "not_counted"]

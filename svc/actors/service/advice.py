@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.actors.duty import Timers
     from svc.edge.access import Access
-    from svc.model import Account, Advice, Metric
-    from svc.worker.advice import Figure
+    from svc.model import Account, Advice, Figure, Metric
 
 log = logging.getLogger(__name__)
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read
-    from svc.model import Account
-    from svc.worker.advice import Figure
+    from svc.model import Account, Figure
     from svc.worker.ledger import Stored
 
 

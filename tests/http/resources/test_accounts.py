@@ -77,15 +77,6 @@ async def test_an_edge_account_id_is_32_lowercase_hex_characters(world, wrong):
     assert (await world.call("POST", "/v1/accounts", body, headers=session)).code == "invalid_request"
 
 
-@pytest.mark.rule("A9")
-async def test_an_account_that_is_connected_is_said_to_be_taken_or_mine(world):
-    mine, other = await world.session(await world.user()), await world.session(await world.user())
-    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
-    assert (await world.call("POST", "/v1/accounts", body, headers=mine)).status == 202
-    assert (await world.call("POST", "/v1/accounts", body, headers=mine)).code == "already_connected"
-    assert (await world.call("POST", "/v1/accounts", body, headers=other)).code == "account_taken"
-
-
 @pytest.mark.rule("C13")
 async def test_a_full_service_says_so(world):
     session = await world.session(await world.user())

@@ -8,8 +8,8 @@ import pytest
 
 from svc.actors.requests.ledger import WorkerSide
 from svc.clock import day_text
+from svc.model import Figure
 from svc.store.tx import sql
-from svc.worker.advice import Figure
 from svc.worker.ledger import Events, WorkerDay
 from tests.http.resources import test_push
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
 
+from svc.api.contract import ENDPOINTS
 from svc.errors import EdgeUnavailable, Invalid, ServiceError
 from svc.http.serving.idempotency import REPLAYED, Idempotency
 from svc.http.serving.request_parts import idempotency_key
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from tests.http.conftest import World
 
 HOST = {"host": "shop.example.com"}
+WRITES = [endpoint for endpoint in ENDPOINTS if endpoint.access in ("user", "session") and endpoint.changes]
 
 
 async def ready(world: World, **more: Any) -> tuple[User, dict[str, str], dict[str, str]]:
@@ -30,13 +33,20 @@ async def ready(world: World, **more: Any) -> tuple[User, dict[str, str], dict[s
 
 
 @pytest.mark.rule("G1")
-async def test_a_key_must_bring_an_idempotency_key_to_a_write_and_a_session_need_not(world):
+async def test_each_write_with_an_api_key_requires_an_idempotency_key_and_with_a_session_accepts_one(world):
     user, session, body = await ready(world)
     key = await world.key(user)
     del key["Idempotency-Key"]
-    refused = await world.call("POST", "/v1/sites", body, headers=key)
-    assert (refused.status, refused.code) == (400, "invalid_request")
-    assert refused.body["error"]["details"]["issues"][0]["path"] == "Idempotency-Key"
+    for endpoint in WRITES:
+        path = re.sub(r"{\w+}", "x", endpoint.path)  # checked after the header, as is the body
+        if endpoint.access == "user":
+            refused = await world.call(endpoint.method, path, headers=key)
+            assert (refused.status, refused.code) == (400, "invalid_request"), path
+            assert [issue["path"] for issue in refused.body["error"]["details"]["issues"]] == ["Idempotency-Key"], path
+        for wrong in ("", "x" * 201):
+            refused = await world.call(endpoint.method, path, headers={**session, "Idempotency-Key": wrong})
+            assert (refused.status, refused.code) == (400, "invalid_request"), path
+            assert [issue["path"] for issue in refused.body["error"]["details"]["issues"]] == ["Idempotency-Key"], path
     assert (await world.call("POST", "/v1/sites", body, headers=session)).status == 202
 
 
