@@ -370,24 +370,6 @@ def test_without_the_key_of_sealed_tokens_nothing_starts_and_no_key_is_made(tmp_
 
 
 @pytest.mark.rule("X2")
-@pytest.mark.parametrize(
-    ("text", "arguments", "why"),
-    [
-        ("code,url\n", (), "name the account by --account, or its user by --user"),
-        ("code,url\n", ("--user", "nobody@example.com"), "there is no such account"),
-        ("code,url\n", ("--apply", "--dry-run"), "exclude each other"),
-        ("a,b\n", ("--user", "nobody@example.com"), "no columns for codes and addresses"),
-    ],
-)
-def test_an_import_that_cannot_be_says_why(tmp_path, text, arguments, why):
-    (tmp_path / "links.csv").write_text(text)
-    answer = svc(tmp_path, "import", "links", "links.csv", *arguments)
-    assert answer.returncode == 1
-    assert why in answer.stderr
-    assert "Traceback" not in answer.stderr
-
-
-@pytest.mark.rule("X2")
 def test_an_import_leaves_out_links_that_were_not_public_unless_they_are_included(tmp_path):
     account_id = make_account(tmp_path)
     url = "https://a.example/"
@@ -419,25 +401,28 @@ def test_an_import_leaves_out_links_that_were_not_public_unless_they_are_include
     assert (answer.returncode, "`all` is none of banned, deleted" in answer.stderr) == (2, True)
 
 
-@pytest.mark.rule("X4")
+NOBODY = ("--user", "nobody@example.com")
+
+
+@pytest.mark.rule("X2", "X4")
 @pytest.mark.parametrize(
-    ("text", "arguments", "why"),
+    ("kind", "text", "arguments", "why"),
     [
-        ("day,views\n", (), "name the user by --user, or the account by --account"),
-        ("day,views\n", ("--user", "nobody@example.com"), "there is no such account"),
-        ("day,views\n", ("--apply", "--dry-run"), "exclude each other"),
-        ("day,views\n", ("--site", "a..\u00fc/b", "--user", "nobody@example.com"), "no host name"),
-        (
-            "\x1b[2J,b\n",
-            ("--user", "nobody@example.com"),
-            "first line: \ufffd[2j, b",
-        ),
-        ("", ("--user", "nobody@example.com"), "the file is empty"),
+        ("links", "code,url\n", (), "name the account by --account, or its user by --user"),
+        ("links", "code,url\n", NOBODY, "there is no such account"),
+        ("links", "code,url\n", ("--apply", "--dry-run"), "exclude each other"),
+        ("links", "a,b\n", NOBODY, "no columns for codes and addresses"),
+        ("totals", "day,views\n", (), "name the user by --user, or the account by --account"),
+        ("totals", "day,views\n", NOBODY, "there is no such account"),
+        ("totals", "day,views\n", ("--apply", "--dry-run"), "exclude each other"),
+        ("totals", "day,views\n", ("--site", "a..\u00fc/b", *NOBODY), "no host name"),
+        ("totals", "\x1b[2J,b\n", NOBODY, "first line: \ufffd[2j, b"),
+        ("totals", "", NOBODY, "the file is empty"),
     ],
 )
-def test_an_import_of_totals_that_cannot_be_says_why(tmp_path, text, arguments, why):
-    (tmp_path / "totals.csv").write_text(text)
-    answer = svc(tmp_path, "import", "totals", "totals.csv", *arguments)
+def test_an_import_that_cannot_be_says_why(tmp_path, kind, text, arguments, why):
+    (tmp_path / "export.csv").write_text(text)
+    answer = svc(tmp_path, "import", kind, "export.csv", *arguments)
     assert answer.returncode == 1
     assert why in answer.stderr
     assert "Traceback" not in answer.stderr

@@ -76,6 +76,12 @@ class Workers:
         part = PushedPart(7, YESTERDAY, AS_OF, True, (), (), tuple(days))
         return TakenPush(account_id, [part], (), WorkerPush(START_MS, "bundle", queue=1))
 
+    async def take_until_cancelled(self, account_id: str, scopes: list[trio.CancelScope]) -> None:
+        """Send an account's push as a client that may leave: its scope is added to `scopes`."""
+        with trio.CancelScope() as scope:
+            scopes.append(scope)
+            await self.take(self.push(account_id))
+
     async def take(self, push: TakenPush) -> None:
         """Send a push and note its answer."""
         try:
@@ -177,14 +183,9 @@ async def test_those_who_leave_together_leave_the_way_free(workers):
     ids = await workers.add(5)
     scopes: list[trio.CancelScope] = []
 
-    async def one(account_id):
-        with trio.CancelScope() as scope:
-            scopes.append(scope)
-            await workers.take(workers.push(account_id))
-
     async with trio.open_nursery() as nursery:
         for account_id in ids[:3]:
-            nursery.start_soon(one, account_id)
+            nursery.start_soon(workers.take_until_cancelled, account_id, scopes)
             await settled()
         nursery.start_soon(workers.take, workers.push(ids[3]))
         await settled()
@@ -200,16 +201,11 @@ async def test_those_of_a_group_who_leave_with_its_writer_are_not_waited_for(wor
     ids = await workers.add(4)
     scopes: list[trio.CancelScope] = []
 
-    async def one(account_id):
-        with trio.CancelScope() as scope:
-            scopes.append(scope)
-            await workers.take(workers.push(account_id))
-
     async with trio.open_nursery() as nursery:
         nursery.start_soon(workers.take, workers.push(ids[0]))
         await settled()
         for account_id in ids[1:3]:
-            nursery.start_soon(one, account_id)
+            nursery.start_soon(workers.take_until_cancelled, account_id, scopes)
             await settled()
         nursery.start_soon(workers.take, workers.push(ids[3]))
         await settled()

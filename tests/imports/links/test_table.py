@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
-
 import pytest
 
 from svc.imports.links.table import Row
 from svc.imports.reader import MOST_IN_A_ROW, NotReadable
+from tests.imports.encodings import WRITTEN
 from tests.imports.links.imported import rows_in
 
 A, B = "https://example.com/a?x=1,2", "https://example.org/ü"
@@ -29,22 +28,7 @@ EXPORTS = {
 
 @pytest.mark.rule("X2")
 @pytest.mark.parametrize("text", EXPORTS.values(), ids=list(EXPORTS))
-@pytest.mark.parametrize(
-    "written",
-    [
-        lambda text: text.encode(),
-        lambda text: codecs.BOM_UTF8 + text.encode(),
-        lambda text: text.encode("utf-16"),
-        lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"),
-        lambda text: text.encode("utf-16-le"),
-        lambda text: text.encode("utf-16-be"),
-        lambda text: text.encode("cp1252"),
-        lambda text: text.replace("\n", "\r\n").encode(),
-        lambda text: text.replace("\n", "\r").encode(),
-        lambda text: text.replace("\n", "\n\n").encode(),
-    ],
-    ids=["utf-8", "utf-8 bom", "utf-16", "utf-16 be", "no bom", "no bom be", "1252", "crlf", "cr", "blank lines"],
-)
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=list(WRITTEN))
 def test_codes_and_addresses_are_found(text, written):
     rows = rows_in(written(text))
     assert [(row.code, row.url) for row in rows] == [("one", A), ("two", B)]

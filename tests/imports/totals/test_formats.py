@@ -12,6 +12,7 @@ from svc.clock import day_number
 from svc.imports.reader import NotReadable
 from svc.imports.totals.tally import LARGEST, Name
 from svc.model import Counts
+from tests.imports.encodings import WRITTEN
 from tests.imports.totals.files import (
     DASHBOARD,
     GOATCOUNTER_1,
@@ -183,19 +184,8 @@ def test_a_table_of_ones_own(tmp_path, text):
 
 @pytest.mark.parametrize(
     "written",
-    [
-        lambda text: codecs.BOM_UTF8 + text.encode(),
-        lambda text: text.encode("utf-16"),
-        lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"),
-        lambda text: text.encode("utf-16-le"),
-        lambda text: text.encode("utf-16-be"),
-        lambda text: text.encode("cp1252"),
-        lambda text: text.replace("\n", "\r\n").encode(),
-        lambda text: text.replace("\n", "\r").encode(),
-        lambda text: text.replace("\n", "\n\n").encode(),
-        lambda text: gzip.compress(text.encode("utf-16")),
-    ],
-    ids=["utf-8 bom", "utf-16", "utf-16 be", "no bom", "no bom be", "1252", "crlf", "cr", "blank lines", "gzip"],
+    [*WRITTEN.values(), lambda text: gzip.compress(text.encode("utf-16"))],
+    ids=[*WRITTEN, "gzip"],
 )
 def test_any_encoding_and_line_end_is_read(tmp_path, written):
     text = f"day,views,bots,visitors,märk\n{D1},5,1,4,ü\n{D2},6,0,5,ß\n"
