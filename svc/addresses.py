@@ -56,7 +56,7 @@ def parse_email(text: str) -> str:
 
 
 def parse_sender(text: str) -> str:
-    """As `parse_email`; the host may be a bare name, as in svc@localhost. Raises ValueError."""
+    """Return an e-mail address whose host may also be a bare name, as in svc@localhost. Raises ValueError."""
     address = text.lower()
     match = _ADDRESS.fullmatch(address) if len(text) <= LONGEST_EMAIL and text.isascii() else None
     if match is None or len(match["local"]) > _LONGEST_LOCAL_PART or _ENCODED_WORD in match["local"]:

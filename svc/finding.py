@@ -1,4 +1,4 @@
-"""What a health check finds at the edge platform: each kind of difference, its facts for programs, and its words.
+"""The kinds of findings of a health check, each with its facts for programs and its words.
 
 The words of a kind are templates over its facts. The web application has its German for the same kinds and facts:
 `svc/web/wire.py` hands it their names, and a test of it compares them.

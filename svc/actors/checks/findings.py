@@ -1,4 +1,4 @@
-"""What a health check of an account finds: each difference between what should be at the platform and what is there."""
+"""Findings of a health check: differences between the expected and the actual state at the platform."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class Finding:
 
     @property
     def expected(self) -> str:
-        """How the thing should be: a verb with what belongs to it."""
+        """The expected state, as a verb phrase."""
         return self.free.expected if self.free else self._filled(WORDS[self.kind].expected)
 
     @property
     def found(self) -> str:
-        """How the thing is: a verb with what belongs to it."""
+        """The actual state, as a verb phrase."""
         if self.free:
             found = self.free.found
         else:
@@ -77,12 +77,12 @@ class Finding:
 
     @property
     def is_repairable(self) -> bool:
-        """Whether the service repairs it automatically."""
+        """True if the service repairs it automatically."""
         return self.repair is not None
 
     @property
     def remedy(self) -> str:
-        """What a person does about it."""
+        """The instruction for a person."""
         if self.is_repairable:
             return "Nothing: the service mends it by itself."
         return CATALOGUE[self.code].remedy or CATALOGUE[self.code].message

@@ -362,7 +362,7 @@ async def _settle(context: Context, account: Account, found: Sequence[Finding]) 
 
 
 def _gravest(found: Sequence[Finding]) -> Finding | None:
-    """What the account is to show of these; None: nothing, it is well or repaired."""
+    """The most serious finding that sets a state and needs a person; None: there is none."""
     grave = [one for one in found if one.code in STATE_AFTER and not one.is_repairable]
     return min(grave, key=lambda one: _GRAVEST_FIRST.index(one.code), default=None)
 
