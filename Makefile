@@ -26,7 +26,7 @@ PYTEST = $(IN_MEMORY) $(PY) -m pytest --numprocesses=$(TESTS_AT_ONCE) --dist=wor
 EACH_CORE = +$(MAKE) --no-print-directory --jobs=$(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 LINTS := python-lint types worker-lint web-lint
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-busy test-profile check lint $(LINTS) shots bench fuzz units rules build env clean \
+.PHONY: help demo test test-all test-busy test-profile check lint $(LINTS) shots bench fuzz units prose rules build env clean \
 	binary wheel deb image artefacts worker-tests web-tests
 
 help: ## print this list
@@ -87,6 +87,9 @@ fuzz: build ## hostile connections for an hour (SECONDS=…), 2,000 cases of eve
 
 units: env ## systemd's own analyser over the units of packaging/systemd
 	$(PY) packaging/systemd/analyse.py
+
+prose: env ## words and docstrings to rewrite, by docs/develop/writing.md (PATHS="svc/http": there only)
+	$(PY) -m tools.prose $(PATHS)
 
 rules: env ## the rules of docs/conformance.md that no test names
 	$(PY) -m tools.rules

@@ -1,0 +1,171 @@
+"""`make prose`: find words that docs/develop/writing.md replaces, and docstrings that do not begin as a sentence.
+
+Reads docstrings, comments and string literals of Python and JavaScript, and Markdown, TOML and shell files as a whole.
+`python -m tools.prose PATH…` checks these files or folders only. Exit status 1 if anything was found.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+ROOT = Path(__file__).parents[1]
+
+# A pattern of what is not written, with what is written instead.
+WORDS: Sequence[tuple[str, str]] = (
+    (r"mend(?:s|ed|ing)?", "fix, repair"),
+    (r"told|tells?|telling", "show, report, log, notify"),
+    (r"look(?:s|ed|ing)?(?! ?up\b)", "check, poll, inspect, query"),
+    (r"troubles?", "problem, error"),
+    (r"go(?:es)? on|going on|went on", "continue, keep running"),
+    (r"by (?:it|them)sel(?:f|ves)", "automatically"),
+    (r"whoever|whomever|whom", "the user, the caller, any client that"),
+    (r"nobody(?:'s)?", "no user, unassigned, nothing"),
+    (r"needs? a hand", "needs attention"),
+    (r"be alive", "still be valid"),
+    (r"life|lives|moods?", "run, mode"),
+    (r"rooms?|houses?", "package, module"),
+    (r"left ?overs?|what is left", "remaining resources"),
+    (r"stands?(?! (?:in|ins|by|alone)\b)", "is, exists, is stored"),
+    (r"for good", "permanently"),
+    (r"hears?(?: of)?", "is notified of"),
+    (r"so many|so much", "n"),
+    (r"of (?:its|their) own", "separate, its own"),
+    (r"cut short", "interrupted"),
+    (r"pieces?", "part, chunk, step"),
+    (r"at once", "immediately, or at the same time"),
+    (r"from nothing", "from a clean checkout"),
+    (r"meanwhile", "in the meantime, since then, or name the time"),
+    (r"in vain", "without effect"),
+    (r"some seconds|some minutes", "a few seconds"),
+    (r"(?<!there )is no(?= (?!longer\b|more\b|less\b|other\b|one\b|such\b))", "is not a"),
+    (r"not of the form", "is not a valid"),
+    (r"the time is over|time was over|is over(?! \d)", "has expired, has ended"),
+    (r"the wish|wishes", "request"),
+    (r"thereby|thereof|therein|whence|hence|whilst", "a plainer word"),
+)
+_PATTERN = re.compile("|".join(rf"(?P<w{i}>\b(?:{word})(?!\w))" for i, (word, _) in enumerate(WORDS)), re.IGNORECASE)
+# These begin a clause used as a noun, or an answer to a question that is not there.
+_CLAUSES = frozenset(
+    {"who", "whom", "whose", "of", "as", "that", "what", "whether", "how", "where", "why", "which", "whoever"}
+)
+_PROSE = {".md", ".toml", ".sh", ".yaml", ".yml", ".service", ".socket", ".timer"}
+_JAVASCRIPT = {".js", ".jsx", ".mjs"}
+# Texts of others, recorded answers, and the lists themselves.
+_NOT_OURS = re.compile(
+    r"node_modules|/dist/|\.lock$|package-lock|LICENSE|tests/store/released|svc/web/src/words/de|tools/prose\.py"
+    r"|docs/develop/writing\.md|docs/plan\.md"
+)
+_CODE_BLOCK = re.compile(r"^(?:```.*?^```|(?: {4}|\t)(?!\s*[-*\d]).*?$)", re.MULTILINE | re.DOTALL)
+
+
+class Text(NamedTuple):
+    """A passage that people read; `line` is the number of its first line."""
+
+    line: int
+    text: str
+
+
+class Problem(NamedTuple):
+    """A place to rewrite; `found` is what is there, `instead` a hint."""
+
+    path: str
+    line: int
+    found: str
+    instead: str
+
+
+def python_texts(source: str) -> Iterator[Text]:
+    """The comments and string literals of a Python source, docstrings included."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in {tokenize.COMMENT, tokenize.STRING} or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
+            yield Text(token.start[0], token.string)
+
+
+_JS_TEXT = re.compile(
+    r"//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|`(?:[^`\\]|\\.)*`", re.DOTALL
+)  # fmt: skip
+
+
+def javascript_texts(source: str) -> Iterator[Text]:
+    """The comments and strings of a JavaScript source, as far as a pattern finds them."""
+    for match in _JS_TEXT.finditer(source):
+        yield Text(source.count("\n", 0, match.start()) + 1, match.group())
+
+
+def prose_texts(source: str) -> Iterator[Text]:
+    """The lines of a document, without its blocks of code."""
+    without = _CODE_BLOCK.sub(lambda match: "\n" * match.group().count("\n"), source)
+    for number, line in enumerate(without.splitlines(), 1):
+        yield Text(number, re.sub(r"`[^`]*`", "``", line))
+
+
+def docstrings(source: str) -> Iterator[Text]:
+    """Every docstring of a Python source."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield Text(node.body[0].lineno, text)
+
+
+def word_problems(path: str, texts: Iterable[Text]) -> Iterator[Problem]:
+    """Occurrences of WORDS."""
+    for text in texts:
+        for match in _PATTERN.finditer(text.text):
+            line = text.line + text.text.count("\n", 0, match.start())
+            yield Problem(path, line, match.group(), WORDS[int((match.lastgroup or "w0")[1:])][1])
+
+
+def docstring_problems(path: str, source: str) -> Iterator[Problem]:
+    """Docstrings that begin with a clause or a lower-case word."""
+    for line, text in docstrings(source):
+        first = re.split(r"[\s,:.]", text, maxsplit=1)[0]
+        if first.lower() in _CLAUSES or (first.isalpha() and first.islower()):
+            yield Problem(path, line, f'docstring "{text.splitlines()[0][:60]}"', "begin with a noun phrase or a verb")
+
+
+def problems_of(path: Path) -> Iterator[Problem]:
+    """All problems of a file, by its suffix."""
+    name = str(path.relative_to(ROOT))
+    source = path.read_text()
+    if path.suffix == ".py":
+        yield from word_problems(name, python_texts(source))
+        yield from docstring_problems(name, source)
+    elif path.suffix in _JAVASCRIPT:
+        yield from word_problems(name, javascript_texts(source))
+    elif path.suffix in _PROSE or path.name in {"Makefile", "Dockerfile"}:
+        yield from word_problems(name, prose_texts(source))
+
+
+def files(paths: Sequence[str]) -> list[Path]:
+    """The tracked and new files below the paths that hold prose of ours."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *paths],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    return [ROOT / name for name in sorted(set(listed)) if not _NOT_OURS.search(name) and (ROOT / name).is_file()]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the problems; returns 1 if there are any."""
+    found = 0
+    for path in files(sys.argv[1:] if arguments is None else arguments):
+        for problem in problems_of(path):
+            found += 1
+            sys.stdout.write(f"{problem.path}:{problem.line}: {problem.found} → {problem.instead}\n")
+    sys.stdout.write(f"{found} problems\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
