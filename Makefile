@@ -19,7 +19,7 @@ TESTS_AT_ONCE = $(shell $(PYTHON) -c 'print(3 * $(CORES))')
 # The tests' temporary folders are on a RAM disk where one has 4 GB free: on a disk they wait for each fsync.
 RAM_DISK = $(shell $(PYTHON) -c 'import os; d = "/dev/shm"; v = os.path.isdir(d) and os.statvfs(d); \
 	print(d if v and v.f_bavail * v.f_frsize > 4e9 else "")')
-IN_MEMORY = $(if $(RAM_DISK),tmp=$$(mktemp -d $(RAM_DISK)/svc-tests.XXXXXX) && chmod 755 $$tmp && \
+IN_MEMORY = $(if $(RAM_DISK),tmp=$$(mktemp -d $(RAM_DISK)/svc.XXXXXX) && chmod 755 $$tmp && \
 	trap 'rm -rf $$tmp' EXIT && trap 'exit 130' INT TERM && export TMPDIR=$$tmp &&)
 PYTEST = $(IN_MEMORY) $(PY) -m pytest --numprocesses=$(TESTS_AT_ONCE) --dist=worksteal
 # One on each core, and what each has to say in one piece.

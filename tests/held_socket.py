@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -127,12 +128,15 @@ async def open_holder(
     name = f"svc-{secrets.token_hex(8)}"
     held = [socket.create_server(("127.0.0.1", 0), backlog=4_096) for _ in range(sockets)]
     told_at = trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    await told_at.bind(f"\0{name}" if abstract else str(folder / name))
-    environ = {"NOTIFY_SOCKET": f"@{name}" if abstract else str(folder / name)}
+    # The path of a Unix socket has at most 107 bytes, and the folder of a test may be long.
+    short = tempfile.TemporaryDirectory(prefix="svc-")
+    place = f"{short.name}/{name}"
+    environ = {"NOTIFY_SOCKET": f"@{name}" if abstract else place}
     if watchdog_s is not None:
         environ["WATCHDOG_USEC"] = str(int(watchdog_s * 1_000_000))
     holder = Holder(folder, settings, held, environ, told_at, arguments)
     try:
+        await told_at.bind(f"\0{name}" if abstract else place)
         yield holder
     finally:
         with trio.CancelScope(shield=True):
@@ -140,5 +144,6 @@ async def open_holder(
                 holder.process.kill()
                 await holder.process.wait()
         told_at.close()
+        short.cleanup()
         for each in held:
             each.close()
