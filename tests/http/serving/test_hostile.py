@@ -102,7 +102,9 @@ async def test_mutated_requests_leave_the_server_at_work(world, port, caplog):
     connections = 2_000 if EVERYTHING else 500
     seen = await fuzz(port, SEED, connections=connections)
     assert sum(seen.values()) == connections
-    assert len(seen) > 5, seen  # it got beyond the first line
+    # Clients on a busy machine often leave before the answer, so requests beyond the first line count where they are
+    # served.
+    assert {200, 400, 401, 404} <= {record.status for record in caplog.records if record.message == "request"}, seen
     assert "connection failed" not in caplog.text
     assert await alive(port)
 
