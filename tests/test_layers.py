@@ -43,6 +43,7 @@ OWNERS = {
     "hypercorn": ("svc/http/serving/server.py",),
     "httpx": ("svc/edge/",),
     "asyncpg": ("svc/store/engines/postgres",),
+    "uvloop": ("svc/store/engines/postgres.py",),
     "asyncio": ("svc/store/engines/postgres",),
     "sqlite3": ("svc/store/engines/sqlite", "svc/imports/links/staging.py", "svc/imports/totals/tally.py"),
     "tarfile": ("svc/backup/archive.py",),

@@ -10,7 +10,7 @@ from svc.errors import CATALOGUE, Conflict, NotFound
 from svc.model import Account, AccountWarning, DaysKept, WorkerPush
 from svc.store import operations, states
 from svc.store.advice import advice_from_json
-from svc.store.link_hosts import link_host_of
+from svc.store.link_hosts import LINK_HOST_COLUMNS, link_host_of
 from svc.store.locks import lock_account
 from svc.store.tx import (
     UNCHANGED,
@@ -55,14 +55,12 @@ _REMEDIES: Mapping[AccountState, str] = {
 
 def account_by_id(account_id: str) -> Tx[Account | None]:
     """The account, whoever owns it."""
-    rows = yield sql("select * from accounts where id = $1", account_id)
-    return (yield from _with_link_host(rows))
+    return _first((yield sql(f"{_ACCOUNTS} where a.id = $1", account_id)))
 
 
 def account_by_edge_id(edge_account_id: str) -> Tx[Account | None]:
     """The account that connects this edge account."""
-    rows = yield sql("select * from accounts where edge_account_id = $1", edge_account_id)
-    return (yield from _with_link_host(rows))
+    return _first((yield sql(f"{_ACCOUNTS} where a.edge_account_id = $1", edge_account_id)))
 
 
 def locked(account_id: str) -> Tx[Account | None]:
@@ -73,23 +71,13 @@ def locked(account_id: str) -> Tx[Account | None]:
 
 def get_account(user_id: int, account_id: str) -> Tx[Account | None]:
     """A user's own account; another's is None, like one that does not exist."""
-    rows = yield sql("select * from accounts where id = $1 and user_id = $2", account_id, user_id)
-    return (yield from _with_link_host(rows))
+    return _first((yield sql(f"{_ACCOUNTS} where a.id = $1 and a.user_id = $2", account_id, user_id)))
 
 
 def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[list[Account]]:
     """A user's accounts, oldest first; only those in `edge_accounts` when it is given."""
-    rows = yield sql("select * from accounts where user_id = $1 order by created_at, id", user_id)
-    hosts = yield sql(
-        "select h.* from link_hosts h join accounts a on a.id = h.account_id where a.user_id = $1",
-        user_id,
-    )
-    by_account = {row["account_id"]: row for row in hosts}
-    return [
-        _account(row, by_account.get(row["id"]))
-        for row in rows
-        if edge_accounts is None or row["edge_account_id"] in edge_accounts
-    ]
+    rows = yield sql(f"{_ACCOUNTS} where a.user_id = $1 order by a.created_at, a.id", user_id)
+    return [_account(row) for row in rows if edge_accounts is None or row["edge_account_id"] in edge_accounts]
 
 
 def unsynced() -> Tx[dict[str, int]]:
@@ -369,11 +357,15 @@ def note_silence(account_id: str, heard_at: int | None, error: ErrorNote, now: i
 # ------------------------------------------------------------------------------------------------------------- rows
 
 
-def _with_link_host(rows: list[Row]) -> Tx[Account | None]:
-    if not rows:
-        return None
-    hosts = yield sql("select * from link_hosts where account_id = $1", rows[0]["id"])
-    return _account(rows[0], hosts[0] if hosts else None)
+# Each account with its link host, whose columns have a prefix; they are null for an account without one.
+_ACCOUNTS = (
+    f"select a.*, {', '.join(f'h.{name} as host_{name}' for name in LINK_HOST_COLUMNS)}"  # noqa: S608  # constant names
+    " from accounts a left join link_hosts h on h.account_id = a.id"
+)
+
+
+def _first(rows: list[Row]) -> Account | None:
+    return _account(rows[0]) if rows else None
 
 
 def present(account: Account | None) -> Account:
@@ -395,7 +387,8 @@ def not_ready(account: Account, message: str) -> Conflict:
     return Conflict("account_not_ready", message, {**details, **({"remedy": remedy} if remedy else {})})
 
 
-def _account(row: Row, host: Row | None) -> Account:
+def _account(row: Row) -> Account:
+    has_host = row["host_host"] is not None
     return Account(
         id=row["id"],
         user_id=row["user_id"],
@@ -435,6 +428,6 @@ def _account(row: Row, host: Row | None) -> Account:
         advice_due_at=row["advice_due_at"],
         told=from_json(row["told"]),
         notice_due_at=row["notice_due_at"],
-        link_host=link_host_of(host) if host else None,
+        link_host=link_host_of({name: row[f"host_{name}"] for name in LINK_HOST_COLUMNS}) if has_host else None,
         created_at=row["created_at"],
     )

@@ -8,7 +8,7 @@ from svc.errors import Forbidden, NotFound, Unauthorized
 from svc.model import Key
 from svc.store.locks import lock_user
 from svc.store.tx import Row, Tx, from_json, sql, to_json
-from svc.store.users import get_user
+from svc.store.users import user_of
 
 if TYPE_CHECKING:
     from svc.model import User
@@ -44,12 +44,17 @@ def list_keys(user_id: int) -> Tx[list[Key]]:
 
 
 def key_by_digest(digest: str) -> Tx[tuple[Key, User] | None]:
-    """The key with this digest and whose it is."""
-    rows = yield sql("select * from keys where digest = $1", digest)
+    """The key with this digest and its user; None for an unknown key and for the key of a user who is being deleted."""
+    rows = yield sql(
+        "select u.*, k.id as key_id, k.user_id, k.name, k.prefix, k.scopes, k.allow_accounts, k.allow_ips,"
+        " k.created_at as key_created_at, k.last_used"
+        " from keys k join users u on u.id = k.user_id and u.email is not null where k.digest = $1",
+        digest,
+    )
     if not rows:
         return None
-    user = yield from get_user(rows[0]["user_id"])
-    return (_key(rows[0]), user) if user is not None else None
+    row = rows[0]
+    return _key({**row, "id": row["key_id"], "created_at": row["key_created_at"]}), user_of(row)
 
 
 def touch_key(key_id: str, day: int) -> Tx[None]:

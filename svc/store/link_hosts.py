@@ -92,8 +92,12 @@ def saw_link_host_route(
     )
 
 
+# The columns that a LinkHost is made of.
+LINK_HOST_COLUMNS = ("host", "zone_id", "state", "route_id", "error", "version", "live_at")
+
+
 def link_host_of(row: Row) -> LinkHost:
-    """A row of link_hosts."""
+    """The link host in a row with the columns LINK_HOST_COLUMNS."""
     return LinkHost(
         host=row["host"],
         zone_id=row["zone_id"],

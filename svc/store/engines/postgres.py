@@ -30,13 +30,13 @@ import socket
 import threading
 import time
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakSet
 
 import asyncpg
 import outcome
 import trio
+import uvloop
 
 from svc.config import ConfigError
 from svc.errors import StoreUnavailable
@@ -45,6 +45,7 @@ from svc.store.engines.changes import Changes
 from svc.store.engines.condition import Condition
 from svc.store.engines.migrate import copy_before, migrations, pending, refuse_to_change
 from svc.store.engines.postgres_copy import pour_out, schema_version
+from svc.store.engines.postgres_pool import Pool
 from svc.store.engines.served import Served
 from svc.store.engines.sqlite_tables import check_tables
 from svc.store.engines.watch import ANSWER_S
@@ -147,31 +148,26 @@ def _limit_silence(own: socket.socket) -> None:
             own.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Pools:
     """The connections of a store. Belongs to the loop's thread."""
 
-    requests: asyncpg.Pool
-    checks: asyncpg.Pool  # of one connection
-    open_for_requests: WeakSet[asyncpg.Connection]
-    open_for_checks: WeakSet[asyncpg.Connection]
-    waits: set[asyncio.Timeout] = field(default_factory=set)  # of tasks that wait for one of them
+    requests: Pool
+    checks: Pool  # of one connection
+
+    async def close(self) -> None:
+        """Close all connections: each once it is released, all after `_CLOSE_S`."""
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await self.requests.close()
+                await self.checks.close()
+        except TimeoutError:
+            self.cut()
 
     def cut(self) -> None:
-        """Close the connections for requests, and end the wait of all tasks for one."""
-        for wait in self.waits:
-            wait.reschedule(asyncio.get_running_loop().time())
-        self.waits.clear()
-        _terminate_all(self.open_for_requests)
-
-    def cut_check(self) -> None:
-        """Close the connection for checks, also one that is still being set up."""
-        _terminate_all(self.open_for_checks)
-
-    def terminate(self) -> None:
         """Close all connections without waiting for the server."""
-        self.requests.terminate()
-        self.checks.terminate()
+        self.requests.cut()
+        self.checks.cut()
 
 
 class _Crossing:
@@ -267,19 +263,18 @@ class PostgresStore:
         def give_up() -> None:
             nonlocal is_late
             is_late = True
-            self._pools.cut_check()
+            self._pools.checks.cut()
 
         # The driver ends a statement by asking the server, so only closing the connection ends a check in time.
         end = asyncio.get_running_loop().call_later(ANSWER_S, give_up)
         try:
-            connection = await self._pools.checks.acquire(timeout=ANSWER_S)
+            connection = await self._pools.checks.acquire(ANSWER_S)
             try:
                 with self._failures(connection, crossing):
                     async with connection.transaction(readonly=not writes):
                         await _drive(connection, tx, set())
             finally:
-                with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool has let go of it
-                    await self._pools.checks.release(connection)
+                self._pools.checks.release(connection)
         except StoreUnavailable as unavailable:
             self._note_check(unavailable.__cause__, is_late)
             raise
@@ -299,7 +294,7 @@ class PostgresStore:
         if self._unanswered_checks or is_late or isinstance(error, TimeoutError):
             self._unanswered_checks += 1
         if self._unanswered_checks >= _UNANSWERED_CHECKS:
-            self._pools.cut()
+            self._pools.requests.cut()
 
     @asynccontextmanager
     async def _connection(self, crossing: _Crossing) -> AsyncIterator[Any]:
@@ -309,8 +304,7 @@ class PostgresStore:
         asked_at = time.perf_counter()
         self._waiting += 1
         try:
-            async with self._cut_wait():
-                connection = await self._pools.requests.acquire(timeout=ACQUIRE_S)
+            connection = await self._pools.requests.acquire(ACQUIRE_S)
         except TimeoutError as error:
             if self._unanswered_checks:
                 raise self._failed(StoreUnavailable(), error) from error
@@ -328,18 +322,7 @@ class PostgresStore:
         finally:
             took_s = time.perf_counter() - began_at
             self._metrics.observe(STORE_COMMIT if crossing.writes else STORE_READ, took_s)
-            with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool has let go of it
-                await self._pools.requests.release(connection)
-
-    @asynccontextmanager
-    async def _cut_wait(self) -> AsyncIterator[None]:
-        """Around a wait that ends with TimeoutError when the connections are closed."""
-        async with asyncio.timeout(None) as wait:
-            self._pools.waits.add(wait)
-            try:
-                yield
-            finally:
-                self._pools.waits.discard(wait)
+            self._pools.requests.release(connection)
 
     @contextmanager
     def _failures(self, connection: Any, crossing: _Crossing) -> Iterator[None]:
@@ -385,12 +368,6 @@ def _is_lost(connection: Any) -> bool:
         return bool(connection.is_closed())
     except asyncpg.InterfaceError:  # it broke, and the pool has taken it back already
         return True
-
-
-def _terminate_all(connections: WeakSet[asyncpg.Connection]) -> None:
-    for connection in list(connections):
-        connection.terminate()
-    connections.clear()
 
 
 def _terminate(connection: Any) -> None:
@@ -471,7 +448,7 @@ class LoopThread:
     """An asyncio loop in a thread, and the way into it from Trio."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="postgres loop", daemon=True)
@@ -549,7 +526,7 @@ async def open_postgres(
             yield PostgresStore(loop_thread, pools, metrics or Metrics())
         finally:
             with trio.CancelScope(shield=True):  # bounded by _CLOSE_S
-                await loop_thread.cross(lambda _: _close(pools))
+                await loop_thread.cross(lambda _: pools.close())
     finally:
         with trio.CancelScope(shield=True):  # the loop has nothing left to do
             await trio.to_thread.run_sync(loop_thread.close)
@@ -587,43 +564,18 @@ async def _open(
         if await connection.fetchval("select epoch from serving") != epoch:
             raise _Replaced
 
-    async def make(size: int, open_now: WeakSet[asyncpg.Connection]) -> asyncpg.Pool:
-        async def begin(connection: asyncpg.Connection) -> None:
-            open_now.add(connection)
-            if serving:
-                await hold(connection)
-
-        return await asyncpg.create_pool(
-            url,
-            min_size=0,  # the pool's own care for its least number logs each try; the watch makes the connection again
-            max_size=size,
-            max_inactive_connection_lifetime=0,  # a connection that rests goes on holding the lock
-            init=begin,
-            reset=_keep_session,
-            server_settings=SETTINGS,
-            timeout=ACQUIRE_S,
-            command_timeout=_ANSWER_S,
-            connection_class=Connection,
+    async def open_connection(opened: Callable[[asyncpg.Connection], None]) -> asyncpg.Connection:
+        connection = await asyncpg.connect(
+            url, server_settings=SETTINGS, timeout=ACQUIRE_S, command_timeout=_ANSWER_S, connection_class=Connection
         )
+        opened(connection)
+        if serving:
+            await hold(connection)
+        return connection
 
-    for_requests: WeakSet[asyncpg.Connection] = WeakSet()
-    for_checks: WeakSet[asyncpg.Connection] = WeakSet()
-    pools = _Pools(await make(pool_size, for_requests), await make(1, for_checks), for_requests, for_checks)
-    async with _closed_on_failure(pools), pools.requests.acquire(timeout=ACQUIRE_S):
-        return pools
-
-
-@asynccontextmanager
-async def _closed_on_failure(pools: _Pools) -> AsyncIterator[None]:
-    try:
-        yield
-    except BaseException:
-        pools.terminate()
-        raise
-
-
-async def _keep_session(_: object) -> None:
-    """No transaction changes its session, and the driver's own reset would let go of the lock."""
+    pools = _Pools(Pool(open_connection, pool_size), Pool(open_connection, 1))
+    pools.requests.release(await pools.requests.acquire(ACQUIRE_S))
+    return pools
 
 
 async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]) -> int:
@@ -723,12 +675,3 @@ async def migrate(connection: asyncpg.Connection, known: list[Migration]) -> Non
         for statement in step.statements:
             await connection.execute(statement)
         await connection.execute("insert into schema_version (number) values ($1)", step.number)
-
-
-async def _close(pools: _Pools) -> None:
-    try:
-        async with asyncio.timeout(_CLOSE_S):
-            await pools.requests.close()
-            await pools.checks.close()
-    except TimeoutError:
-        pools.terminate()

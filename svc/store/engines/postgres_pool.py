@@ -1,0 +1,145 @@
+"""A pool of PostgreSQL connections that costs a transaction nothing but a list access.
+
+The driver's own pool starts two timers and a task for each use of a connection, and resets its session; that is as much
+CPU as a statement. No transaction of the store changes its session (`postgres.SETTINGS`), so a connection can be used
+again as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    # asyncpg has no types
+    Connection = Any
+
+
+class Pool:
+    """At most `size` connections, opened when needed and kept until they break. Use it on the loop's thread only.
+
+    `open_connection` gets a function that it calls with the new connection as soon as there is one, so that `cut` can
+    close a connection that is still being prepared.
+    """
+
+    def __init__(
+        self, open_connection: Callable[[Callable[[Connection], None]], Awaitable[Connection]], size: int
+    ) -> None:
+        self._open_connection = open_connection
+        self._size = size
+        self._opened = 0  # connections, with those that are being opened
+        self._connections: set[Connection] = set()
+        self._idle: list[Connection] = []  # the last one used is taken first
+        # Tasks that wait, longest first: each gets a connection, or None when one may be opened.
+        self._waiters: deque[asyncio.Future[Connection | None]] = deque()
+        self._limits: set[asyncio.Timeout] = set()  # of these tasks, and of those that open a connection
+
+    async def acquire(self, timeout_s: float) -> Connection:
+        """An open connection, for `release`. Raises TimeoutError; the errors of `open_connection`."""
+        connection = self._take_idle()
+        if connection is not None:
+            return connection
+        async with asyncio.timeout(timeout_s) as limit:
+            self._limits.add(limit)
+            try:
+                while self._opened >= self._size:
+                    connection = await self._wait()
+                    if connection is not None:
+                        return connection
+                return await self._open()
+            finally:
+                self._limits.discard(limit)
+
+    def release(self, connection: Connection) -> None:
+        """Make a connection available to others; one that broke, or that is within a transaction, is closed."""
+        if not connection.is_closed() and connection.is_in_transaction():
+            connection.terminate()
+        if connection.is_closed():
+            self._remove(connection)
+        elif not self._give(connection):
+            self._idle.append(connection)
+
+    def cut(self) -> None:
+        """Close all connections without waiting for the server, and end all waits for one with TimeoutError."""
+        for limit in self._limits:
+            limit.reschedule(asyncio.get_running_loop().time())
+        self._limits.clear()
+        for connection in self._connections:
+            connection.terminate()
+        while self._take_idle() is not None:
+            pass
+
+    async def close(self) -> None:
+        """Close each connection once it is released; no connection is opened any more."""
+        self._size = 0
+        while self._opened:
+            connection = self._take_idle() or await self._wait()
+            if connection is not None:
+                try:
+                    await connection.close()
+                finally:
+                    self._remove(connection)
+
+    async def _open(self) -> Connection:
+        self._opened += 1
+        opened: list[Connection] = []
+
+        def begin(connection: Connection) -> None:
+            opened.append(connection)
+            self._connections.add(connection)
+
+        try:
+            return await self._open_connection(begin)
+        except BaseException:
+            for connection in opened:
+                connection.terminate()
+                self._connections.discard(connection)
+            self._opened -= 1
+            self._give(None)
+            raise
+
+    def _take_idle(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+            self._remove(connection)
+        return None
+
+    def _remove(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        self._opened -= 1
+        self._give(None)
+
+    async def _wait(self) -> Connection | None:
+        """Wait in turn for a connection; None: one may be opened now."""
+        waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        try:
+            connection = await waiter
+        except asyncio.CancelledError:
+            if waiter.cancelled():
+                with suppress(ValueError):  # `_give` has passed it over
+                    self._waiters.remove(waiter)
+            elif waiter.result() is None:
+                self._give(None)
+            else:
+                self.release(waiter.result())
+            raise
+        if connection is not None and connection.is_closed():  # since it was given
+            self._remove(connection)
+            return None
+        return connection
+
+    def _give(self, connection: Connection | None) -> bool:
+        """End the longest wait; False if no task waits."""
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(connection)
+                return True
+        return False
