@@ -1,4 +1,4 @@
-"""The PostgreSQL engine: asyncpg on an asyncio loop in a thread of its own; a transaction crosses over once.
+"""The PostgreSQL engine: asyncpg on a separate thread's uvloop; a transaction crosses over once.
 
 The loop's thread drives the whole transaction, so cancelling it is all or nothing: asyncio's cancellation reaches
 asyncpg, which stops the statement at the server, rolls back and gives the connection back to the pool. Once the
@@ -132,6 +132,10 @@ class Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no ty
     def __init__(self, protocol: Any, transport: asyncio.BaseTransport, *arguments: Any) -> None:
         super().__init__(protocol, transport, *arguments)
         _limit_silence(transport.get_extra_info("socket"))
+
+    def get_reset_query(self) -> str:
+        """No query: a reset ends a transaction, but keeps the session, which holds the store's lock."""
+        return ""
 
 
 def _limit_silence(own: socket.socket) -> None:
@@ -271,8 +275,12 @@ class PostgresStore:
             connection = await self._pools.checks.acquire(ANSWER_S)
             try:
                 with self._failures(connection, crossing):
-                    async with connection.transaction(readonly=not writes):
-                        await _drive(connection, tx, set())
+                    try:
+                        async with connection.transaction(readonly=not writes):
+                            await _drive(connection, tx, set())
+                    except BaseException:
+                        await _end_transaction(connection)
+                        raise
             finally:
                 self._pools.checks.release(connection)
         except StoreUnavailable as unavailable:
@@ -318,7 +326,11 @@ class PostgresStore:
         self._metrics.observe(STORE_WAIT, began_at - asked_at, "write" if crossing.writes else "read")
         try:
             with self._failures(connection, crossing):
-                yield connection
+                try:
+                    yield connection
+                except BaseException:
+                    await _end_transaction(connection)
+                    raise
         finally:
             took_s = time.perf_counter() - began_at
             self._metrics.observe(STORE_COMMIT if crossing.writes else STORE_READ, took_s)
@@ -389,6 +401,21 @@ async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
         except StopIteration as done:
             value: T = done.value
             return value
+
+
+async def _end_transaction(connection: Any) -> None:
+    """Make a connection fit for the next transaction after one that failed or was cancelled.
+
+    A cancel that meets the statement that begins a transaction leaves the transaction open, and the driver would treat
+    the next one as nested in it: it would end without a commit.
+    """
+    try:
+        await connection.reset()
+    except DRIVER_ERRORS:  # it broke, and the error of the transaction says why
+        connection.terminate()
+    except BaseException:
+        connection.terminate()
+        raise
 
 
 async def _end_statement(connection: Any) -> None:

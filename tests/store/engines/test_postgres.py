@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 import trio
 
+from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import eventually
 from svc.errors import StoreUnavailable
 from svc.store import open_store, retention
@@ -294,6 +295,23 @@ async def test_a_snapshot_does_not_move_while_it_is_read(table):
         await trio.to_thread.run_sync(inside.wait)
         await table.run(put(1))
     assert seen == [(0, 0)]
+
+
+async def test_a_transaction_after_a_cancelled_one_is_committed(table):
+    """A cancel may meet the statement that begins a transaction, whose connection is used again."""
+    chance = random.Random(SEED)
+    numbers = range(1, 301)
+
+    async def cancelled(number: int) -> None:
+        with trio.move_on_after(chance.uniform(0, 0.002)):
+            await table.run(put(number))
+
+    for number in numbers:
+        async with trio.open_nursery() as nursery:
+            for other in range(POOL_SIZE):
+                nursery.start_soon(cancelled, -number * POOL_SIZE - other)
+        await table.run(put(number))
+    assert [number for number in await table.read(ids()) if number > 0] == list(numbers)
 
 
 async def test_a_cancel_before_the_first_step_is_heard():
