@@ -1,4 +1,4 @@
-"""For every test: one seed for each run, and the command that repeats a failed test alone."""
+"""Hooks for all tests: one random seed per run, and the command that repeats a failed test."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from tools.test_times import TestTimes
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-# All properties are searched from the seed of the run, so that the seed repeats their examples, too.
+# Hypothesis uses the seed of the run, so that repeating a run repeats its examples.
 core.global_force_seed = SEED  # type: ignore[assignment]  # as the option --hypothesis-seed does
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record how long each file takes, once for all processes."""
+    """Record the duration of each test file, in the main process only."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(TestTimes(config))
 
 
 def pytest_report_header() -> str:
-    """The seed of the run, in its first lines."""
+    """Show the seed in the header of the report."""
     return f"seed: {SEED}"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the command that runs a failed test alone to its report."""
+    """Add the command that repeats a failed test to its report."""
     report = yield
     if report.failed:
         report.sections.append(("To run this test alone", command_of(item.nodeid)))
@@ -40,7 +40,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def command_of(nodeid: str) -> str:
-    """The shell command, from the project's folder, that runs one test with the settings and the seed of this run."""
+    """Return the shell command that runs one test with the settings and seed of this run, from the project's folder."""
     settings = {name: value for name, value in os.environ.items() if name.startswith("SVC_TEST_")}
     named = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(settings.items()))
     return f"{named} .venv/bin/python -m pytest {shlex.quote(nodeid)}"

@@ -1,4 +1,4 @@
-"""Refuse to build a package without what make builds: the worker that it installs, and the web application."""
+"""Refuse to build a package if make has not built the worker and the web application."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _BUILT = {"worker": "svc/bundle/manifest.json", "web application": "svc/web/dist
 
 
 class BuiltFilesHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Hatchling finds this class by its base, and runs it for wheels and source archives."""
+    """Check for built files. Hatchling finds this class by its base and runs it for wheels and source archives."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 (hatchling's signature)
-        """Raise FileNotFoundError when something was not built.
+        """Raise FileNotFoundError if the worker or the web application was not built.
 
-        An editable install may come first, as `make build` does it: it reads the checkout, in which both appear.
+        An editable install is allowed without them, because `make build` creates it first and builds both afterwards.
         """
         for name, path in _BUILT.items():
             manifest = Path(self.root, path)

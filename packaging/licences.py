@@ -1,4 +1,4 @@
-"""The texts of the licences of everything that PyInstaller puts beside the service, for `svc licences`."""
+"""Licence texts of everything that PyInstaller bundles with the service, for `svc licences`."""
 
 from __future__ import annotations
 
@@ -17,66 +17,67 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 _TEXT = re.compile(r"licen[sc]e|copying|copyright|notice|authors", re.IGNORECASE)
-# Its loader, and what it runs before the program, are in the binary.
+# The binary contains PyInstaller's loader and startup hooks.
 _LOADER = ("pyinstaller", "pyinstaller-hooks-contrib")
-# What is said of a library of the system where nothing tells its licence: not in what is passed on.
-UNKNOWN = "of the system that this was built on; its licence is there"
-# Debian tells the licences that many packages have in one place.
+# Shown for a system library whose licence is unknown. Must not appear in a distributed build.
+UNKNOWN = "library of the build system; see its licence there"
+# Debian stores the licences that many packages share in one folder.
 _COMMON = Path("/usr/share/common-licenses")
 
 
 class NoText(Exception):
-    """Something would be passed on without the text of its licence; its name."""
+    """No licence text was found for a bundled component, whose name is the argument."""
 
 
 def plain(name: str) -> str:
-    """A distribution's name as all its spellings have it."""
+    """Return the normalized name of a distribution, as PyPI compares names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def texts(root: Path, needed: Collection[str], binaries: Iterable[str]) -> str:
-    """All of them, the service's own first.
+    """Return all licence texts as one text, starting with the licence of the service.
 
-    `root`: where LICENSE is; `needed`: plain names of the distributions that the service needs; `binaries`: the paths
-    of what the program loads, of which those of the system are told by Debian's packages. Raises NoText.
+    `root`: the folder with LICENSE. `needed`: normalized names of the distributions that the service needs. `binaries`:
+    paths of the libraries that the program loads; Debian's package database provides the licences of system libraries.
+    Raises NoText.
     """
     stdlib = Path(os.__file__).parent
-    told = [
-        _told(f"svc {version('svc')}", [root / "LICENSE"]),
-        _told(f"Python {platform.python_version()}", [stdlib / "LICENSE.txt"]),
+    entries = [
+        _entry(f"svc {version('svc')}", [root / "LICENSE"]),
+        _entry(f"Python {platform.python_version()}", [stdlib / "LICENSE.txt"]),
     ]
     found = {plain(each.name): each for each in distributions() if plain(each.name) in {*needed, *_LOADER} - {"svc"}}
-    told += [_of_distribution(found[name]) for name in sorted(found)]
-    told += _of_the_system([Path(path) for path in binaries], stdlib)
+    entries += [_entry_of_distribution(found[name]) for name in sorted(found)]
+    entries += _system_entries([Path(path) for path in binaries], stdlib)
     service = find_spec("svc")
     for folder in (service and service.submodule_search_locations) or ():
-        for part in ("bundle", "web/dist"):  # what make has built tells what is in it
-            told.append(Path(folder, part, "licences.txt").read_text(encoding="utf-8"))
-    return "\n".join(told)
+        for part in ("bundle", "web/dist"):  # make writes the licences of the JavaScript packages here
+            entries.append(Path(folder, part, "licences.txt").read_text(encoding="utf-8"))
+    return "\n".join(entries)
 
 
-def _of_the_system(binaries: Iterable[Path], stdlib: Path) -> list[str]:
-    """The texts of the system's packages that have some of these files, and of the licences that they only name."""
+def _system_entries(binaries: Iterable[Path], stdlib: Path) -> list[str]:
+    """Return the licences of the system packages that own these files, and the shared licences they refer to."""
     others = [stdlib, *(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))]
     system = [path for path in binaries if not any(path.is_relative_to(folder) for folder in others)]
-    package_of = {path.name: _package_of(path) for path in system if not path.name.startswith("libpython")}
+    package_of = {path.name: _find_package(path) for path in system if not path.name.startswith("libpython")}
     packages = sorted(filter(None, set(package_of.values())))
-    told = [_told(package, [Path("/usr/share/doc", package, "copyright")]) for package in packages]
-    named = {name.rstrip(".") for text in told for name in re.findall(rf"{_COMMON}/([\w.-]+)", text)}
-    whole = sorted({(_COMMON / name).resolve() for name in named})
-    told += [_told(path.name, [path]) for path in whole]
-    return told + [f"{name}: {UNKNOWN}\n" for name, package in sorted(package_of.items()) if package is None]
+    entries = [_entry(package, [Path("/usr/share/doc", package, "copyright")]) for package in packages]
+    named = {name.rstrip(".") for text in entries for name in re.findall(rf"{_COMMON}/([\w.-]+)", text)}
+    shared = sorted({(_COMMON / name).resolve() for name in named})
+    entries += [_entry(path.name, [path]) for path in shared]
+    return entries + [f"{name}: {UNKNOWN}\n" for name, package in sorted(package_of.items()) if package is None]
 
 
-def _of_distribution(distribution: Distribution) -> str:
+def _entry_of_distribution(distribution: Distribution) -> str:
     files = [file for file in distribution.files or [] if ".dist-info" in str(file) and _TEXT.search(str(file))]
     paths = [Path(str(distribution.locate_file(file))) for file in sorted(files)]
-    return _told(f"{distribution.name} {distribution.version}", paths)
+    return _entry(f"{distribution.name} {distribution.version}", paths)
 
 
-def _package_of(library: Path) -> str | None:
-    """Whose library of the system it is; None: no Debian package tells, as on another system."""
-    # By its name alone: the list of files knows it below /lib or below /usr/lib, whichever its package was made for.
+def _find_package(library: Path) -> str | None:
+    """Return the Debian package that owns a library; None if there is none, for example on other systems."""
+    # Search by name only, since packages list their libraries below /lib or /usr/lib.
     command = ["dpkg-query", "--search", f"*/{library.resolve().name}"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -85,8 +86,8 @@ def _package_of(library: Path) -> str | None:
     return min(line.partition(":")[0] for line in found.splitlines())
 
 
-def _told(name: str, files: Iterable[Path]) -> str:
-    whole = [file.read_text(encoding="utf-8").strip() for file in files if file.exists()]
-    if not any(whole):
+def _entry(name: str, files: Iterable[Path]) -> str:
+    contents = [file.read_text(encoding="utf-8").strip() for file in files if file.exists()]
+    if not any(contents):
         raise NoText(name)
-    return "\n".join([name, "=" * len(name), "", *whole, ""])
+    return "\n".join([name, "=" * len(name), "", *contents, ""])

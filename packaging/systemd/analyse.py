@@ -1,6 +1,7 @@
-"""`make units`: systemd's own analyser over the units, which needs no running systemd. Fails above an exposure of 1.5.
+"""`make units`: check the units with systemd-analyze, which works without a running systemd.
 
-The tests read the units without it, since not every machine has it; what packages them runs this.
+Fails if the exposure level of a service is above 1.5. Separate from the tests because not every machine has
+systemd-analyze.
 """
 
 from __future__ import annotations
@@ -12,29 +13,28 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-# In tenths, of a hundred.
-_MOST_EXPOSED = "15"
+# The threshold of systemd-analyze is ten times the exposure level.
+_MAX_EXPOSURE = "15"
 
 
 def main() -> None:
-    """Exit with 0 when both agree with every unit, else with 1."""
+    """Exit with status 0 if every unit passes both checks, otherwise with 1."""
     if shutil.which("systemd-analyze") is None:
-        sys.exit("systemd-analyze is not on this machine; Debian has it in the package systemd")
+        sys.exit("systemd-analyze was not found; on Debian, it is in the package systemd")
     with tempfile.TemporaryDirectory() as folder:
         units = []
         for unit in sorted(FOLDER.glob("svc*.*")):
             copy = Path(folder, unit.name)
-            copy.write_text(
-                unit.read_text().replace("/usr/bin/svc ", "/bin/true ")
-            )  # the program is not installed here
+            # `verify` checks that the program exists, and svc is not installed here.
+            copy.write_text(unit.read_text().replace("/usr/bin/svc ", "/bin/true "))
             units.append(str(copy))
         subprocess.run(["systemd-analyze", "verify", *units], check=True)
         for service in (path for path in units if path.endswith(".service")):
-            asked = ["systemd-analyze", "security", "--offline=true", f"--threshold={_MOST_EXPOSED}", service]
-            said = subprocess.run(asked, check=False, capture_output=True, text=True)
-            print(said.stdout.splitlines()[-1])  # noqa: T201  # a command's output
-            if said.returncode:
-                sys.exit(said.stdout + said.stderr)
+            command = ["systemd-analyze", "security", "--offline=true", f"--threshold={_MAX_EXPOSURE}", service]
+            result = subprocess.run(command, check=False, capture_output=True, text=True)
+            print(result.stdout.splitlines()[-1])  # noqa: T201  # a command's output
+            if result.returncode:
+                sys.exit(result.stdout + result.stderr)
 
 
 if __name__ == "__main__":

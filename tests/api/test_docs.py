@@ -1,4 +1,4 @@
-"""docs/api.md explains the API in words; what it repeats of the contract is the same there."""
+"""The facts of the contract that the pages of docs/ repeat match the contract."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from svc.model import RESERVED_CODES, AccountAction, AccountState, AccountWarnin
 from svc.store.site_paths import MOST_RETIRING
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [page for page in DOCS.glob("*.md") if page.name != "plan.md"]  # while there is one, it tells what is to come
-API = (DOCS / "api.md").read_text()
-# `POST /v1/keys {scopes, allow_ips?}`: method, path, fields of the body.
-REQUEST = re.compile(r"`(GET|POST|PUT|PATCH|DELETE) (/[^ `?]*)(?:\?[^ `]*)?(?: \{([^`]*)\})?`")
+PAGES = [page for page in DOCS.rglob("*.md") if page.name != "plan.md"]  # describes future work
+# `POST /v1/keys {scopes, allow_ips?}`, or the same in an indented block: method, path, fields of the body.
+REQUEST = re.compile(
+    r"(?:`|^ {4})(GET|POST|PUT|PATCH|DELETE) (/[^ `?\n]*)(?:\?[^ `\n]*)?(?: \{([^`\n]*)\})?(?:`|$)", re.MULTILINE
+)
 BY_REQUEST = {(each.method, re.sub(r"{\w+}", "{id}", each.path)): each for each in ENDPOINTS}
 
 
 def fields_of(endpoint: Endpoint[Any, Any]) -> set[str]:
-    """The fields of its body, those that may be absent with a question mark."""
+    """Return the fields of the endpoint's body; optional ones have a question mark."""
     fields = endpoint.body.model_fields if endpoint.body else {}
     return {name if field.is_required() else f"{name}?" for name, field in fields.items()}
 
 
-def test_every_request_that_the_documentation_names_exists_and_takes_these_fields():
+def test_every_documented_request_exists_with_these_fields():
     named = [(page.name, *found) for page in PAGES for found in REQUEST.findall(page.read_text())]
     assert len(named) > 20
     for page, method, path, fields in named:
@@ -37,36 +38,33 @@ def test_every_request_that_the_documentation_names_exists_and_takes_these_field
             assert set(fields.split(", ")) == fields_of(BY_REQUEST[method, path]), (page, method, path)
 
 
-def test_the_table_of_the_sign_in_has_every_endpoint_with_its_status():
-    rows = re.findall(r"^\| `POST (/auth/\S+?)(?: \{[^`]*\})?`[^|]*\| (\d+)", API, re.MULTILINE)
+def test_sign_in_table_has_every_endpoint_with_its_status():
+    page = (DOCS / "use/sign-in.md").read_text()
+    rows = re.findall(r"^\| `POST (/auth/\S+?)(?: \{[^`]*\})?`[^|]*\| (\d+)", page, re.MULTILINE)
     assert {path: int(status) for path, status in rows} == {
         each.path: each.status for each in ENDPOINTS if each.tag == "sign-in"
     }
 
 
-def test_every_state_and_every_warning_of_an_account_is_explained():
-    states = API[API.index("| `state` |") : API.index("`error.warnings` tells")]
-    warnings = API[API.index("| warning |") : API.index("`GET /v1/accounts/{id}/zones`")]
-    # Of states one row may explain several.
-    assert named_in(states) == {"state", *get_args(AccountState)}
-    assert named_in(warnings) == set(get_args(AccountWarning))
+def test_every_state_and_warning_of_an_account_is_documented():
+    # One row may explain several states.
+    assert named_in(table_of("use/accounts.md", "| `state` |")) == {"state", *get_args(AccountState)}
+    assert named_in(table_of("use/accounts.md", "| warning |")) == set(get_args(AccountWarning))
 
 
-def test_every_action_of_the_events_is_explained() -> None:
-    rows = API[API.index("| action | what was changed |") : API.index("\n## Lists")]
-    cells = re.findall(r"^\| (`[^|]*) \|", rows, re.MULTILINE)
+def test_every_event_action_is_documented() -> None:
+    cells = re.findall(r"^\| (`[^|]*) \|", table_of("use/history.md", "| action |"), re.MULTILINE)
     assert sorted(name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)) == sorted(
         [*get_args(OwnAction), *get_args(AccountAction)]
     )
 
 
-def test_the_table_of_limits_has_the_numbers_of_the_code() -> None:
-    table = API[API.index("| limit | value |") : API.index("\n## Probes")]
-    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", table, re.MULTILINE))
+def test_limits_table_matches_the_code() -> None:
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", table_of("use/limits.md", "| limit |"), re.MULTILINE))
     limits = LimitsConfig()
     reserved = next(value for name, value in rows.items() if name.startswith("Reserved link codes"))
     assert re.findall(r"`([^`]+)`", reserved) == sorted(RESERVED_CODES)
-    assert rows["Old paths of a site that are still counted"].startswith(f"{MOST_RETIRING},")
+    assert rows["Retired paths of a site"].startswith(f"{MOST_RETIRING},")
     assert rows["Accounts"] == f"{limits.accounts} per user"
     assert rows["Sites"] == f"{limits.sites} per user"
     assert rows["Links"] == f"{limits.links:,} per user"
@@ -80,6 +78,12 @@ def test_the_table_of_limits_has_the_numbers_of_the_code() -> None:
     assert schemas["Site"]["properties"]["retiring"]["maxItems"] == MOST_RETIRING
 
 
+def table_of(page: str, head: str) -> str:
+    """Return the table of a page whose first line begins with `head`."""
+    text = (DOCS / page).read_text()
+    return text[text.index(f"\n{head}") + 1 :].partition("\n\n")[0]
+
+
 def named_in(table: str) -> set[str]:
-    """The names in the first column."""
+    """Return the names in the first column."""
     return {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}

@@ -1,0 +1,73 @@
+"""The documentation: every relative link and anchor resolves, and pages stay short."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+MOST_LINES = 150
+# The list of all rules, the generated tables, and the plan, which is not documentation.
+MAY_BE_LONGER = {DOCS / "develop/conformance.md", DOCS / "operate/metrics.md", DOCS / "use/errors.md", DOCS / "plan.md"}
+
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`[^`\n]*`")
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+_ANCHOR = re.compile(r"<a id=\"([^\"]+)\">")
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Return the anchors of a page, without numbers for repeated headings."""
+    text = _FENCED.sub("", page.read_text())
+    return frozenset([*map(slug, _HEADING.findall(text)), *_ANCHOR.findall(text)])
+
+
+def links(page: Path) -> list[str]:
+    """Return the targets of all links of a page, images included."""
+    return _LINK.findall(_CODE.sub("", _FENCED.sub("", page.read_text())))
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_relative_links_and_anchors_resolve(page: Path):
+    for link in links(page):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert target.is_relative_to(ROOT), link
+        if anchor:
+            assert anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in MAY_BE_LONGER], ids=name)
+def test_page_is_short(page: Path):
+    assert len(page.read_text().splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("folder", ["use", "operate", "develop", "develop/decisions"])
+def test_every_page_is_listed_in_the_readme_of_its_folder(folder: str):
+    listed = {link.partition("#")[0] for link in links(DOCS / folder / "README.md")}
+    assert {page.name for page in (DOCS / folder).glob("*.md")} - {"README.md"} <= listed
+
+
+def test_heading_with_code_and_punctuation_gets_the_anchor_of_github():
+    assert slug("`svc init` writes: what was decided") == "svc-init-writes-what-was-decided"
+    assert slug("Bitly, Short.io and Rebrandly") == "bitly-shortio-and-rebrandly"

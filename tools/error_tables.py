@@ -1,0 +1,44 @@
+"""`python -m tools.error_tables` writes the tables of docs/use/errors.md from the catalogue in svc/errors.py.
+
+A test checks that the page is up to date.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from svc.errors import CATALOGUE
+
+PAGE = Path(__file__).parents[1] / "docs/use/errors.md"
+BEGIN, END = "<!-- made by python -m tools.error_tables -->", "<!-- end -->"
+
+_RESPONSES = ("| status | code | meaning | remedy |", "| --- | --- | --- | --- |")
+_STORED = ("| code | meaning | remedy | a request gets |", "| --- | --- | --- | --- |")
+_BETWEEN = """\
+## Errors of accounts, operations, sites and link hosts
+
+These codes appear in the `error` field of an object. A request that fails for such a reason gets the code in the last
+column, with the code below in `details.reason`."""
+
+
+def tables() -> str:
+    """The table of error responses, then the table of codes that only objects show."""
+    responses, stored = list(_RESPONSES), list(_STORED)
+    for code, meaning in CATALOGUE.items():
+        remedy = f" {meaning.remedy} " if meaning.remedy else " "
+        if meaning.shown_as is None:
+            responses.append(f"| {meaning.status} | `{code}` | {meaning.message} |{remedy}|")
+        else:
+            stored.append(f"| `{code}` | {meaning.message} |{remedy}| {meaning.status} `{meaning.shown_as}` |")
+    return "\n".join([*responses, "", _BETWEEN, "", *stored])
+
+
+def page(text: str) -> str:
+    """Return the text of the page with new tables."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))
