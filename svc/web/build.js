@@ -1,9 +1,9 @@
 /**
- * Builds the web application: `node build.js FOLDER` writes index.html, favicon.svg, assets/NAME-HASH.js and .css, each
- * over 1 KB also as .gz and .br, licences.txt and manifest.json. The same input gives the same bytes on every machine.
+ * Builds the web application. `node build.js FOLDER` writes index.html, favicon.svg, assets/NAME-HASH.js and .css,
+ * licences.txt and manifest.json. Files over 1 KB are also written as .gz and .br. The build is reproducible.
  *
- * manifest.json: `files` has, by the path that a browser asks for, each file's type and sizes in bytes; `first` names
- * what a report needs that is the first page somebody opens.
+ * In manifest.json, `files` maps URL paths to the type and sizes in bytes of each file. `first` lists the files that a
+ * report needs if it is the first page to be opened.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ import { build } from "esbuild";
 import { licencesOf } from "../../edge_worker/tools/licences.js";
 
 const root = dirname(fileURLToPath(import.meta.url));
-/** The oldest browsers that know light-dark(), nesting and Trusted Types' absence without harm. */
+/** The oldest browsers that support light-dark() and CSS nesting. They may lack Trusted Types. */
 const TARGET = ["es2023", "chrome123", "safari17.5", "firefox128"];
 const COMPRESSED_FROM_BYTES = 1_024;
 /** @type {Record<string, string>} */
@@ -27,9 +27,10 @@ const TYPES = {
 };
 
 /**
+ * The static imports of an output.
  * @param {import("esbuild").Metafile["outputs"]} outputs
  * @param {string} path of an output
- * @returns {string[]} the output and every chunk that it cannot begin without
+ * @returns {string[]} the output and all chunks that it imports statically
  */
 function neededBy(outputs, path) {
   const found = new Set([path]);
@@ -39,14 +40,14 @@ function neededBy(outputs, path) {
   return [...found];
 }
 
-/** @param {Buffer} bytes @returns {Buffer} gzip, with the byte that names the system the same everywhere */
+/** @param {Buffer} bytes @returns {Buffer} gzip, with a fixed byte for the operating system */
 function gzip(bytes) {
   const packed = gzipSync(bytes, { level: 9 });
   packed[9] = 255;
   return packed;
 }
 
-/** @param {string} folder is made anew */
+/** @param {string} folder is replaced */
 async function writeApplication(folder) {
   const { metafile, outputFiles } = await build({
     entryPoints: { app: "src/main.jsx", style: "src/styles/app.css" },
@@ -71,7 +72,7 @@ async function writeApplication(folder) {
 
   /** @type {Record<string, {type: string, bytes: number, gz?: number, br?: number}>} */
   const files = {};
-  /** @param {string} path that a browser asks for @param {Buffer} bytes */
+  /** @param {string} path URL path @param {Buffer} bytes */
   const put = (path, bytes) => {
     writeFileSync(join(folder, path), bytes);
     const about = (files[path] = { type: TYPES[extname(path)] ?? "application/octet-stream", bytes: bytes.length });
@@ -108,7 +109,7 @@ async function writeApplication(folder) {
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** @param {string} name esbuild's name of an output @returns {string} the path that a browser asks for */
+/** @param {string} name esbuild's name of an output @returns {string} its URL path */
 const toPath = (name) =>
   `/assets/${name
     .split("/assets/")

@@ -10,7 +10,7 @@ export default [
       "no-var": "error",
       "prefer-const": "error",
       curly: ["error", "multi-line"],
-      // What prettier leaves alone: comments.
+      // Prettier does not wrap comments.
       "max-len": [
         "error",
         { code: 120, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true },
@@ -23,12 +23,15 @@ export default [
     languageOptions: { globals: globals.browser, parserOptions: { ecmaFeatures: { jsx: true } } },
     rules: {
       "no-console": "error",
-      // What the pages' policy forbids, or what would make text of a stranger into markup.
+      // The Content-Security-Policy forbids these, or they would parse untrusted text as markup.
       "no-eval": "error",
       "no-restricted-syntax": [
         "error",
-        { selector: "JSXAttribute[name.name='dangerouslySetInnerHTML']", message: "texts are only ever text nodes" },
-        { selector: "JSXAttribute[name.name='style']", message: "the pages' policy takes no inline style: a class" },
+        { selector: "JSXAttribute[name.name='dangerouslySetInnerHTML']", message: "render texts as text nodes only" },
+        {
+          selector: "JSXAttribute[name.name='style']",
+          message: "the Content-Security-Policy forbids inline styles; use a class",
+        },
       ],
       "no-restricted-properties": [
         "error",

@@ -1,1 +1,1 @@
-"""The pages of the web application in a real browser, at a real service and the emulated platform."""
+"""Tests of the web application in a real browser, with a real service and the emulated platform."""

@@ -1,4 +1,4 @@
-"""One browser and at most two services for all tests here; each test has a context, which is a browser of its own."""
+"""Fixtures: one browser and at most two services for all tests; each test has its own browser context."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer
     from tests.web.places import Place
 
-# Long enough for a machine that does much else: what is waited for comes, or never will.
+# Generous, because the machine may be busy with other tests.
 expect.set_options(timeout=20_000)
 _zones = (f"news{number}.example" for number in itertools.count())
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A browser, which ends with the last test of this package.
+    """A browser, closed after the last test of this package.
 
-    While it is open its library has an asyncio loop running in this thread, in which others cannot begin one.
+    While it is open, its library runs an asyncio loop in this thread, so no other loop can start here.
     """
     with open_browser() as opened:
         yield opened
@@ -48,7 +48,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A service with a user who has nothing yet."""
+    """A service with a user without data."""
     yield from _searched(open_place(tmp_path_factory.mktemp("web") / "svc"))
 
 
@@ -59,7 +59,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def _searched(opening: AbstractContextManager[Place]) -> Iterator[Place]:
-    """What tests share is searched for secrets when it has ended: that of a single test is searched after each."""
+    """Search the shared service for secrets at the end; services of single tests are searched after each test."""
     with opening as place:
         yield place
         metrics = metrics_of(place)
@@ -69,7 +69,7 @@ def _searched(opening: AbstractContextManager[Place]) -> Iterator[Place]:
 
 @pytest.fixture(autouse=True)
 def stray_calls() -> Iterator[Callable[[], set[str]]]:
-    """The pages are a thin client: what they call in any test is in the contract. Tells what is not."""
+    """Check that pages call only operations of the OpenAPI document; yields a function that lists other calls."""
     CALLED.clear()
     yield outside_the_contract
     assert outside_the_contract() == set()
@@ -77,7 +77,7 @@ def stray_calls() -> Iterator[Callable[[], set[str]]]:
 
 @pytest.fixture
 def stranger(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser in which nobody is signed in."""
+    """A browser context without a signed-in user."""
     context = new_context(browser)
     yield context
     context.close()
@@ -85,7 +85,7 @@ def stranger(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def context(stranger: BrowserContext, place: Place) -> BrowserContext:
-    """A browser in which the user of `place` is signed in."""
+    """A browser context in which the user of `place` is signed in."""
     sign_in(stranger, place)
     return stranger
 
@@ -97,7 +97,7 @@ def page(context: BrowserContext) -> Page:
 
 @pytest.fixture
 def world(furnished: Place) -> Iterator[World]:
-    """The service and the platform beside the pages; the platform is polite again at the end."""
+    """Access to the service and the platform without a browser; the platform's faults are reset at the end."""
     opened = World(furnished)
     yield opened
     opened.platform(lambda emulator: emulator.clear_faults())
@@ -106,12 +106,12 @@ def world(furnished: Place) -> Iterator[World]:
 
 @pytest.fixture
 def zone() -> str:
-    """A name that no other test has."""
+    """A zone name that no other test uses."""
     return next(_zones)
 
 
 @pytest.fixture
 def customer(world: World, zone: str) -> Customer:
-    """An account at the platform that nobody has connected."""
+    """An account at the platform that is not connected."""
     made: Customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
     return made

@@ -1,4 +1,4 @@
-"""Where the web application is looked at: a real Chromium, and real services, of which one has something to show."""
+"""The environment of the browser tests: a real Chromium and real services, one of them with data."""
 
 from __future__ import annotations
 
@@ -40,36 +40,37 @@ EMAIL, PASSWORD = "you@example.com", "a long password"
 WIDTHS = (1180, 390, 320)
 THEMES = ("light", "dark")
 HEIGHT = 844
-# All tabs share one process with one thread for scripts, which costs less CPU time than a process for each. Not
-# --in-process-gpu or --single-process, which save more: with them Chromium crashes now and then.
+# All tabs share one process with one script thread, which costs less CPU time than a process per tab. With
+# --in-process-gpu or --single-process, which would save more, Chromium crashes occasionally.
 CHROMIUM_ARGS = [
     "--no-sandbox", "--disable-gpu",
     "--renderer-process-limit=1", "--disable-site-isolation-trials", "--js-flags=--single-threaded",
 ]  # fmt: skip
-MOST_ACCOUNTS = 6  # of a user, where there is a platform
+MOST_ACCOUNTS = 6  # per user, on services with a platform
 
 _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromium.executablePath())'
-# No load here is meant to meet a limit, and what is looked at is what there is.
+# No rate limits and no caching of reports.
 _UNLIMITED = {
     **{f"SVC_LIMITS_{name}_PER_MINUTE": "1000000" for name in ("SIGN_INS", "REFRESHES", "REQUESTS", "REPORT_READS")},
     "SVC_TIMING_REPORT_CACHE_S": "0.001",
-    # A token that is refused is asked for again for so long, as it may have been made a moment ago; not here.
+    # How long a rejected token is retried because it may be new; shorter here.
     "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
     "SVC_METRICS_BIND": "127.0.0.1:0",
 }
 _HOUR_MS = 3_600_000
-# What pages have asked a service for in the test that runs now, beside their own files: method and path.
+# Method and path of the requests that pages sent in the current test, without static files.
 CALLED: set[tuple[str, str]] = set()
 _CALLS = {"fetch", "xhr", "eventsource", "websocket", "ping"}
-# Violations of the page's policy are kept by the page itself.
+# The page records violations of its Content-Security-Policy.
 _WATCH = "window.broken = []; addEventListener('securitypolicyviolation', (e) => broken.push(e.effectiveDirective))"
 
 
 @dataclass(frozen=True)
 class Place:
-    """A running service with a user; `ids`: by the section of a page, what stands for its `:id`.
+    """A running service with a user.
 
-    `control`: the emulated platform's, where there is one; `sent`: the views that its site had.
+    `ids`: the `:id` of each section of pages. `control`: the control URL of the emulated platform, if there is one.
+    `sent`: the views sent to the site.
     """
 
     url: str
@@ -79,11 +80,11 @@ class Place:
     sent: Tally = field(default_factory=Tally)
 
     def at(self, path: str) -> str:
-        """The address of a page of pages.json."""
+        """Return the URL of a page of pages.json."""
         return self.url + path.replace(":id", self.ids.get(path.split("/")[1], ""))
 
     def visit(self, host: str, path: str, **more: Any) -> dict[str, Any]:
-        """Send one request through the emulated edge (`headers`, `cf` …): its status, headers and body."""
+        """Send a request through the emulated edge (`headers`, `cf` …). Returns status, headers and body."""
         answer = httpx.post(
             f"{self.control}/visit", json={"host": host, "path": path, **more}, trust_env=False, timeout=30
         )
@@ -92,24 +93,24 @@ class Place:
 
 
 def metrics_of(place: Place) -> bytes:
-    """What the service tells of itself, where its log says that it does."""
+    """Return the service's metrics. Their URL is in its log."""
     [url] = re.findall(r'"url": "(http://[^"]+/metrics)"', (place.folder / "log").read_text())
     return httpx.get(url, trust_env=False, timeout=30).raise_for_status().content
 
 
 def pages() -> list[dict[str, Any]]:
-    """The pages of the web application."""
+    """Return the pages of the web application."""
     listed: list[dict[str, Any]] = json.loads((ROOT / "svc/web/pages.json").read_text())
     return listed
 
 
 def states() -> list[str]:
-    """Addresses whose search part shows more of a page than its path alone."""
+    """Return URLs whose query shows more of a page than the path alone."""
     return [f"/accounts/:id?day={time.strftime('%Y-%m-%d', time.gmtime())}"]
 
 
 def chromium() -> str:
-    """The Chromium that CHROMIUM names, else one on the path, else the one that comes as a package."""
+    """Return the path of Chromium: from CHROMIUM, from PATH, or from the npm package."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not found:
         carried = node_command("--input-type=module", "--eval", _CARRIED)
@@ -121,7 +122,7 @@ def chromium() -> str:
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """A Chromium, in which nobody is anybody yet."""
+    """Open a Chromium without any session."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_ARGS)
         yield browser
@@ -129,7 +130,7 @@ def open_browser() -> Iterator[Browser]:
 
 
 def new_context(browser: Browser, **more: Any) -> BrowserContext:
-    """A browser of somebody's own, without cookies; the locale is named, since this Chromium's own is none."""
+    """Open a browser context without cookies. The locale is set explicitly, as this Chromium has no valid default."""
     size = {"width": WIDTHS[0], "height": HEIGHT}
     wanted = {"locale": "en-US", "timezone_id": "Asia/Tehran", "reduced_motion": "reduce", "viewport": size, **more}
     context = browser.new_context(**wanted)
@@ -141,25 +142,25 @@ def new_context(browser: Browser, **more: Any) -> BrowserContext:
 
 def _note(request: Request) -> None:
     address = urlsplit(request.url)
-    if request.resource_type in _CALLS and address.hostname == "127.0.0.1":  # else it is a page of a customer
+    if request.resource_type in _CALLS and address.hostname == "127.0.0.1":  # other hosts are pages of customers
         CALLED.add((request.method, address.path))
 
 
 def outside_the_contract() -> set[str]:
-    """What pages have called that the OpenAPI document does not have."""
+    """Return the requests of pages that are not in the OpenAPI document."""
     known = contract()["paths"]
     return {f"{method} {path}" for method, path in CALLED if method.lower() not in known.get(path_of(path) or "", ())}
 
 
 def sign_in(context: BrowserContext, place: Place, email: str = EMAIL) -> None:
-    """Give the browser a session, as a sign-in on the page would."""
+    """Give the browser context a session, like a sign-in on the page."""
     answer = context.request.post(f"{place.url}/auth/sign-in", data={"email": email, "password": PASSWORD})
     assert answer.ok, answer.text()
 
 
 @contextmanager
 def signed_in_tab(browser: Browser, place: Place, email: str = EMAIL, **more: Any) -> Iterator[Page]:
-    """A tab of a browser of its own, in which this user is signed in; `more`: as `new_context` takes it."""
+    """Open a tab in a new browser context in which this user is signed in; `more`: see `new_context`."""
     context = new_context(browser, **more)
     sign_in(context, place, email)
     yield context.new_page()
@@ -167,7 +168,7 @@ def signed_in_tab(browser: Browser, place: Place, email: str = EMAIL, **more: An
 
 
 def sign_up(place: Place, email: str) -> None:
-    """Make another user there, with the password of all."""
+    """Create another user with the common password."""
 
     async def made() -> None:
         async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
@@ -177,7 +178,7 @@ def sign_up(place: Place, email: str) -> None:
 
 
 class World:
-    """The service, asked past its pages, and the platform that it asks."""
+    """Access to the service and the platform without a browser."""
 
     def __init__(self, place: Place, email: str = EMAIL) -> None:
         self.place = place
@@ -186,7 +187,7 @@ class World:
         self.headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
 
     def platform(self, does: Callable[[Emulator], Awaitable[Any]]) -> Any:
-        """What the platform's control answers."""
+        """Run an action of the platform's control API and return its result."""
 
         async def ask() -> Any:
             ready = {"api": "", "edge": "", "control": self.place.control}
@@ -196,7 +197,7 @@ class World:
         return trio.run(ask)
 
     def call(self, method: str, path: str, body: object = None) -> Any:
-        """What the service answers."""
+        """Call the service and return the JSON of its response."""
         answer = httpx.request(
             method, self.place.url + path, json=body, headers=self.headers, timeout=30, trust_env=False
         )
@@ -204,19 +205,19 @@ class World:
         return answer.json()
 
     def account(self, customer: Customer) -> dict[str, Any] | None:
-        """The customer's account as the service lists it; None: it is not connected."""
+        """Return the customer's account as the service lists it; None if it is not connected."""
         listed = self.call("GET", "/v1/accounts")["accounts"]
         return next((each for each in listed if each["edge_account_id"] == customer.account_id), None)
 
     def connected(self, customer: Customer) -> str:
-        """Connect an account past the pages. Returns its id."""
+        """Connect an account via the API. Returns its id."""
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
 
     def seen(self, customer: Customer, site: dict[str, Any], *sent: str) -> None:
-        """Persons open pages of the site, two hours ago, and the worker reports it. `sent`: what the snippet sends.
+        """Send views to the site, dated two hours ago, and let the worker push them. `sent`: bodies of the snippet.
 
-        Raises AssertionError when it is not reported.
+        Raises AssertionError: the worker has not pushed them.
         """
         now = time.time_ns() // 1_000_000
         hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
@@ -233,21 +234,21 @@ class World:
                 assert answer.status == 204, answer
             await platform.settled()
             await platform.clock(0)
-            # The next push is due within an hour of the one before, which may have been made in this one.
+            # The next push is due within an hour of the previous one, which may have been in this hour.
             for hour in (1, 2, 3):
                 crons = [(customer.account_id, hour_at + hour * _HOUR_MS + minute * 60_000) for minute in range(60)]
                 await platform.crons(crons, "svc-edge")
                 report = self.call("GET", f"/v1/sites/{site['id']}/report?period=30d")["report"]
                 if report["totals"]["views"] == len(sent):
                     return
-            raise AssertionError("the worker has not reported it")
+            raise AssertionError("the worker has not pushed the views")
 
         self.platform(visited)
 
 
 @contextmanager
 def open_place(folder: Path) -> Iterator[Place]:
-    """A service with a user who has nothing yet."""
+    """Start a service with a user without data."""
     with _service(folder, {}) as url:
         trio.run(_furnish, url, folder)
         yield Place(url, folder, {})
@@ -255,7 +256,7 @@ def open_place(folder: Path) -> Iterator[Place]:
 
 @contextmanager
 def open_furnished(folder: Path) -> Iterator[Place]:
-    """A service on an emulated platform, whose user has an account, a site and a link, both visited, and a key."""
+    """Start a service with an emulated platform. Its user has an account, a visited site and link, and an API key."""
     settings = {"SVC_EDGE_RETRIES": "1", "SVC_LIMITS_ACCOUNTS": str(MOST_ACCOUNTS)}
     with (
         emulator_process() as emulator,
@@ -323,7 +324,7 @@ async def _furnish(
             key = {"scopes": ["links", "reports"], "name": "nightly report", "allow_ips": ["192.0.2.0/24"]}
             await service.call("POST", "/v1/keys", key, expect=201)
             await _be_visited(service, platform, customer.account_id, site, sent)
-            # What is near its limit, as the change of a plan has it computed.
+            # Bring usage near a limit. A change of the plan recomputes the advice.
             yesterday = time.time_ns() // 1_000_000 // (24 * _HOUR_MS) - 1
             await platform.set_usage(customer.account_id, yesterday, rows_written=84_000)
             for plan in ("paid", "free"):
@@ -332,7 +333,7 @@ async def _furnish(
 
 
 async def _be_visited(service: Service, platform: Emulator, account_id: str, site: dict[str, Any], sent: Tally) -> None:
-    """Send views to the site and clicks to the link, two hours ago, and let the worker report them."""
+    """Send views to the site and clicks to the link, dated two hours ago, and let the worker push them."""
     now = time.time_ns() // 1_000_000
     hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
     await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
@@ -351,10 +352,11 @@ async def _be_visited(service: Service, platform: Emulator, account_id: str, sit
 
 
 async def push(service: Service, platform: Emulator, account_id: str, site_id: str, hour_at: int) -> None:
-    """Let the worker report the hour that begins at `hour_at`.
+    """Let the worker push the hour that begins at `hour_at`.
 
-    The next push is due within an hour of the one before, which may have been made in this one. Raises AssertionError
-    when the site has no view after three hours of crons.
+    The next push is due within an hour of the previous one, which may have been in this hour.
+
+    Raises AssertionError: the site has no view after three hours of crons.
     """
     for hour in (1, 2, 3):
         crons = [(account_id, hour_at + hour * _HOUR_MS + minute * 60_000) for minute in range(60)]
@@ -362,4 +364,4 @@ async def push(service: Service, platform: Emulator, account_id: str, site_id: s
         report = (await service.call("GET", f"/v1/sites/{site_id}/report?period=30d"))["report"]
         if report["totals"]["views"]:
             return
-    raise AssertionError("the worker has reported no view")
+    raise AssertionError("the worker has not pushed any view")

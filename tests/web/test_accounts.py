@@ -1,4 +1,4 @@
-"""Accounts in the browser: connected, watched, mended, looked into and disconnected, on the emulated platform."""
+"""Accounts in the browser, on the emulated platform."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def page(browser: Browser, furnished: Place) -> Iterator[Page]:
 
 
 def state(page: Page, word: str) -> None:
-    """Wait until the head of the page shows this state."""
+    """Wait until the head of the page shows this status."""
     expect(page.locator(".page-head .mark")).to_have_text(re.compile(word))
 
 
@@ -40,8 +40,8 @@ def alert(page: Page) -> Locator:
     return page.get_by_role("alert")
 
 
-def test_an_account_is_connected_watched_and_mended(page, world, customer):
-    """A token of a user; an install that waits for the platform, and then has no timer left."""
+def test_connect_account_and_resolve_failed_install(page, world, customer):
+    """With a user token first, then an install that waits for the platform and finds no free cron trigger."""
     page.goto(f"{world.place.url}/accounts")
     page.get_by_role("link", name="Connect an account").wait_for()
     page.keyboard.press("n")
@@ -49,12 +49,12 @@ def test_an_account_is_connected_watched_and_mended(page, world, customer):
     expect(form).to_have_attribute("href", TOKEN_PAGE)
     expect(form).to_have_attribute("rel", "noopener noreferrer")
 
-    account, token = page.get_by_label("Account id"), page.get_by_label("Bootstrap token")
+    account, token = page.get_by_label("Account ID"), page.get_by_label("Bootstrap token")
     account.fill(f"https://dash.cloudflare.com/{customer.account_id}/workers-and-pages")
     expect(account).to_have_value(customer.account_id)
     token.fill("cfut_0123")
-    page.get_by_text("This is a token of a user").wait_for()
-    # Its database cannot be made until we say so, and then it has no timer left.
+    page.get_by_text("This is a user token").wait_for()
+    # Its database cannot be created until the fault is cleared, and then no cron trigger is free.
     databases = f"/accounts/{customer.account_id}/d1/database"
     world.platform(lambda emulator: emulator.fault("refuse", databases, method="POST", status=503, times=None))
     world.platform(lambda emulator: emulator.set_limits(customer.account_id, crons=0))
@@ -72,7 +72,7 @@ def test_an_account_is_connected_watched_and_mended(page, world, customer):
     state(page, "Not installed")
     expect(alert(page)).to_contain_text("cron_limit")
     world.platform(lambda emulator: emulator.set_limits(customer.account_id, crons=5))
-    alert(page).get_by_role("button", name="Install again").click()
+    alert(page).get_by_role("button", name="Reinstall").click()
     state(page, "Ready")
     expect(alert(page)).to_have_count(0)
     found = world.account(customer)
@@ -81,7 +81,7 @@ def test_an_account_is_connected_watched_and_mended(page, world, customer):
     world.call("DELETE", f"/v1/accounts/{found['id']}", {})
 
 
-def test_site_shows_what_its_host_lacks_and_a_website_gives_way_to_links(page, world, customer, zone):
+def test_site_shows_missing_dns_and_link_host_replaces_website(page, world, customer, zone):
     account_id = world.connected(customer)
     page.goto(f"{world.place.url}/accounts/{account_id}")
     state(page, "Ready")
@@ -101,14 +101,14 @@ def test_site_shows_what_its_host_lacks_and_a_website_gives_way_to_links(page, w
 
     page.goto(f"{world.place.url}/accounts/{account_id}")
     page.get_by_role("combobox", name="Host").fill(f"www.{zone}")
-    page.get_by_role("button", name="Set the link host").click()
+    page.get_by_role("button", name="Set link host").click()
     page.get_by_role("checkbox", name="Replace the website").check()
-    page.get_by_role("button", name="Set the link host").click()
+    page.get_by_role("button", name="Set link host").click()
     expect(page.get_by_role("region", name="Link host")).to_contain_text("Active")
 
 
-def test_an_account_is_renamed_renewed_checked_and_disconnected(page, world, customer, zone):
-    """And has a link host that lacks its record first, a statement of counts, and a plan with its use."""
+def test_rename_renew_check_and_disconnect_account(page, world, customer, zone):
+    """Also sets a link host whose DNS record is missing at first, and reads the plan usage and the daily ledger."""
     account_id = world.connected(customer)
     page.goto(f"{world.place.url}/accounts/{account_id}")
     state(page, "Ready")
@@ -136,10 +136,10 @@ def test_an_account_is_renamed_renewed_checked_and_disconnected(page, world, cus
     records = proxied_zone(zone)["dns"]
     world.platform(lambda emulator: emulator.set_zone(customer.account_id, zone, dns=records[:2]))
     host.fill(f"go.{zone}")
-    page.get_by_role("button", name="Set the link host").click()
+    page.get_by_role("button", name="Set link host").click()
     page.get_by_text("AAAA", exact=True).wait_for()
     world.platform(lambda emulator: emulator.set_zone(customer.account_id, zone, dns=records))
-    page.get_by_role("button", name="Set the link host").click()
+    page.get_by_role("button", name="Set link host").click()
     section = page.get_by_role("region", name="Link host")
     expect(section).to_contain_text("Active")
     expect(section).to_contain_text("Live")
@@ -149,55 +149,55 @@ def test_an_account_is_renamed_renewed_checked_and_disconnected(page, world, cus
     page.get_by_label("Cloudflare plan").select_option("Paid")
     expect(page.get_by_role("meter")).to_have_count(1)
     page.get_by_label("Cloudflare plan").select_option("Free")
-    meter = page.get_by_role("meter", name="Rows written a day")
+    meter = page.get_by_role("meter", name="Rows written per day")
     expect(meter).to_have_attribute("aria-valuetext", "84,000 of 100,000")
-    expect(page.get_by_role("region", name="Use of the plan")).to_contain_text("Upgrade soon")
+    expect(page.get_by_role("region", name="Plan usage")).to_contain_text("Upgrade soon")
 
     _clicks(world, account_id, customer, zone)
-    page.get_by_role("button", name="Show the statement").click()
+    page.get_by_role("button", name="Show ledger").click()
     row = page.get_by_role("row").filter(has_text="/hello")
     ledger = world.call("GET", f"/v1/accounts/{account_id}/ledger")["ledger"]
     assert [target["accepted"] for target in ledger["targets"]] == [{"views": 2, "bots": 1}]
     expect(row.get_by_role("cell").first).to_have_text(re.compile("^2.*bots: 1"))
     expect(row).to_contain_text("yes")
-    page.get_by_text("Every number agrees.").wait_for()
+    page.get_by_text("All numbers match.").wait_for()
 
     page.get_by_role("button", name="Check now").click()
-    page.get_by_text("All is as it should be.").wait_for()
+    page.get_by_text("Everything is in order.").wait_for()
     world.platform(lambda emulator: emulator.set_zone(customer.account_id, zone, dns=[]))
     page.get_by_role("button", name="Check now").click()
-    finding = page.get_by_role("region", name="Check").get_by_role("listitem")
-    expect(finding.first).to_contain_text("needs a hand")
+    finding = page.get_by_role("region", name="Health check").get_by_role("listitem")
+    expect(finding.first).to_contain_text("needs attention")
 
     page.get_by_role("button", name="Disconnect").click()
     page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
     page.get_by_role("heading", level=1, name="Disconnected: <b>Daily</b> news").wait_for()
     page.get_by_text(after).wait_for()
     assert world.account(customer) is None
-    page.get_by_role("button", name="To the accounts").click()
+    page.get_by_role("button", name="Back to accounts").click()
     page.get_by_role("heading", level=1, name="Accounts", exact=True).wait_for()
     expect(page.get_by_role("link", name="<b>Daily</b> news")).to_have_count(0)
 
 
-def test_days_of_breakdowns_are_changed_and_suggested_until_they_are_the_fewest(page, world, customer):
-    """By keyboard alone; a number out of range is refused at its field."""
+def test_breakdown_retention_is_changed_and_suggested_until_minimum(page, world, customer):
+    """With the keyboard alone; a number out of range shows an error at its field."""
     account_id = world.connected(customer)
     world.platform(lambda emulator: emulator.set_usage(customer.account_id, size=450_000_000))
     page.goto(f"{world.place.url}/accounts/{account_id}")
-    for plan, meters in (("Paid", 1), ("Free", 4)):  # each computes the advice anew
+    for plan, meters in (("Paid", 1), ("Free", 4)):  # each change recomputes the advice
         page.get_by_label("Cloudflare plan").select_option(plan)
         expect(page.get_by_role("meter")).to_have_count(meters)
-    section = page.get_by_role("region", name="Use of the plan")
+    section = page.get_by_role("region", name="Plan usage")
     fewer = section.get_by_role("button", name="Keep fewer days")
     expect(section).to_contain_text("35 days")
 
     fewer.focus()
     page.keyboard.press("Enter")
-    dialog = page.get_by_role("dialog", name="How long breakdowns are kept")
-    field = dialog.get_by_label("Days of breakdowns")
+    dialog = page.get_by_role("dialog", name="Change breakdown retention")
+    field = dialog.get_by_label("Breakdown retention")
     expect(field).to_be_focused()
     expect(field).to_have_value("35")
-    for wrong, said in (("13", "must be at least 14"), ("36", "must be at most 35"), ("", "must be at least 14")):
+    for wrong, said in (("13", "Enter 14 or more."), ("36", "Enter 35 or less."), ("", "Enter 14 or more.")):
         field.fill(wrong)
         page.keyboard.press("Enter")
         expect(dialog.get_by_role("alert")).to_contain_text(said)
@@ -208,12 +208,12 @@ def test_days_of_breakdowns_are_changed_and_suggested_until_they_are_the_fewest(
     expect(section).to_contain_text("20 days")
     expect(fewer).to_be_focused()
 
-    section.get_by_role("button", name="Change days").click()
+    section.get_by_role("button", name="Change retention").click()
     field.fill("14")
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
     expect(section).to_contain_text("20 days")
-    section.get_by_role("button", name="Change days").click()
+    section.get_by_role("button", name="Change retention").click()
     expect(field).to_have_value("20")
     field.fill("14")
     dialog.get_by_role("button", name="Save").click()
@@ -225,7 +225,7 @@ def test_days_of_breakdowns_are_changed_and_suggested_until_they_are_the_fewest(
 
 
 def _clicks(world: World, account_id: str, customer: Customer, zone: str) -> None:
-    """A link, and clicks on it: two of people, one of a bot."""
+    """Create a link and click it: twice as a person, once as a bot."""
     body = {"account_id": account_id, "code": "hello", "url": f"https://{zone}/landing"}
     link = world.call("POST", "/v1/links", body)["link"]["id"]
 

@@ -1,4 +1,4 @@
-"""Each failure of a connect with its words: what a person reads and can do about it; what was typed stays."""
+"""Errors of a connect: their texts and remedies; the input is kept."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 CLEO = "cleo@example.com"
 UNKNOWN = "cfat_" + "0" * 48
-NOT_ACCEPTED = ("Cloudflare does not accept the bootstrap token for this account.", "make a new bootstrap token")
-LACKS = ("The bootstrap token lacks a right.", "with those that are marked")
+NOT_ACCEPTED = ("Cloudflare rejected the bootstrap token for this account.", "create a new bootstrap token")
+LACKS = ("The bootstrap token is missing a permission.", "permissions marked as missing")
 CANNOT_GIVE = "Workers Scripts: Edit", "D1: Edit", "Zone: Read"
-KEPT = "What you entered is still here. “Go on” sends the same request; nothing is done twice."
+KEPT = "Your input is still here. “Continue” sends the same request again; nothing is done twice."
 
-# How the platform is made to refuse, and which token is typed; the code, the words, the rights that are marked.
+# A function that prepares the platform and returns the token to type; the code, texts and permissions shown.
 Arranged = tuple["Callable[[World, Customer], str]", str, tuple[str, ...], tuple[str, ...]]
 
 
 def token(**wanted: Any) -> Callable[[World, Customer], str]:
-    """Another token of the customer's account."""
+    """Return a function that creates another token in the customer's account."""
 
     def made(world: World, customer: Customer) -> str:
         value: str = world.platform(lambda emulator: emulator.create_token(customer.account_id, **wanted))[1]
@@ -41,7 +41,7 @@ def token(**wanted: Any) -> Callable[[World, Customer], str]:
 
 
 def rude(**rudeness: str) -> Callable[[World, Customer], str]:
-    """The good token, at a platform that is rude in one way."""
+    """Return a function that makes the platform misbehave in one way and returns the valid token."""
 
     def made(world: World, customer: Customer) -> str:
         polite = {"minting": "all_zones", "renamed_right": ""}
@@ -58,34 +58,34 @@ def of_another_account(world: World, _: Customer) -> str:
 
 REFUSED: tuple[Arranged, ...] = (
     (lambda *_: UNKNOWN, "invalid_bootstrap", NOT_ACCEPTED, ()),
-    (token(expires_in_s=-5), "invalid_bootstrap", ("The bootstrap token has expired", "Make a new one"), ()),
+    (token(expires_in_s=-5), "invalid_bootstrap", ("The bootstrap token has expired", "Create a new one"), ()),
     (of_another_account, "invalid_bootstrap", NOT_ACCEPTED, ()),
     (token(rights=["Account Settings Read"]), "bootstrap_permission_error", LACKS, ("Account API Tokens: Edit",)),
     (token(rights=["Account API Tokens Write"]), "bootstrap_permission_error", LACKS, ("Account Settings: Read",)),
     (rude(minting="silent"), "bootstrap_permission_error", LACKS, CANNOT_GIVE),
-    (rude(minting="surplus"), "token_rights_mismatch", ("other rights than asked", "tell the operator"), ()),
-    (rude(renamed_right="D1 Write"), "permission_catalog", ("list of rights lacks one", "needs an update"), ()),
+    (rude(minting="surplus"), "token_rights_mismatch", ("permissions than requested", "contact the operator"), ()),
+    (rude(renamed_right="D1 Write"), "permission_catalog", ("list of permissions lacks one", "needs an update"), ()),
 )
-# Each at the making of the working token: what the platform does, and what is read beside KEPT.
+# Failures while the working token is created: the fault, and the text shown beside KEPT.
 AWAY: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("refuse", {"status": 503, "message": "Down for a moment"}, "The edge platform failed: Down for a moment"),
-    ("html", {}, "The edge platform failed."),
-    ("drop_before", {}, "The edge platform did not answer"),
-    ("drop_after", {}, "The edge platform did not answer"),
-    ("throttle", {"delay_s": 1}, "The edge platform throttles this token."),
+    ("refuse", {"status": 503, "message": "Down for a moment"}, "Cloudflare failed: Down for a moment"),
+    ("html", {}, "Cloudflare failed."),
+    ("drop_before", {}, "Cloudflare did not respond"),
+    ("drop_after", {}, "Cloudflare did not respond"),
+    ("throttle", {"delay_s": 1}, "Cloudflare is rate limiting this token."),
 )
 
 
 class Wizard:
-    """The form of a connect, with what it has sent: keys and statuses."""
+    """The connect form, with the Idempotency-Keys and bodies that it has sent."""
 
     def __init__(self, context: BrowserContext, place: Place) -> None:
         self.page = context.new_page()
         self.sent: list[tuple[str, str]] = []
         self.page.on("request", self._note)
         self.page.goto(f"{place.url}/accounts/connect")
-        self.account, self.token = self.page.get_by_label("Account id"), self.page.get_by_label("Bootstrap token")
-        self.location = self.page.get_by_label("Where the database is made")
+        self.account, self.token = self.page.get_by_label("Account ID"), self.page.get_by_label("Bootstrap token")
+        self.location = self.page.get_by_label("Database location")
         self.alert = self.page.get_by_role("alert")
 
     def _note(self, request: Request) -> None:
@@ -101,7 +101,7 @@ class Wizard:
         self.page.get_by_role("button", name=button, exact=True).click()
 
     def refused(self, code: str, *words: str) -> None:
-        """It says so, and has all that was typed, which is nowhere else."""
+        """Check that the form shows the error and keeps the input, and that the token is nowhere else on the page."""
         expect(self.alert).to_contain_text(code)
         for each in words:
             expect(self.alert).to_contain_text(each)
@@ -114,7 +114,7 @@ class Wizard:
 
 @pytest.fixture(scope="session")
 def cleo(furnished: Place) -> World:
-    """Another user, with as many accounts as a user may have, all of them pending."""
+    """Another user at the limit of accounts, all of them pending."""
     sign_up(furnished, CLEO)
     world = World(furnished, CLEO)
     for _ in range(MOST_ACCOUNTS):
@@ -131,7 +131,7 @@ def cleo(furnished: Place) -> World:
 
 @pytest.fixture
 def wizard(browser: Browser, furnished: Place) -> Iterator[Callable[[str], Wizard]]:
-    """The form, open for a user."""
+    """A function that opens the form for a user."""
     contexts: list[BrowserContext] = []
 
     def opened(email: str) -> Wizard:
@@ -145,19 +145,19 @@ def wizard(browser: Browser, furnished: Place) -> Iterator[Callable[[str], Wizar
 
 
 def are_marked(page: Page, missing: tuple[str, ...]) -> None:
-    """Wait until these rights are marked as missing in the list of the first step, or none if there are none."""
-    marked = page.get_by_role("listitem").get_by_role("listitem").filter(has_text="was missing")
+    """Wait until exactly these permissions are marked as missing in the list of the first step."""
+    marked = page.get_by_role("listitem").get_by_role("listitem").filter(has_text="missing")
     for right in missing:
         expect(marked.filter(has_text=right)).to_have_count(1)
     if not missing:
         expect(marked).to_have_count(0)
 
 
-def test_a_token_that_is_no_good_is_told_in_words_and_nothing_typed_is_lost(wizard, world, customer):
+def test_invalid_token_is_explained_and_input_is_kept(wizard, world, customer):
     form = wizard("you@example.com")
     form.fill("my account", UNKNOWN)
     form.send()
-    form.alert.get_by_text("does not have the form that this field takes").wait_for()
+    form.alert.get_by_text("The format is not valid.").wait_for()
     expect(form.account).to_be_focused()
     for arranged, code, words, missing in REFUSED:
         form.fill(customer.account_id, arranged(world, customer))
@@ -168,10 +168,10 @@ def test_a_token_that_is_no_good_is_told_in_words_and_nothing_typed_is_lost(wiza
         expect(valid).to_have_count(0 if code == "invalid_bootstrap" else 1)
         are_marked(form.page, missing)
         assert world.account(customer) is None
-    assert len({key for key, _ in form.sent}) == len(form.sent) == len(REFUSED) + 1  # another request each
+    assert len({key for key, _ in form.sent}) == len(form.sent) == len(REFUSED) + 1  # each was a new request
 
 
-def test_a_platform_that_is_away_keeps_the_form_and_the_same_request_goes_on(wizard, world, customer):
+def test_unavailable_platform_keeps_input_and_same_request_continues(wizard, world, customer):
     form = wizard("you@example.com")
     tokens, button = f"/accounts/{customer.account_id}/tokens", "Connect"
     form.fill(customer.account_id, customer.bootstrap_token)
@@ -183,11 +183,11 @@ def test_a_platform_that_is_away_keeps_the_form_and_the_same_request_goes_on(wiz
             form.send(button)
         form.refused("cloudflare_unavailable", words, KEPT)
         world.platform(lambda emulator: emulator.clear_faults())
-        button = "Go on"
-    # Throttled: the platform has said when to come back, and only then the button is one again.
-    again = form.page.get_by_role("button", name="Go on", exact=True)
+        button = "Continue"
+    # Throttled: the button is disabled until the time that the platform has given.
+    again = form.page.get_by_role("button", name="Continue", exact=True)
     expect(again).to_have_attribute("aria-disabled", "false")
-    # An answer that takes long is waited for, and a second press sends nothing.
+    # While a slow response is pending, a second press sends nothing.
     held: list[Route] = []
 
     def hold(route: Route) -> None:
@@ -198,7 +198,7 @@ def test_a_platform_that_is_away_keeps_the_form_and_the_same_request_goes_on(wiz
 
     form.page.route("**/v1/accounts", hold)
     again.click()
-    waiting = form.page.get_by_role("button", name="Asking Cloudflare…")
+    waiting = form.page.get_by_role("button", name="Checking with Cloudflare…")
     expect(waiting).to_have_attribute("aria-disabled", "true")
     waiting.click(force=True)
     [route] = held
@@ -213,20 +213,22 @@ def test_a_platform_that_is_away_keeps_the_form_and_the_same_request_goes_on(wiz
     world.call("DELETE", f"/v1/accounts/{found['id']}", {})
 
 
-def test_who_may_not_connect_it_is_told_why_and_led_on(wizard, world, cleo, customer, stranger):
+def test_rejected_connect_explains_reason_and_links_to_remedy(wizard, world, cleo, customer, stranger):
     place = world.place
     form = wizard("you@example.com")
     [taken, *_] = cleo.call("GET", "/v1/accounts")["accounts"]
     of_it = world.platform(lambda emulator: emulator.create_token(taken["edge_account_id"]))[1]
     form.fill(taken["edge_account_id"], of_it)
     form.send()
-    form.refused("account_taken", "Another user has connected this edge account.", "Ask that user, or the operator")
+    form.refused(
+        "account_taken", "Another user has already connected this Cloudflare account.", "Ask that user, or the operator"
+    )
     [own] = [each for each in world.call("GET", "/v1/accounts")["accounts"] if each["id"] == place.ids["accounts"]]
     form.fill(own["edge_account_id"], UNKNOWN)
     form.send()
-    form.refused("already_connected", "You have connected this edge account already.")
-    to_it = form.alert.get_by_role("link", name="To the account")
-    expect(to_it).to_have_attribute("href", f"/accounts/{own['id']}")  # once the list has been read
+    form.refused("already_connected", "You have already connected this Cloudflare account.")
+    to_it = form.alert.get_by_role("link", name="Open the account")
+    expect(to_it).to_have_attribute("href", f"/accounts/{own['id']}")  # once the list has loaded
     to_it.click()
     form.page.get_by_role("heading", level=1, name="Customer").wait_for()
     assert form.page.url == place.at("/accounts/:id")
@@ -235,26 +237,24 @@ def test_who_may_not_connect_it_is_told_why_and_led_on(wizard, world, cleo, cust
     form.fill(customer.account_id, customer.bootstrap_token)
     form.send()
     form.refused(
-        "limit_reached", f"The limit of {MOST_ACCOUNTS} accounts is reached.", "Delete what is no longer needed"
+        "limit_reached", f"The limit of {MOST_ACCOUNTS} accounts is reached.", "Delete what you no longer need"
     )
-    expect(form.alert.get_by_role("link", name="Your limits")).to_have_attribute("href", "/profile")
+    expect(form.alert.get_by_role("link", name="See your limits")).to_have_attribute("href", "/profile")
 
     dan = "dan@example.com"
     assert stranger.request.post(f"{place.url}/auth/sign-up", data={"email": dan, "password": PASSWORD}).ok
     form = wizard(dan)
     form.fill(customer.account_id, customer.bootstrap_token)
     form.send()
-    form.refused(
-        "email_unconfirmed", "The e-mail address must be confirmed first.", "Open the link in the confirmation"
-    )
+    form.refused("email_unconfirmed", "The e-mail address has not been confirmed.", "Open the link in the confirmation")
     with form.page.expect_response("**/auth/confirm/resend") as asked:
-        form.alert.get_by_role("button", name="Send again").click()
+        form.alert.get_by_role("button", name="Resend email").click()
     assert asked.value.ok
     expect(form.alert.get_by_role("status")).not_to_be_empty()
 
 
-def test_too_many_requests_are_counted_down_and_the_same_one_goes_on(wizard, customer):
-    """No limit is met by a person here; what is in front of the service may have one."""
+def test_rate_limited_connect_counts_down_and_repeats_same_request(wizard, customer):
+    """The service does not limit connects, but a proxy in front of it may."""
     form = wizard("you@example.com")
     form.page.clock.install()
     refusal = {"error": {"code": "rate_limited", "message": "Too many requests."}}
@@ -263,10 +263,10 @@ def test_too_many_requests_are_counted_down_and_the_same_one_goes_on(wizard, cus
     )
     form.fill(customer.account_id, UNKNOWN)
     form.send()
-    form.refused("rate_limited", "Too many tries.")
+    form.refused("rate_limited", "Too many attempts.")
     form.page.clock.fast_forward(20_000)
-    waiting = form.page.get_by_role("button", name="Again in")
-    expect(waiting).to_have_text("Again in 21 seconds")
+    waiting = form.page.get_by_role("button", name="Try again in")
+    expect(waiting).to_have_text("Try again in 21 seconds")
     waiting.click(force=True)
     form.page.clock.fast_forward(21_000)
     form.send()

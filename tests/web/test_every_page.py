@@ -1,4 +1,4 @@
-"""What holds of every page: those of svc/web/pages.json, so that none can be forgotten."""
+"""Checks of every page listed in svc/web/pages.json."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ LOCALES = ("en-US", "de-DE")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
-class Look(NamedTuple):
-    """How a page is shown."""
+class Variant(NamedTuple):
+    """Theme and width of a page."""
 
     theme: str
     width: int
 
 
-def looks_at(path: str) -> list[Look]:
-    """The looks that axe checks a page in: every one in `make test-all`, else one that the seed draws for the page."""
-    looks = [Look(theme, width) for theme, width in product(THEMES, WIDTHS)]
-    return looks if EVERYTHING else [random.Random(f"{SEED} {path}").choice(looks)]
+def variants_of(path: str) -> list[Variant]:
+    """Return the variants for axe: all of them in `make test-all`, otherwise one chosen by the seed."""
+    variants = [Variant(theme, width) for theme, width in product(THEMES, WIDTHS)]
+    return variants if EVERYTHING else [random.Random(f"{SEED} {path}").choice(variants)]
 
 
 class Visit:
-    """A tab that goes from page to page, and notes what is wrong with them."""
+    """A tab that visits pages and collects their problems."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
@@ -47,7 +47,7 @@ class Visit:
         )
 
     def _read(self, message: ConsoleMessage) -> None:
-        # Whether somebody is signed in the service alone knows; the browser itself writes down a "no".
+        # The refresh may fail with 401 without a session, and the browser logs that.
         asked = message.location["url"].endswith("/auth/refresh")
         self._note(message.text, message.type in ("error", "warning") and not asked)
 
@@ -56,19 +56,19 @@ class Visit:
             self.found.append(f"{self._at}: {what}")
 
     def open(self, path: str, address: str) -> None:
-        """Show a page: in each of its looks to axe, and in each width for what is too wide."""
+        """Open a page; check each variant with axe, and each width for overflow."""
         self._at = path
-        looks = looks_at(path)
-        self._show(looks[0])
+        variants = variants_of(path)
+        self._show(variants[0])
         self.page.goto(address)
         self.loaded()
         headings = self.page.locator("h1").all_inner_texts()
         title = self.page.title()
         self._note(f"headings {headings}, title {title}", len(headings) != 1 or not title.startswith(headings[0]))
         self._note("the heading has no focus", not self._heading_has_focus())
-        for look in looks:
-            self._show(look)
-            self._axe(f"{look.theme}, {look.width} px")
+        for variant in variants:
+            self._show(variant)
+            self._axe(f"{variant.theme}, {variant.width} px")
         for width in WIDTHS:
             self.page.set_viewport_size({"width": width, "height": HEIGHT})
             wide = self.page.evaluate("document.documentElement.scrollWidth")
@@ -76,12 +76,12 @@ class Visit:
         broken = self.page.evaluate("broken")
         self._note(f"breaks the policy: {broken}", bool(broken))
 
-    def _show(self, look: Look) -> None:
-        self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
-        self.page.emulate_media(color_scheme="dark" if look.theme == "dark" else "light")
+    def _show(self, variant: Variant) -> None:
+        self.page.set_viewport_size({"width": variant.width, "height": HEIGHT})
+        self.page.emulate_media(color_scheme="dark" if variant.theme == "dark" else "light")
 
     def _heading_has_focus(self) -> bool:
-        """Or gets it: it does so once it is drawn."""
+        """Return True if the heading gets the focus, which happens once it is rendered."""
         try:
             self.page.locator("h1:focus").wait_for()
         except NeverCame:
@@ -89,7 +89,7 @@ class Visit:
         return True
 
     def loaded(self) -> None:
-        """Wait until the page shows what it has asked for."""
+        """Wait until the page shows its data."""
         self.page.locator("h1").first.wait_for()
         self.page.wait_for_load_state("networkidle")
         self.page.locator(".skeleton").first.wait_for(state="detached")
@@ -107,9 +107,11 @@ class Visit:
 @pytest.mark.rule("D3")
 @pytest.mark.parametrize("locale", LOCALES if EVERYTHING else [random.Random(SEED).choice(LOCALES)])
 @pytest.mark.parametrize("public", [True, False])
-def test_every_page_is_whole_for_everybody(browser, furnished, public, locale, stray_calls):
-    """No error, nobody else's address, no call that is not in the contract, nothing for axe, no sideways scrolling; a
-    title, and a heading in focus."""
+def test_every_page_has_no_problems(browser, furnished, public, locale, stray_calls):
+    """Check for errors, requests to other hosts or unknown operations, axe violations and horizontal scrolling.
+
+    Each page needs a title and a focused heading.
+    """
     context = new_context(browser, locale=locale)
     if not public:
         sign_in(context, furnished)
@@ -125,10 +127,10 @@ def test_every_page_is_whole_for_everybody(browser, furnished, public, locale, s
 
 
 @pytest.mark.rule("D3")
-def test_a_call_that_is_not_in_the_contract_is_seen(page, place, stray_calls):
+def test_unknown_operation_is_detected(page, place, stray_calls):
     with page.expect_response(f"{place.url}/v1/keys"):
         page.goto(f"{place.url}/keys")
-        page.get_by_role("heading", level=1, name="Keys", exact=True).wait_for()
+        page.get_by_role("heading", level=1, name="API keys", exact=True).wait_for()
     assert {("POST", "/auth/refresh"), ("GET", "/v1/keys")} <= CALLED
     assert stray_calls() == set()
     page.evaluate("Promise.all([fetch('/pages/keys'), fetch('/v1/keys', {method: 'PUT'})])")
@@ -136,19 +138,19 @@ def test_a_call_that_is_not_in_the_contract_is_seen(page, place, stray_calls):
     CALLED.clear()
 
 
-def test_a_page_that_is_not_there_says_so(browser, furnished):
+def test_unknown_page_is_reported_as_not_found(browser, furnished):
     context = new_context(browser)
     page = context.new_page()
     answer = page.goto(f"{furnished.url}/nothing/at/all")
     assert answer is not None
     assert answer.status == 404
-    page.get_by_role("heading", level=1, name="There is no such page").wait_for()
+    page.get_by_role("heading", level=1, name="Page not found").wait_for()
     context.close()
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_the_axe_of_these_tests_cuts(stranger, place, theme):
-    """A fault that only axe can see is seen, in both themes."""
+def test_axe_check_detects_low_contrast(stranger, place, theme):
+    """Detect a problem that only axe can find, in both themes."""
     page = stranger.new_page()
     visit = Visit(page, place.url)
     page.goto(f"{place.url}/sign-in")

@@ -1,4 +1,4 @@
-"""Whoever reads German reads German, also what the API itself says in English."""
+"""German texts, including those for texts that the API has in English only."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
         yield tab
 
 
-def test_what_is_wrong_with_a_field_or_a_host_is_said_in_german(furnished: Place, tab: Page) -> None:
+def test_field_and_host_errors_are_german(furnished: Place, tab: Page) -> None:
     tab.goto(furnished.at("/sites/new"))
     tab.get_by_label("Host").fill("nirgends.example")
-    tab.get_by_text("Was nicht gezählt wird").click()
+    tab.get_by_text("Ausnahmen").click()
     tab.locator("textarea").fill("admin")
     send = tab.locator("form button[type=submit]")
     send.click()
@@ -39,11 +39,11 @@ def test_what_is_wrong_with_a_field_or_a_host_is_said_in_german(furnished: Place
     tab.get_by_text("Höchstens 50 Einträge.").wait_for()
     tab.locator("textarea").fill("")
     send.click()
-    tab.get_by_role("alert").get_by_text("Der Name liegt in keiner Zone").wait_for()
+    tab.get_by_role("alert").get_by_text("Der Host liegt in keiner Zone").wait_for()
     assert tab.locator("html").get_attribute("lang") == "de"
 
 
-def test_what_a_check_finds_is_said_in_german(furnished: Place, tab: Page) -> None:
+def test_findings_are_german(furnished: Place, tab: Page) -> None:
     world, zone = World(furnished), "deutsch.example"
     customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
     account_id = world.connected(customer)
@@ -56,11 +56,11 @@ def test_what_a_check_finds_is_said_in_german(furnished: Place, tab: Page) -> No
     tab.get_by_role("button", name="Jetzt prüfen").click()
     finding = tab.get_by_role("region", name="Prüfung").get_by_role("listitem")
     expect(finding.first).to_contain_text(f"Der DNS-Eintrag von go.{zone}")
-    expect(finding.first).to_contain_text("fehlt, oder hat eine graue Wolke")
-    expect(finding.first).to_contain_text("Legen Sie den Eintrag in Cloudflares Dashboard an")
+    expect(finding.first).to_contain_text("fehlt oder läuft nicht über den Proxy")
+    expect(finding.first).to_contain_text("Legen Sie den Eintrag im Cloudflare-Dashboard an")
 
 
-def test_what_a_disconnect_leaves_is_said_in_german(furnished: Place, world: World, tab: Page) -> None:
+def test_remaining_resources_are_german(furnished: Place, world: World, tab: Page) -> None:
     customer = world.platform(lambda emulator: emulator.create_account([proxied_zone("rest.example")]))
     account_id = world.connected(customer)
     tab.goto(f"{furnished.url}/accounts/{account_id}")
@@ -71,11 +71,11 @@ def test_what_a_disconnect_leaves_is_said_in_german(furnished: Place, world: Wor
     tab.get_by_role("dialog").get_by_role("button", name="Trennen").click()
     expect(tab.get_by_role("heading", level=1)).to_have_text(re.compile("^Getrennt"))
     left = tab.locator("main li").all_inner_texts()
-    assert "Worker svc-edge: Cloudflare hat versagt oder war nicht zu erreichen." in left
+    assert "Worker svc-edge: Cloudflare war gestört oder nicht erreichbar." in left
     assert not [sentence for sentence in left if "the " in sentence]
 
 
-def test_what_cloudflare_itself_says_stands_beside_the_german_words(furnished: Place, world: World, tab: Page) -> None:
+def test_german_error_quotes_cloudflare(furnished: Place, world: World, tab: Page) -> None:
     customer = world.platform(lambda emulator: emulator.create_account([proxied_zone("wort.example")]))
     said = {"method": "PUT", "status": 400, "code": 10021, "message": "Uncaught Error at line 7"}
     world.platform(lambda emulator: emulator.fault("refuse", "*/workers/scripts/svc-edge*", times=None, **said))
@@ -86,7 +86,7 @@ def test_what_cloudflare_itself_says_stands_beside_the_german_words(furnished: P
     expect(trouble).to_contain_text("Uncaught Error at line 7")
 
 
-def test_plan_browser_and_refused_lines_are_told_in_german(furnished: Place, browser: Browser) -> None:
+def test_plan_browser_and_rejected_lines_are_german(furnished: Place, browser: Browser) -> None:
     agent = DESKTOP_CHROME.user_agent
     context = new_context(browser, locale="de-DE", user_agent=agent)
     context.request.post(
@@ -95,11 +95,11 @@ def test_plan_browser_and_refused_lines_are_told_in_german(furnished: Place, bro
     tab = context.new_page()
     tab.goto(f"{furnished.url}/profile")
     expect(tab.get_by_role("rowheader", name=re.compile("^Chrome unter ")).first).to_be_visible()
-    expect(tab.get_by_role("definition").filter(has_text="kostenlos")).to_be_visible()
+    expect(tab.get_by_role("definition").filter(has_text="Kostenlos")).to_be_visible()
     tab.goto(f"{furnished.url}/links/import")
     tab.locator("textarea").fill("http://shop.example/,so\nhttps://shop.example/,x")
-    tab.get_by_role("button", name="Ansehen").click()
-    tab.get_by_role("button", name="2 Links anlegen").click()
-    expect(tab.get_by_role("row", name="http://shop.example/")).to_contain_text("Führt zu: Das muss eine https-Adresse")
+    tab.get_by_role("button", name="Vorschau").click()
+    tab.get_by_role("button", name="2 Links importieren").click()
+    expect(tab.get_by_role("row", name="http://shop.example/")).to_contain_text("Ziel: Muss eine https-Adresse")
     expect(tab.get_by_role("row", name="https://shop.example/")).to_contain_text("Code: ")
     context.close()

@@ -1,4 +1,4 @@
-"""Whatever a visitor or a customer can write is text on every page, and nothing else."""
+"""Texts of visitors and customers are never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer
     from tests.web.places import World
 
-# Markup of three kinds, quotes, an entity, the end of a script, a sign that turns the direction of writing.
+# Three kinds of markup, quotes, an entity, the end of a script, a right-to-left override.
 HOSTILE = "<img src=x onerror=\"broken.push('ran')\"><svg onload=alert(1)></script>'\"&lt;b&gt;\u202e"
-# Of all that the API answers, what others may have written: names, hosts, paths, sources, addresses, messages.
+# Response fields with texts of others: names, hosts, paths, sources, addresses, messages.
 WRITTEN = {
     "name", "host", "url", "short_url", "code", "path", "excluded_paths", "pages", "sources", "countries",
     "devices", "browsers", "os", "bots", "key", "message", "remedy", "browser", "email", "ip", "zones", "allow_ips",
     "revoke_tokens", "revoke_token",
 }  # fmt: skip
-# As far as it can be sent: no quotes in what is a header or a line.
+# Without quotes, as headers and lines cannot contain them.
 ELEMENT = "<img src=x onerror=broken.push(1)>"
 
 
-# What has been among the answers.
+# Fields that occurred in responses.
 SPOILED: set[str] = set()
 
 
 def written(value: Any, *, theirs: bool = False) -> Any:
-    """The same JSON with the hostile text wherever somebody else may have written."""
+    """Return the JSON with hostile text in all fields with texts of others."""
     match value:
         case dict():
             SPOILED.update(WRITTEN & value.keys())
@@ -47,12 +47,12 @@ def written(value: Any, *, theirs: bool = False) -> Any:
 
 
 def only_text(page: Page, where: str) -> None:
-    """Nothing of it has become an element, and nothing of it has run."""
+    """Check that no hostile text became an element or ran."""
     assert page.locator("img[src=x], [onload], [onerror]").count() == 0, where
     assert page.evaluate("broken") == [], where
 
 
-def test_what_others_have_written_is_text_on_every_page(browser, furnished):
+def test_hostile_responses_are_text_on_every_page(browser, furnished):
     context = new_context(browser)
     sign_in(context, furnished)
     page = context.new_page()
@@ -73,19 +73,17 @@ def test_what_others_have_written_is_text_on_every_page(browser, furnished):
         page.locator(".skeleton").first.wait_for(state="detached")
         only_text(page, path)
         links = page.locator("a").evaluate_all("(all) => all.map((one) => one.protocol)")
-        assert set(links) <= {"http:", "https:", "mailto:", ":"}, path  # ":" is one that leads nowhere
+        assert set(links) <= {"http:", "https:", "mailto:", ":"}, path  # ":" is a link without a valid URL
         if "<img src=x" in page.locator("body").inner_text():
             shown.append(path)
     context.close()
     assert {"/", "/accounts", "/accounts/:id", "/sites", "/sites/:id", "/links", "/links/:id", "/keys"} <= set(shown)
-    # Refusals have the others; their words are looked at in test_connect.py.
+    # Only errors have the other fields; test_connect.py checks those.
     assert WRITTEN - {"revoke_tokens", "revoke_token", "remedy", "message"} <= SPOILED
 
 
-def test_what_a_visitor_sends_and_a_customer_names_is_text(
-    browser: Browser, world: World, customer: Customer, zone: str
-) -> None:
-    """By the way that it takes: path, referrer and campaign through the worker; names, rules and a browser's own."""
+def test_hostile_visits_and_names_are_text(browser: Browser, world: World, customer: Customer, zone: str) -> None:
+    """With real data: path, referrer and campaign via the worker; names, rules and a User-Agent."""
     account_id = world.connected(customer)
     context = new_context(browser, user_agent=f"{ELEMENT}/1.0 {ELEMENT}")
     sign_in(context, world.place)
@@ -105,7 +103,7 @@ def test_what_a_visitor_sends_and_a_customer_names_is_text(
         expect(page.get_by_role("region", name=shown)).to_contain_text("onerror")
     only_text(page, "the report")
     page.goto(f"{world.place.url}/profile")
-    page.get_by_role("table", name="Where you are signed in").get_by_role("row").nth(1).wait_for()
+    page.get_by_role("table", name="Active sessions").get_by_role("row").nth(1).wait_for()
     only_text(page, "the sessions")
     page.goto(f"{world.place.url}/events")
     page.get_by_role("table").get_by_role("row").nth(1).wait_for()

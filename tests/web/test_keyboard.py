@@ -1,4 +1,4 @@
-"""Everything with the keyboard alone: from the sign-in to a report and out again; the focus is always seen."""
+"""Keyboard operation: everything works without a pointer, and the focus is always visible."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 EVE = "eve@example.com"
-# So many steps lead from the top of any page to its end.
+# Tab presses from the top of any page to its end.
 MOST_TABS = 60
-# A page is drawn within so many looks, also on a machine that does much else.
-MOST_LOOKS, LOOK_EVERY_MS = 200, 50
-# What is wrong with the focus; a heading that a program gave it to needs no outline.
+# Generous, because the machine may be busy with other tests.
+MOST_POLLS, POLL_EVERY_MS = 200, 50
+# Returns a problem with the focus, or "". A heading focused by script needs no outline.
 FOCUS = """() => {
   const has = document.activeElement, box = has.getBoundingClientRect(), { outlineStyle } = getComputedStyle(has);
   if (has === document.body) return "nothing has the focus";
@@ -36,32 +36,32 @@ FOCUS = """() => {
 
 
 class Keyboard:
-    """A page of which only the keyboard is used."""
+    """A page operated by keyboard only."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
 
     def press(self, *keys: str) -> None:
-        """Press each, and look where the focus is."""
+        """Press the keys and check the focus."""
         for key in keys:
             self.page.keyboard.press(key)
         self.focused(f"after {' '.join(keys)}")
 
     def focused(self, when: str) -> None:
-        """Something has the focus, and one sees what; at the latest when what was asked for is drawn."""
+        """Wait until an element has a visible focus."""
         wrong = ""
-        for _ in range(MOST_LOOKS):
+        for _ in range(MOST_POLLS):
             wrong = self.page.evaluate(FOCUS)
             if wrong == "":
                 return
-            self.page.wait_for_timeout(LOOK_EVERY_MS)
+            self.page.wait_for_timeout(POLL_EVERY_MS)
         raise AssertionError(f"{when}: {wrong}")
 
     def type(self, text: str) -> None:
         self.page.keyboard.type(text)
 
     def to(self, target: Locator, key: str = "Tab") -> None:
-        """Go there, step by step; each step is seen."""
+        """Move the focus there step by step, and check it at each step."""
         wanted = target.element_handle()
         for _ in range(MOST_TABS):
             if self.page.evaluate("(wanted) => document.activeElement === wanted", wanted):
@@ -73,7 +73,7 @@ class Keyboard:
         return self.page.get_by_role("heading", level=1, name=name, exact=True)
 
     def arrived(self, heading: str) -> None:
-        """The page has this heading, and it has the focus."""
+        """Wait until the page has this heading and the heading has the focus."""
         expect(self.heading(heading)).to_be_focused()
 
     def field(self, label: str) -> Locator:
@@ -85,7 +85,7 @@ class Keyboard:
 
 @pytest.fixture(scope="session")
 def eve(furnished: Place) -> World:
-    """A user who has nothing yet."""
+    """A user without data."""
     sign_up(furnished, EVE)
     return World(furnished, EVE)
 
@@ -97,11 +97,11 @@ def keys(browser: Browser) -> Iterator[Keyboard]:
     context.close()
 
 
-def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, customer: Customer, zone: str) -> None:
+def test_sign_in_to_report_and_sign_out_by_keyboard(keys: Keyboard, eve: World, customer: Customer, zone: str) -> None:
     page = keys.page
     page.goto(f"{eve.place.url}/sign-in")
     keys.arrived("Sign in")
-    keys.to(keys.field("E-mail"))
+    keys.to(keys.field("Email"))
     keys.type(EVE)
     keys.to(keys.field("Password"))
     keys.type(PASSWORD)
@@ -110,15 +110,15 @@ def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, 
 
     keys.press("g", "a", "n")
     keys.arrived("Connect an account")
-    keys.to(keys.field("Account id"))
+    keys.to(keys.field("Account ID"))
     keys.type(customer.account_id)
-    keys.to(page.get_by_label("Where the database is made"))
+    keys.to(page.get_by_label("Database location"))
     keys.press("ArrowDown")
     keys.press("ArrowDown")
     keys.to(keys.field("Bootstrap token"))
     keys.type("cfat_not_a_token")
     keys.press("Enter")
-    page.get_by_role("alert").get_by_text("does not accept the bootstrap token").wait_for()
+    page.get_by_role("alert").get_by_text("rejected the bootstrap token").wait_for()
     keys.press("ControlOrMeta+a")
     keys.type(customer.bootstrap_token)
     keys.press("Enter")
@@ -128,14 +128,14 @@ def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, 
     assert account["location"] == "enam"
     keys.to(page.get_by_role("combobox", name="Host"))
     keys.type(f"go.{zone}")
-    keys.to(keys.button("Set the link host"))
+    keys.to(keys.button("Set link host"))
     keys.press("Enter")
     page.get_by_role("region", name="Link host").get_by_text(re.compile("Live$")).wait_for()
     keys.focused("when the link host is set")
     keys.press("g", "s")
     keys.arrived("Sites")
     keys.press("n")
-    keys.arrived("Add a site")
+    keys.arrived("Add site")
     keys.to(keys.field("Host"))
     keys.type(zone)
     keys.press("Enter")
@@ -160,28 +160,28 @@ def test_from_the_sign_in_to_a_report_and_out_again(keys: Keyboard, eve: World, 
 
 
 def read_the_report(keys: Keyboard) -> None:
-    """Another period, by its link and by its key; the chart point by point; the table."""
+    """Change the period by link and shortcut; read the chart point by point and the table."""
     page = keys.page
     page.get_by_role("navigation", name="Period").wait_for()
-    keys.press("r")  # what was read a moment before the worker's report is not read again by itself
+    keys.press("r")  # a report read just before the worker's push is not reloaded automatically
     chart = page.get_by_role("img", name="Views")
     chart.wait_for()
     keys.to(page.get_by_role("link", name="30 days"))
     keys.press("Enter")
     page.wait_for_url("**period=30d")
-    keys.to(page.get_by_role("button", name="Period before"))
+    keys.to(page.get_by_role("button", name="Previous period"))
     keys.press("Space")
-    expect(page.get_by_role("button", name="Period before")).to_have_attribute("aria-pressed", "false")
+    expect(page.get_by_role("button", name="Previous period")).to_have_attribute("aria-pressed", "false")
     keys.press("w")
     page.wait_for_url("**period=7d**")
-    expect(page.get_by_role("button", name="Period before")).to_be_focused()
+    expect(page.get_by_role("button", name="Previous period")).to_be_focused()
     keys.to(chart)
     keys.press("End")
     reading = page.get_by_role("status").filter(has_text="Views")
     last = reading.inner_text()
     keys.press("ArrowLeft")
     expect(reading).not_to_have_text(last)
-    keys.to(page.locator("summary", has_text="Show as a table"))
+    keys.to(page.locator("summary", has_text="Show as table"))
     keys.press("Enter")
     expect(page.get_by_role("columnheader", name="Views")).to_be_visible()
     assert page.get_by_role("row").count() == 8
@@ -193,7 +193,7 @@ def make_a_link(keys: Keyboard, zone: str) -> None:
     keys.arrived("Links")
     keys.press("n")
     keys.arrived("New link")
-    keys.to(keys.field("Leads to"))
+    keys.to(keys.field("Destination"))
     keys.type(f"https://{zone}/shoes")
     keys.to(page.get_by_label("Code"))
     keys.type("shoes")
@@ -206,7 +206,7 @@ def make_a_link(keys: Keyboard, zone: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
-def test_shortcuts_are_listed_and_off_while_somebody_types_or_wants_none(keys: Keyboard, furnished: Place) -> None:
+def test_shortcuts_are_listed_and_inactive_in_fields_or_when_off(keys: Keyboard, furnished: Place) -> None:
     page = keys.page
     sign_in(page.context, furnished)
     page.goto(f"{furnished.url}/links/new")
@@ -214,17 +214,17 @@ def test_shortcuts_are_listed_and_off_while_somebody_types_or_wants_none(keys: K
     keys.press("?")
     listed = page.get_by_role("dialog", name="Keyboard shortcuts")
     listed.wait_for()
-    told = listed.get_by_role("term").all_inner_texts()
-    assert {"?", "g then o", "g then a", "g then s", "g then l", "g then k", "g then p", "g then r"} <= set(told)
-    keys.press("g", "o")  # a dialog is no page
+    shown = listed.get_by_role("term").all_inner_texts()
+    assert {"?", "g then o", "g then a", "g then s", "g then l", "g then k", "g then p", "g then r"} <= set(shown)
+    keys.press("g", "o")  # shortcuts do not work in a dialog
     expect(listed).to_be_visible()
     keys.press("Escape")
     listed.wait_for(state="detached")
     keys.arrived("New link")
 
-    keys.to(keys.field("Leads to"))
+    keys.to(keys.field("Destination"))
     keys.type("g o?n/dwtx")
-    expect(keys.field("Leads to")).to_have_value("g o?n/dwtx")
+    expect(keys.field("Destination")).to_have_value("g o?n/dwtx")
     assert page.get_by_role("dialog").count() == 0
     assert page.url.endswith("/links/new")
 
@@ -244,11 +244,11 @@ def test_shortcuts_are_listed_and_off_while_somebody_types_or_wants_none(keys: K
     expect(choice).to_have_value("on")
     keys.to(page.get_by_role("switch"), "Shift+Tab")
     keys.press("g", "k")
-    keys.arrived("Keys")
+    keys.arrived("API keys")
 
 
 class Held:
-    """Requests of a page whose answers wait until they are released."""
+    """Requests of a page that are held until released."""
 
     def __init__(self, page: Page, pattern: str) -> None:
         self._waiting: list[Route] = []
@@ -262,15 +262,13 @@ class Held:
             self._waiting.append(route)
 
     def release(self) -> None:
-        """Let all requests pass, also later ones."""
+        """Let all requests pass, including later ones."""
         self._released = True
         for route in self._waiting:
             route.continue_()
 
 
-def test_key_pressed_while_the_code_of_a_page_loads_is_handled_once_it_is_there(
-    keys: Keyboard, furnished: Place
-) -> None:
+def test_key_pressed_while_page_code_loads_is_handled_later(keys: Keyboard, furnished: Place) -> None:
     page = keys.page
     sign_in(page.context, furnished)
     code = Held(page, "**/rest-*.js")
@@ -285,9 +283,7 @@ def test_key_pressed_while_the_code_of_a_page_loads_is_handled_once_it_is_there(
     keys.arrived("New link")
 
 
-def test_key_pressed_while_the_object_of_a_page_loads_is_handled_once_it_is_there(
-    keys: Keyboard, furnished: Place
-) -> None:
+def test_key_pressed_while_page_data_loads_is_handled_later(keys: Keyboard, furnished: Place) -> None:
     link = open_while_loading(keys, furnished)
     keys.page.keyboard.press("q")
     link.release()
@@ -295,9 +291,7 @@ def test_key_pressed_while_the_object_of_a_page_loads_is_handled_once_it_is_ther
 
 
 @pytest.mark.parametrize("other", ["key", "click"])
-def test_key_pressed_while_a_page_loads_is_dropped_by_the_next_input(
-    keys: Keyboard, furnished: Place, other: str
-) -> None:
+def test_key_pressed_while_page_loads_is_dropped_by_next_input(keys: Keyboard, furnished: Place, other: str) -> None:
     link, page = open_while_loading(keys, furnished), keys.page
     page.keyboard.press("q")
     if other == "key":
@@ -310,7 +304,7 @@ def test_key_pressed_while_a_page_loads_is_dropped_by_the_next_input(
 
 
 def open_while_loading(keys: Keyboard, furnished: Place) -> Held:
-    """Open the page of the link; what the service answers is held."""
+    """Open the page of the link while the response of the service is held."""
     sign_in(keys.page.context, furnished)
     answer = f"**/v1/links/{furnished.ids['links']}"
     held = Held(keys.page, answer)

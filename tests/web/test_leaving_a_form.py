@@ -1,4 +1,4 @@
-"""Who leaves a page with something typed and not sent is asked, whatever way they go; who has sent it is not."""
+"""Leaving a page with unsent input requires confirmation, unless the input was sent."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ CHOSEN = "another long password"
 
 @pytest.fixture
 def typed(page: Page, place) -> Locator:
-    """A form on a page that was come to from another, with something typed into it."""
+    """A filled-in field of a form; another page is before it in the history."""
     page.goto(f"{place.url}/keys")
     page.get_by_role("button", name=EMAIL).click()
     page.get_by_role("link", name="Profile").click()
-    field = page.get_by_label("Password now")
+    field = page.get_by_label("Current password")
     field.fill(PASSWORD)
     return field
 
@@ -37,19 +37,19 @@ def leave(page: Page, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["a link", "back", "a shortcut"])
-def test_who_leaves_what_they_have_typed_is_asked_first(page: Page, place, typed: Locator, way: str) -> None:
+def test_leaving_unsent_input_requires_confirmation(page: Page, place, typed: Locator, way: str) -> None:
     leave(page, way)
     dialog = page.get_by_role("dialog", name="Leave this page?")
-    expect(dialog.get_by_role("button", name="Stay here")).to_be_focused()
+    expect(dialog.get_by_role("button", name="Stay")).to_be_focused()
     page.keyboard.press("Enter")
     dialog.wait_for(state="detached")
     assert page.url == f"{place.url}/profile"
     assert typed.input_value() == PASSWORD
     leave(page, way)
-    dialog.get_by_role("button", name="Leave it").click()
+    dialog.get_by_role("button", name="Leave").click()
     page.wait_for_url("**/keys" if way == "back" else "**/links")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Keys" if way == "back" else "Links")
-    # Nothing is held any more; and the way back leads to where it did.
+    expect(page.get_by_role("heading", level=1)).to_have_text("API keys" if way == "back" else "Links")
+    # Nothing is unsent any more, and the history is unchanged.
     if way == "back":
         page.go_forward()
     else:
@@ -59,44 +59,44 @@ def test_who_leaves_what_they_have_typed_is_asked_first(page: Page, place, typed
     assert dialog.count() == 0
 
 
-def test_what_was_sent_is_left_unasked(page: Page, place, typed: Locator) -> None:
+def test_leaving_after_sending_requires_no_confirmation(page: Page, place, typed: Locator) -> None:
     page.get_by_label("New password").fill(CHOSEN)
-    page.get_by_role("button", name="Change the password").click()
-    page.get_by_text("Every other session has ended").wait_for()
+    page.get_by_role("button", name="Change password").click()
+    page.get_by_text("All your other sessions were ended").wait_for()
     typed.fill(CHOSEN)
     page.get_by_label("New password").fill(PASSWORD)
-    page.get_by_role("button", name="Change the password").click()
+    page.get_by_role("button", name="Change password").click()
     expect(typed).to_have_value("")
-    page.get_by_text("Every other session has ended").wait_for()
+    page.get_by_text("All your other sessions were ended").wait_for()
     page.get_by_role("link", name="Links", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")
 
 
 @pytest.mark.parametrize("way", ["Sign out", "Sign out everywhere"])
-def test_who_signs_out_with_something_typed_is_asked_first(page: Page, place, typed: Locator, way: str) -> None:
+def test_signing_out_with_unsent_input_requires_confirmation(page: Page, place, typed: Locator, way: str) -> None:
     ended = page.get_by_role("main").get_by_role("button", name=way, exact=True)
     ended.click()
     dialog = page.get_by_role("dialog", name="Leave this page?")
-    dialog.get_by_text("What you have typed was not sent").wait_for()
+    dialog.get_by_text("Your changes have not been sent").wait_for()
     page.keyboard.press("Enter")
     dialog.wait_for(state="detached")
     assert typed.input_value() == PASSWORD
     ended.click()
-    dialog.get_by_role("button", name="Leave it").click()
+    dialog.get_by_role("button", name="Leave").click()
     page.get_by_role("heading", level=1, name="Sign in").wait_for()
 
 
-def test_a_key_that_is_shown_this_once_is_not_lost_by_the_way_back(page: Page, place) -> None:
+def test_going_back_does_not_lose_new_api_key(page: Page, place) -> None:
     page.goto(f"{place.url}/links")
-    page.get_by_role("link", name="Keys").click()
-    page.get_by_role("button", name="New key").click()
+    page.get_by_role("link", name="API keys").click()
+    page.get_by_role("button", name="New API key").click()
     page.get_by_role("checkbox", name="Links").check()
-    page.get_by_role("button", name="Make the key").click()
-    shown = page.get_by_role("dialog", name="Your new key")
+    page.get_by_role("button", name="Create key").click()
+    shown = page.get_by_role("dialog", name="Your new API key")
     key = shown.locator("#key-value").inner_text()
     page.evaluate("history.back()")
     dialog = page.get_by_role("dialog", name="Leave this page?")
-    dialog.get_by_text("shown this once").wait_for()
+    dialog.get_by_text("shown only once").wait_for()
     page.keyboard.press("Enter")
     dialog.wait_for(state="detached")
     assert shown.locator("#key-value").inner_text() == key
@@ -104,7 +104,7 @@ def test_a_key_that_is_shown_this_once_is_not_lost_by_the_way_back(page: Page, p
     with page.expect_event("dialog") as asked:
         page.evaluate("location.reload()")
     assert asked.value.type == "beforeunload"
-    shown.get_by_role("button", name="I have stored it").click()
+    shown.get_by_role("button", name="I have saved the key").click()
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     page.get_by_role("link", name="Links", exact=True).click()

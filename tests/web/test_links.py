@@ -1,4 +1,4 @@
-"""Links as a user has them: made with rules, tried, scanned, changed in two windows, imported, found, deleted."""
+"""Links: create with rules, test, scan, edit in two windows, import, find, delete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 HOST = "go.shop.example"
-# The browser draws the file that it was given, and hands out one byte a pixel.
+# Draws an image file and returns one byte per pixel.
 PIXELS = """async (file) => {
   const bytes = Uint8Array.from(atob(file), (sign) => sign.charCodeAt(0));
   const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
@@ -39,7 +39,7 @@ PIXELS = """async (file) => {
 
 @pytest.fixture
 def api(furnished: Place) -> Iterator[httpx.Client]:
-    """What the service has, to the same user."""
+    """An API client for the same user."""
     with httpx.Client(base_url=furnished.url, trust_env=False, timeout=30) as client:
         session = client.post("/auth/sign-in", json={"email": EMAIL, "password": PASSWORD}).json()
         client.headers["Authorization"] = f"Bearer {session['access_token']}"
@@ -55,7 +55,7 @@ def visit(browser: Browser, furnished: Place) -> Iterator[Visit]:
 
 
 def link_of(api: httpx.Client, code: str) -> dict[str, Any]:
-    """The link with this code, as the service has it."""
+    """Return the link with this code from the API."""
     (found,) = [one for one in api.get("/v1/links", params={"q": code}).json()["links"] if one["code"] == code]
     return dict(found)
 
@@ -67,36 +67,36 @@ def pick(page: Page, rule: int, *countries: str) -> None:
         row.get_by_role("button", name=f"Countries of rule {rule}").click()
     for country in countries:
         row.get_by_label("Find a country").fill(country)
-        page.keyboard.press("Enter")  # ticks the only one that is left, and sends nothing
+        page.keyboard.press("Enter")  # selects the only match without submitting
     row.get_by_role("button", name="Done").click()
 
 
-def test_a_link_from_its_first_rule_to_its_end(visit, furnished, api, tmp_path):
+def test_create_test_scan_edit_and_delete_link(visit, furnished, api, tmp_path):
     page = visit.page
     page.goto(f"{furnished.url}/links")
     page.get_by_role("table", name="Links").wait_for()
     page.keyboard.press("n")
-    page.get_by_label("Leads to").fill("https://shop.example/all")
+    page.get_by_label("Destination").fill("https://shop.example/all")
     page.get_by_label("Code").fill("sale")
-    page.get_by_role("button", name="Add a rule").click()
+    page.get_by_role("button", name="Add rule").click()
     pick(page, 1, "Germany", "Austria")
     page.get_by_label("go to").fill("http://shop.example/dach")
-    page.get_by_role("button", name="Add a rule").click()
+    page.get_by_role("button", name="Add rule").click()
     pick(page, 2, "Germany")
     page.get_by_label("Devices of rule 2").select_option("mobile")
     page.get_by_label("go to").nth(1).fill("https://shop.example/de-mobile")
-    page.get_by_role("button", name="Make the link").click()
+    page.get_by_role("button", name="Create link").click()
     wrong = page.get_by_label("go to").first
     expect(wrong).to_have_attribute("aria-invalid", "true")
     expect(wrong).to_be_focused()
-    visit.found.clear()  # a refusal is an error to the browser's console
+    visit.found.clear()  # the browser logs an error response
     page.get_by_role("button", name="Countries of rule 1: Germany and Austria").click()
     page.get_by_label("Find a country").fill("land")
     visit._axe("with a wrong rule and the countries")
     wrong.fill("https://shop.example/dach")
-    page.get_by_role("button", name="Rule 2: up").click()
-    expect(page.get_by_role("button", name="Rule 1: up")).to_be_focused()
-    page.get_by_role("button", name="Make the link").click()
+    page.get_by_role("button", name="Move up: rule 2").click()
+    expect(page.get_by_role("button", name="Move up: rule 1")).to_be_focused()
+    page.get_by_role("button", name="Create link").click()
     page.get_by_role("heading", level=1, name=f"{HOST}/sale").wait_for()
     link = link_of(api, "sale")
     assert (link["url"], link["rules"]) == (
@@ -107,16 +107,16 @@ def test_a_link_from_its_first_rule_to_its_end(visit, furnished, api, tmp_path):
         ],
     )
     page.locator(".mark", has_text="Live").wait_for()
-    tried_is_what_happens(page, furnished)
+    check_test_form_matches_edge(page, furnished)
     visit._axe("with what was tried")
 
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("q")
-    scanned(page, tmp_path)
+    check_qr_code(page, tmp_path)
     visit._axe("with the QR code")
     page.keyboard.press("Escape")
 
-    changed_in_two_windows(visit, api, link["id"])
+    check_edit_in_two_windows(visit, api, link["id"])
 
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog", name=f"Delete {HOST}/sale?").wait_for()
@@ -126,17 +126,17 @@ def test_a_link_from_its_first_rule_to_its_end(visit, furnished, api, tmp_path):
     expect(page.get_by_role("link", name="sale", exact=True)).to_have_count(0)
     assert api.get(f"/v1/links/{link['id']}").json()["link"]["state"] == "deleted"
     page.goto(f"{furnished.url}/links/{link['id']}")
-    page.get_by_text("This link is deleted.").wait_for()
-    found_among_the_deleted(visit, furnished)
+    page.get_by_text("This link was deleted.").wait_for()
+    check_deleted_link_is_listed(visit, furnished)
     assert visit.found == []
 
 
-def found_among_the_deleted(visit: Visit, place: Place) -> None:
-    """A deleted link is listed, with its report and without what can be done with one that works."""
+def check_deleted_link_is_listed(visit: Visit, place: Place) -> None:
+    """Check that a deleted link is listed with its report but without actions."""
     page = visit.page
     page.goto(f"{place.url}/links")
     expect(page.get_by_role("link", name="hello", exact=True)).to_be_visible()
-    page.get_by_label("Which").select_option("deleted")
+    page.get_by_label("Show", exact=True).select_option("deleted")
     row = page.get_by_role("row").filter(has=page.get_by_role("link", name="sale", exact=True))
     expect(row.locator(".mark", has_text="Deleted")).to_be_visible()
     expect(row.get_by_role("button")).to_have_count(0)
@@ -144,10 +144,10 @@ def found_among_the_deleted(visit: Visit, place: Place) -> None:
     expect(hello.locator(".mark", has_text="Live")).to_have_count(0)
     visit._axe("with the deleted links")
     row.get_by_role("link", name="sale").click()
-    page.get_by_text("This link is deleted.").wait_for()
+    page.get_by_text("This link was deleted.").wait_for()
 
 
-def test_lists_of_a_link_are_read_only_while_they_are_shown(browser: Browser, furnished: Place) -> None:
+def test_breakdowns_are_read_only_when_visible(browser: Browser, furnished: Place) -> None:
     context = new_context(browser, viewport={"width": 800, "height": 300})
     sign_in(context, furnished)
     page = context.new_page()
@@ -165,36 +165,36 @@ def test_lists_of_a_link_are_read_only_while_they_are_shown(browser: Browser, fu
     context.close()
 
 
-def tried_is_what_happens(page: Page, place: Place) -> None:
-    """Each kind of visitor is told to land where the edge sends it."""
-    page.locator("summary", has_text="Try it").click()
+def check_test_form_matches_edge(page: Page, place: Place) -> None:
+    """Check that the test form gives the destination that the edge redirects to."""
+    page.locator("summary", has_text="Test link").click()
     landed = []
     visitors = [
         ("DE", "phone", "Safari"),
-        ("AT", "phone", "Phones"),
+        ("AT", "phone", "Mobile"),
         ("DE", "computer", "Chrome"),
         ("XX", "phone", "iOS"),
     ]
     for country, agent, counted in visitors:
-        page.get_by_label("From", exact=True).select_option(country)
-        page.get_by_label("With", exact=True).select_option(agent)
+        page.get_by_label("Country", exact=True).select_option(country)
+        page.get_by_label("Device", exact=True).select_option(agent)
         with page.expect_response("**/explain") as asked:
-            page.get_by_role("button", name="Try it").click()
+            page.get_by_role("button", name="Test", exact=True).click()
         sent = json.loads(asked.value.request.post_data or "")
         headers = {"User-Agent": sent["user_agent"]}
         real = place.visit(HOST, "/sale", headers=headers, cf={"country": country})["headers"]["location"]
-        told = page.get_by_role("region", name="Where it leads").locator(".note")
-        expect(told.locator("code")).to_have_text(real)
-        expect(told).to_contain_text(counted)
+        note = page.get_by_role("region", name="Destinations").locator(".note")
+        expect(note.locator("code")).to_have_text(real)
+        expect(note).to_contain_text(counted)
         landed.append(real.rpartition("/")[2])
     assert landed == ["de-mobile", "dach", "dach", "all"]
-    page.get_by_label("With", exact=True).select_option("crawler")
-    page.get_by_role("button", name="Try it").click()
+    page.get_by_label("Device", exact=True).select_option("crawler")
+    page.get_by_role("button", name="Test", exact=True).click()
     page.get_by_text("Counted as a bot").wait_for()
 
 
-def scanned(page: Page, folder: Path) -> None:
-    """The picture's words, and both files, are the address with the mark of a scan."""
+def check_qr_code(page: Page, folder: Path) -> None:
+    """Check that the image and both files encode the short URL with the marker of a scan."""
     dialog = page.get_by_role("dialog")
     address = f"https://{HOST}/sale?q"
     expect(dialog.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
@@ -213,61 +213,61 @@ def scanned(page: Page, folder: Path) -> None:
     assert code.text == address
 
 
-def changed_in_two_windows(visit: Visit, api: httpx.Client, link_id: str) -> None:
-    """Who saves second is told what the first has saved, and then decides."""
+def check_edit_in_two_windows(visit: Visit, api: httpx.Client, link_id: str) -> None:
+    """Check that a conflicting edit shows the current version before it is overwritten."""
     page = visit.page
     other = page.context.new_page()
     other.goto(f"{page.url}/edit")
-    other.get_by_label("Leads to").fill("https://shop.example/second")
+    other.get_by_label("Destination").fill("https://shop.example/second")
     page.keyboard.press("e")
-    page.get_by_role("heading", level=1, name="Change the link").wait_for()
-    page.get_by_label("Leads to").fill("https://shop.example/first")
+    page.get_by_role("heading", level=1, name="Edit link").wait_for()
+    page.get_by_label("Destination").fill("https://shop.example/first")
     page.get_by_role("button", name="Remove rule 2").click()
-    page.get_by_role("button", name="Save the change").click()
+    page.get_by_role("button", name="Save changes").click()
     page.get_by_role("heading", level=1, name=f"{HOST}/sale").wait_for()
 
-    other.get_by_role("button", name="Save the change").click()
-    note = other.locator(".note", has_text="changed meanwhile")
-    expect(note).to_contain_text("Everybody else goes to https://shop.example/first")
+    other.get_by_role("button", name="Save changes").click()
+    note = other.locator(".note", has_text="changed by someone else")
+    expect(note).to_contain_text("Everyone else goes to https://shop.example/first")
     assert api.get(f"/v1/links/{link_id}").json()["link"]["url"] == "https://shop.example/first"
-    other.get_by_role("button", name="Save the change").click()
+    other.get_by_role("button", name="Save changes").click()
     other.get_by_role("heading", level=1, name=f"{HOST}/sale").wait_for()
     link = api.get(f"/v1/links/{link_id}").json()["link"]
     assert (link["url"], len(link["rules"])) == ("https://shop.example/second", 2)
     other.close()
 
 
-def test_links_that_another_product_restricted_are_imported_only_when_included(visit, furnished, api):
+def test_restricted_links_are_imported_only_when_included(visit, furnished, api):
     page = visit.page
     page.goto(f"{furnished.url}/links/import")
     lines = [f"kutt-{i},https://shop.example/kutt,{banned},{password}" for i, banned, password in
              ((1, "f", ""), (2, "t", ""), (3, "f", "$2b$12$x"))]  # fmt: skip
     page.get_by_label("Links", exact=True).fill("\n".join(["address,target,banned,password", *lines]))
-    page.get_by_role("button", name="Look at it").click()
-    page.get_by_role("button", name="Make 1 link").wait_for()
-    restricted = page.get_by_role("table", name=re.compile("2 links did not work for everybody"))
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Import 1 link").wait_for()
+    restricted = page.get_by_role("table", name=re.compile("2 links were restricted"))
     expect(restricted.get_by_role("row").nth(1)).to_contain_text("Banned or marked as unsafe")
-    expect(restricted.get_by_role("row").nth(2)).to_contain_text("Protected by a password")
+    expect(restricted.get_by_role("row").nth(2)).to_contain_text("Password-protected")
     visit._axe("with restricted links")
-    include = page.get_by_label("Import these links as well.")
+    include = page.get_by_label("Import these links too.")
     include.check()
-    page.get_by_role("button", name="Make 3 links").wait_for()
+    page.get_by_role("button", name="Import 3 links").wait_for()
     include.uncheck()
-    page.get_by_role("button", name="Make 1 link").click()
-    page.get_by_role("heading", name="1 link was made.").wait_for()
+    page.get_by_role("button", name="Import 1 link").click()
+    page.get_by_role("heading", name="1 link was imported.").wait_for()
     assert [link["code"] for link in api.get("/v1/links", params={"q": "kutt-"}).json()["links"]] == ["kutt-1"]
 
 
-def test_many_links_come_once_each_and_are_found(visit, furnished, api):
-    """Of a list with wrong lines the others are made, though the answer is lost at first; then they are looked for."""
+def test_import_creates_each_link_once(visit, furnished, api):
+    """Import a list with invalid lines while the first response is lost, then search for the links."""
     page = visit.page
     page.goto(f"{furnished.url}/links/import")
     lines = [f"https://shop.example/menu/{i},menu-{i:02}" for i in range(55)]
     lines[3:3] = [",nowhere", "https://shop.example/taken,hello", "http://shop.example/plain,plain"]
     page.get_by_label("Links", exact=True).fill("\n".join(lines))
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Preview").click()
     wrong = page.get_by_role("table", name=re.compile("cannot be read"))
-    expect(wrong.get_by_role("row").nth(1)).to_contain_text("There is no address.")
+    expect(wrong.get_by_role("row").nth(1)).to_contain_text("The URL is missing.")
     assert api.get("/v1/links", params={"q": "menu-"}).json()["links"] == []
 
     lost: list[Route] = []
@@ -281,17 +281,17 @@ def test_many_links_come_once_each_and_are_found(visit, furnished, api):
             route.continue_()
 
     page.route("**/v1/links/bulk", lose_once)
-    page.get_by_role("button", name="Make 57 links").click()
+    page.get_by_role("button", name="Import 57 links").click()
     page.get_by_role("alert").wait_for()
-    page.get_by_role("button", name="Make 57 links").click()
-    page.get_by_role("heading", name="55 links were made.").wait_for()
-    refused = page.get_by_role("table", name="2 lines were refused:")
+    page.get_by_role("button", name="Import 57 links").click()
+    page.get_by_role("heading", name="55 links were imported.").wait_for()
+    refused = page.get_by_role("table", name="2 lines were rejected:")
     expect(refused.get_by_role("row").nth(1)).to_contain_text("has a link with this code")
-    expect(refused.get_by_role("row").nth(2)).to_contain_text("must be an https address")
-    visit.found.clear()  # the answer that was lost is an error to the browser's console
+    expect(refused.get_by_role("row").nth(2)).to_contain_text("starts with https://")
+    visit.found.clear()  # the browser logs the lost response as an error
     visit._axe("with what was refused")
     assert len(api.get("/v1/links", params={"q": "menu-"}).json()["links"]) == 55
-    page.get_by_role("button", name="Mend these lines").click()
+    page.get_by_role("button", name="Fix these lines").click()
     expect(page.get_by_label("Links", exact=True)).to_have_value(re.compile("taken.*\n.*plain"))
 
     page.goto(f"{furnished.url}/links?order=code&q=menu-")
@@ -313,16 +313,16 @@ def test_many_links_come_once_each_and_are_found(visit, furnished, api):
     page.reload()
     expect(rows).to_have_count(1)
     page.get_by_label("Search").fill("shop.example/<b>new</b>")
-    page.get_by_role("link", name="Press Enter to shorten it").wait_for()
+    page.get_by_role("link", name="Press Enter to shorten this URL").wait_for()
     page.get_by_label("Search").press("Enter")
-    expect(page.get_by_label("Leads to")).to_have_value("https://shop.example/<b>new</b>")
+    expect(page.get_by_label("Destination")).to_have_value("https://shop.example/<b>new</b>")
     assert visit.found == []
-    # Other tests share this service, and look for their link on the first page of the list.
+    # Other tests share this service and expect their link on the first page of the list.
     for link in api.get("/v1/links", params={"q": "menu-"}).json()["links"]:
         assert api.delete(f"/v1/links/{link['id']}").status_code == 200
 
 
-def test_who_has_no_host_for_links_is_led_to_one(context, place, visit, furnished):
+def test_account_without_link_host_leads_to_setting_one(context, place, visit, furnished):
     page = context.new_page()
     page.goto(f"{place.url}/links/new")
     page.get_by_role("main").get_by_role("link", name="Connect an account").wait_for()
@@ -336,5 +336,5 @@ def test_who_has_no_host_for_links_is_led_to_one(context, place, visit, furnishe
     account = furnished.ids["accounts"]
     visit.page.route(f"**/v1/accounts/{account}", without_host)
     visit.page.goto(f"{furnished.url}/links/new")
-    way = visit.page.get_by_role("link", name="Choose a link host")
+    way = visit.page.get_by_role("link", name="Set link host")
     expect(way).to_have_attribute("href", f"/accounts/{account}")

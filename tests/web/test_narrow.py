@@ -1,4 +1,4 @@
-"""Telephones, and 400 % zoom: nothing is cut in two, nothing lies over another thing, nothing is out of reach."""
+"""Narrow screens and 400 % zoom: nothing is clipped, overlapping or out of reach."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def narrow(browser: Browser, furnished: Place) -> Iterator[Page]:
 
 
 def changed(change: Callable[[Any], None]) -> Callable[[Route], None]:
-    """The service's own answer, with more in it than this place has."""
+    """Return a route handler that changes the service's response."""
 
     def answer(route: Route) -> None:
         fetched = route.fetch()
@@ -49,7 +49,7 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
-def test_a_short_link_breaks_behind_its_slash(narrow: Page, furnished: Place) -> None:
+def test_short_link_breaks_after_slash(narrow: Page, furnished: Place) -> None:
     narrow.goto(furnished.at("/links/:id"))
     heading = narrow.get_by_role("heading", level=1, name="go.shop.example/hello")
     expect(heading).to_be_visible()
@@ -62,7 +62,7 @@ def test_a_short_link_breaks_behind_its_slash(narrow: Page, furnished: Place) ->
     assert first < second
 
 
-def test_large_numbers_are_not_cut_in_two(narrow: Page, furnished: Place) -> None:
+def test_large_numbers_are_not_broken(narrow: Page, furnished: Place) -> None:
     def many(body: Any) -> None:
         body["report"]["totals"] = {"views": 123_456_789, "visitors": 98_765_432, "bots": 4_567_890}
         for point in body["report"]["series"]:
@@ -76,7 +76,7 @@ def test_large_numbers_are_not_cut_in_two(narrow: Page, furnished: Place) -> Non
         "(all) => all.map((one) => one.getBoundingClientRect().height < 2 * parseFloat(getComputedStyle(one).fontSize))"
     )
     assert figures.evaluate_all(once) == [True] * 3
-    narrow.get_by_text("Als Tabelle zeigen").click()
+    narrow.get_by_text("Als Tabelle anzeigen").click()
     expect(narrow.get_by_role("table")).to_be_visible()
     assert fits(narrow)
     days = narrow.locator(".chart .names text:visible")
@@ -86,7 +86,7 @@ def test_large_numbers_are_not_cut_in_two(narrow: Page, furnished: Place) -> Non
     assert all(right < left for (_, right), (left, _) in pairwise(edges))
 
 
-def test_names_of_accounts_may_be_of_any_kind(narrow: Page, furnished: Place) -> None:
+def test_long_and_right_to_left_account_names_fit(narrow: Page, furnished: Place) -> None:
     def named(body: Any) -> None:
         [one] = body["accounts"][:1]
         body["accounts"] = [{**one, "name": LONG}, {**one, "id": "acc_other", "name": ARABIC}]
@@ -97,13 +97,13 @@ def test_names_of_accounts_may_be_of_any_kind(narrow: Page, furnished: Place) ->
     assert fits(narrow)
     narrow.goto(f"{furnished.url}/accounts")
     name = narrow.get_by_role("link", name=ARABIC)
-    # What is written from right to left stays a part of its own: the id beside it begins behind it.
+    # A right-to-left name is isolated: the id after it is on its right.
     assert box(name)["x"] < box(narrow.get_by_role("rowheader").filter(has=name).locator("code, .small"))["x"]
     assert fits(narrow)
 
 
 @pytest.mark.parametrize("height", [256, 420])
-def test_the_navigation_is_within_reach_where_it_is_low(narrow: Page, furnished: Place, height: int) -> None:
+def test_navigation_is_reachable_on_low_screens(narrow: Page, furnished: Place, height: int) -> None:
     narrow.set_viewport_size({"width": WIDTHS[-1], "height": height})
     narrow.goto(f"{furnished.url}/links")
     tabs = narrow.get_by_role("navigation").first.locator(".tab:visible")
@@ -117,11 +117,11 @@ def test_the_navigation_is_within_reach_where_it_is_low(narrow: Page, furnished:
     menu = box(narrow.locator("#more"))
     assert menu["y"] >= 0
     assert menu["y"] + menu["height"] <= height
-    narrow.get_by_role("link", name="Schlüssel").click()
-    expect(narrow.get_by_role("heading", level=1)).to_have_text("Schlüssel")
+    narrow.get_by_role("link", name="API-Schlüssel").click()
+    expect(narrow.get_by_role("heading", level=1)).to_have_text("API-Schlüssel")
 
 
-def test_paper_is_light(narrow: Page, furnished: Place) -> None:
+def test_print_is_light(narrow: Page, furnished: Place) -> None:
     narrow.emulate_media(media="print", color_scheme="dark")
     narrow.goto(f"{furnished.url}/links")
     narrow.evaluate("document.documentElement.dataset.theme = 'dark'")

@@ -1,4 +1,4 @@
-"""The first page in a real browser: a new user's four steps to the first view; and how that user leaves."""
+"""The overview: a new user's four steps to the first view, and the deletion of that user."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ HOUR_MS = 3_600_000
 
 
 def beside(place: Place, work: Callable[[Service, Emulator], Awaitable[Any]]) -> Any:
-    """Do something beside the browser: with the service, as Ann, and with the emulated platform."""
+    """Run an action outside the browser, with the service as Ann and with the emulated platform."""
 
     async def done() -> Any:
         async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
-            service = Service(place.url, None, place.folder, client)  # type: ignore[arg-type]  # it is not ended here
+            service = Service(place.url, None, place.folder, client)  # type: ignore[arg-type]  # not stopped here
             session = await service.call("POST", "/auth/sign-in", {"email": ANN, "password": PASSWORD})
             service.headers = {"Authorization": f"Bearer {session['access_token']}"}
             return await work(service, Emulator({"api": "", "edge": "", "control": place.control}, client, 0))
@@ -51,7 +51,7 @@ async def connect(service: Service, platform: Emulator) -> str:
 
 
 async def be_seen(service: Service, platform: Emulator) -> None:
-    """A person opens a page of the site; the worker tells it at the hour's end."""
+    """Send a view to the site and let the worker push it."""
     [site] = (await service.call("GET", "/v1/sites"))["sites"]
     [account] = (await service.call("GET", "/v1/accounts"))["accounts"]
     await service.synced(f"/v1/sites/{site['id']}")
@@ -66,7 +66,7 @@ async def be_seen(service: Service, platform: Emulator) -> None:
 
 
 def open_step(page: Page, name: str) -> Locator:
-    """The step that is next, once that is this one; the page is read again by its key."""
+    """Reload by shortcut, and return the current step once it has this name."""
     page.get_by_role("heading", level=1, name="Overview").wait_for()
     page.keyboard.press("r")
     step = page.locator("[aria-current=step]")
@@ -74,13 +74,13 @@ def open_step(page: Page, name: str) -> Locator:
     return step
 
 
-def test_a_new_user_goes_from_the_first_step_to_the_first_view_and_leaves(stranger, furnished):
+def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
     place, page = furnished, stranger.new_page()
     answer = stranger.request.post(f"{place.url}/auth/sign-up", data={"email": ANN, "password": PASSWORD})
     assert answer.ok
     sign_in(stranger, place, ANN)
     page.goto(place.url)
-    step = open_step(page, "Confirm your address")
+    step = open_step(page, "Confirm your email address")
     assert step.get_by_text(ANN).count() == 1
     assert [mark.inner_text().strip("○◐") for mark in page.locator(".first-steps .mark").all()] == [
         "Next", "Later", "Later", "Later",
@@ -91,49 +91,49 @@ def test_a_new_user_goes_from_the_first_step_to_the_first_view_and_leaves(strang
     assert step.get_by_role("link", name="Connect an account").get_attribute("href") == "/accounts/connect"
     beside(place, connect)
 
-    step = open_step(page, "Add a site, or a short link")
-    step.get_by_label("Host of the site").fill("not a host")
-    step.get_by_role("button", name="Count this site").click()
+    step = open_step(page, "Add a site or a short link")
+    step.get_by_label("Host").fill("not a host")
+    step.get_by_role("button", name="Add site").click()
     step.get_by_role("alert").wait_for()
-    step.get_by_label("Host of the site").fill(HOST)
-    step.get_by_role("button", name="Count this site").click()
+    step.get_by_label("Host").fill(HOST)
+    step.get_by_role("button", name="Add site").click()
     page.wait_for_url("**/sites/site_*")
     page.get_by_role("link", name="Overview").click()
 
-    step = open_step(page, "See the first view counted")
+    step = open_step(page, "See your first view")
     assert step.get_by_role("link", name=f"Snippet for {HOST}").count() == 1
     beside(place, be_seen)
     page.keyboard.press("r")
     row = page.get_by_role("table", name="Sites").get_by_role("row", name=HOST)
     row.wait_for()
     assert "Active" in row.inner_text()
-    # The last of the closed days has the view in the first hours after midnight.
+    # Shortly after midnight the view belongs to the last full day.
     drawn = row.get_by_role("img").get_attribute("aria-label")
-    assert drawn.removesuffix("1").removesuffix("0") == "Views a day, oldest first: 0, 0, 0, 0, 0, 0, and "
+    assert drawn.removesuffix("1").removesuffix("0") == "Views per day, oldest first: 0, 0, 0, 0, 0, 0, and "
     assert page.get_by_role("heading", name="Needs attention").count() == 0
 
     page.goto(f"{place.url}/profile")
-    page.get_by_role("button", name="Delete me…").click()
+    page.get_by_role("button", name="Delete user account…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Password").fill("not the password")
-    dialog.get_by_role("button", name="Delete me").click()
+    dialog.get_by_role("button", name="Delete user account").click()
     dialog.get_by_text("invalid_password").wait_for()
     dialog.get_by_label("Password").fill(PASSWORD)
-    dialog.get_by_role("button", name="Delete me").click()
-    page.get_by_role("heading", level=1, name="You are deleted").wait_for()
+    dialog.get_by_role("button", name="Delete user account").click()
+    page.get_by_role("heading", level=1, name="Your user account was deleted").wait_for()
     assert page.get_by_role("listitem").filter(has_text="svc-op_").count() == 1
     gone = stranger.request.post(f"{place.url}/auth/sign-in", data={"email": ANN, "password": PASSWORD})
     assert gone.status == 401
-    page.get_by_role("button", name="I have what I need").click()
+    page.get_by_role("button", name="Done").click()
     page.get_by_role("heading", level=1, name="Sign in").wait_for()
 
 
-def test_what_needs_a_hand_stands_above_the_sites_and_the_busiest_links(stranger, furnished):
-    """What the service tells is changed on its way: none of it happens within a test."""
+def test_problems_and_top_links_are_shown(stranger, furnished):
+    """The responses of the service are changed, as these states do not occur in a test."""
     sign_in(stranger, furnished)
     page = stranger.new_page()
 
-    def troubled(route: Any) -> None:
+    def failing(route: Any) -> None:
         answer = route.fetch()
         body = answer.json()
         error = {"code": "worker_silent", "message": "It is silent.", "details": {"remedy": "Install it again."}}
@@ -146,11 +146,11 @@ def test_what_needs_a_hand_stands_above_the_sites_and_the_busiest_links(stranger
         body["links"][0]["clicks_7d"] = 1_234
         route.fulfill(response=answer, json=body)
 
-    stranger.route("**/v1/accounts", troubled)
+    stranger.route("**/v1/accounts", failing)
     stranger.route("**/v1/links?*", clicked)
     page.goto(furnished.url)
-    need = page.locator(".needs li").filter(has_text="Silent")
+    need = page.locator(".needs li").filter(has_text="Not reporting")
     need.wait_for()
     assert need.get_by_role("link").get_attribute("href") == furnished.at("/accounts/:id").removeprefix(furnished.url)
-    row = page.get_by_role("table", name="Busiest links").get_by_role("row", name="hello")
+    row = page.get_by_role("table", name="Top links").get_by_role("row", name="hello")
     assert "1,234" in row.inner_text()

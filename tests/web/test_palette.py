@@ -1,4 +1,4 @@
-"""The field that leads to any page, site or link, by the keyboard alone."""
+"""The search dialog for pages, sites and links."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
         yield tab
 
 
-def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Page) -> None:
+def test_search_dialog_opens_page_site_and_link(furnished: Place, tab: Page) -> None:
     tab.goto(furnished.url)
     tab.get_by_role("heading", level=1).wait_for()
     field = tab.get_by_role("combobox", name="Page, site or link")
@@ -42,15 +42,15 @@ def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Pa
         tab.keyboard.press("Enter")
         expect(field).to_have_count(0)
 
-    type_and_go("history", "History")
-    expect(tab.get_by_role("heading", level=1)).to_have_text("History")
+    type_and_go("activity", "Activity")
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Activity")
     expect(tab.get_by_role("heading", level=1)).to_be_focused()
-    # Also from a field, in which a letter is a letter.
+    # The shortcut works in a text field too.
     tab.goto(furnished.at("/links"))
     tab.get_by_label("Search").focus()
     type_and_go("op.exam", "shop.example")
     tab.wait_for_url(furnished.at("/sites/:id"))
-    # By what it leads to; what comes before it is passed over, round the end and back.
+    # Search by destination; the arrow keys wrap around.
     type_in("shop.example")
     link = tab.get_by_role("option", name="go.shop.example/hello")
     link.wait_for()
@@ -70,11 +70,11 @@ def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Pa
     tab.wait_for_url(furnished.at("/links/:id"))
     expect(tab.get_by_role("heading", level=1, name="go.shop.example/hello")).to_be_focused()
 
-    # Nothing found is said; Esc gives the focus back to where it was.
+    # No results are reported; Esc restores the focus.
     menu = tab.get_by_role("button", name=EMAIL)
     menu.focus()
     type_in("nowhere at all")
-    tab.get_by_text("Nothing here has “nowhere at all” in its name.").wait_for()
+    tab.get_by_text("No results for “nowhere at all”.").wait_for()
     tab.keyboard.press("Enter")
     expect(field).to_be_focused()
     tab.keyboard.press("Escape")
@@ -82,7 +82,7 @@ def test_a_few_letters_lead_to_a_page_a_site_or_a_link(furnished: Place, tab: Pa
     expect(menu).to_be_focused()
 
 
-def test_the_field_can_be_opened_by_hand_and_its_keys_switched_off(furnished: Place, tab: Page) -> None:
+def test_search_dialog_opens_from_menu_when_shortcuts_are_off(furnished: Place, tab: Page) -> None:
     tab.set_viewport_size({"width": 390, "height": 844})
     tab.goto(furnished.at("/profile"))
     tab.get_by_label("Shortcuts").select_option("off")

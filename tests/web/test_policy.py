@@ -1,4 +1,4 @@
-"""The policy of the pages, in a browser: what it forbids does not happen."""
+"""The Content-Security-Policy and the size of the pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KB = 1_024
 
 def test_text_cannot_become_markup(page, place):
     answer = page.goto(f"{place.url}/sign-in")
-    # docs/web.md has it, too: tests/http/serving/test_web.py.
+    # docs/operate/tls.md has it, too: tests/http/serving/test_web.py.
     assert answer.headers["content-security-policy"] == POLICY
     with pytest.raises(Error, match="TrustedHTML"):
         page.evaluate("document.body.innerHTML = '<b>x</b>'")
@@ -23,7 +23,7 @@ def test_text_cannot_become_markup(page, place):
         page.evaluate("trustedTypes.createPolicy('mine', {})")
 
 
-def test_nothing_is_fetched_from_elsewhere_and_nothing_inline_counts(page, place):
+def test_other_origins_and_inline_styles_are_blocked(page, place):
     page.goto(f"{place.url}/sign-in")
     expected = []
     for does, broken in (
@@ -42,16 +42,16 @@ def test_nothing_is_fetched_from_elsewhere_and_nothing_inline_counts(page, place
         assert page.evaluate("broken") == expected
 
 
-def test_who_has_no_script_is_told_so(browser, place):
+def test_page_without_javascript_says_so(browser, place):
     context = new_context(browser, java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{place.url}/confirm?token=x")
-    assert "need JavaScript" in page.locator("body").inner_text()
+    assert "needs JavaScript" in page.locator("body").inner_text()
     context.close()
 
 
-def test_the_application_stays_small():
-    """By the build's own figures, gzipped: until a report is shown, and all of it, in both languages."""
+def test_application_is_within_size_limits():
+    """Check the gzipped sizes in the build's manifest: those of the first report and of everything."""
     manifest = json.loads((ROOT / "svc/web/dist/manifest.json").read_text())
     shell = len((ROOT / "svc/web/dist/index.html").read_bytes())
     sizes = {path: file.get("gz", file["bytes"]) for path, file in manifest["files"].items()}
@@ -62,8 +62,8 @@ def test_the_application_stays_small():
     assert sum(sizes.values()) + shell <= 120 * KB
 
 
-def test_what_comes_first_is_what_the_build_says(page, place):
-    """Else the budget would measure something else: nothing more is loaded until a page is shown."""
+def test_first_files_match_manifest(page, place):
+    """The size limits are valid only if the first page loads exactly these files."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.removeprefix(place.url)))
     page.goto(place.url)

@@ -1,4 +1,4 @@
-"""Keys, sessions, password, export and history in a real browser: what a user does there is what the service does."""
+"""API keys, sessions, password, export and activity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHOSEN = "another long one"
 
 @pytest.fixture(scope="session")
 def bea(place: Place) -> Place:
-    """A service with another user, who has nothing yet."""
+    """A service with another user without data."""
     sign_up(place, BEA)
     return place
 
@@ -45,38 +45,38 @@ def asked_with(key: str, place: Place) -> int:
     return answer.status_code
 
 
-def test_a_key_is_made_shown_once_used_renamed_and_revoked(tab, bea):
+def test_create_use_rename_and_revoke_api_key(tab, bea):
     tab.goto(f"{bea.url}/keys")
-    tab.get_by_text("There is no key yet.").wait_for()
+    tab.get_by_text("No API keys yet.").wait_for()
     tab.keyboard.press("n")
-    tab.get_by_role("button", name="Make the key").click()
-    tab.get_by_text("must have at least one item").wait_for()
+    tab.get_by_role("button", name="Create key").click()
+    tab.get_by_text("Select at least one.").wait_for()
     tab.get_by_label("Name").fill("nightly")
     tab.locator("input[value=links]").check()
-    tab.get_by_label("Only from these addresses").check()
-    tab.get_by_label("Addresses and networks").fill("127.0.0.0/8\nnowhere")
-    tab.get_by_role("button", name="Make the key").click()
+    tab.get_by_label("Selected IP addresses").check()
+    tab.get_by_label("IP addresses and ranges").fill("127.0.0.0/8\nnowhere")
+    tab.get_by_role("button", name="Create key").click()
     tab.get_by_role("alert").wait_for()
-    tab.get_by_label("Addresses and networks").fill("127.0.0.0/8\n2001:db8::/32")
-    tab.get_by_role("button", name="Make the key").click()
+    tab.get_by_label("IP addresses and ranges").fill("127.0.0.0/8\n2001:db8::/32")
+    tab.get_by_role("button", name="Create key").click()
 
-    dialog = tab.get_by_role("dialog", name="Your new key “nightly”")
+    dialog = tab.get_by_role("dialog", name="Your new API key “nightly”")
     visit = Visit(tab, bea.url)
     visit._axe("with the key's value")
     key = dialog.locator("#key-value").inner_text()
     tab.keyboard.press("Escape")
     tab.keyboard.press("Escape")
-    dialog.get_by_role("button", name="Copy the command").click()
+    dialog.get_by_role("button", name="Copy command").click()
     dialog.get_by_text("Copied").wait_for()
     assert tab.evaluate("navigator.clipboard.readText()") == (f'curl -H "Authorization: Bearer {key}" {bea.url}/v1/me')
-    dialog.get_by_role("button", name="I have stored it").click()
+    dialog.get_by_role("button", name="I have saved the key").click()
     row = tab.get_by_role("row", name="nightly")
     assert "Links" in row.inner_text()
     assert "Only from 127.0.0.0/8 and 2001:db8::/32" in row.inner_text()
     assert key not in tab.content()
     assert key[:12] in tab.content()
-    expect(tab.get_by_text("1 of 1 on the plan")).to_have_count(1)
-    expect(tab.get_by_role("button", name="New key")).to_have_count(0)
+    expect(tab.get_by_text("1 of 1 used")).to_have_count(1)
+    expect(tab.get_by_role("button", name="New API key")).to_have_count(0)
     assert asked_with(key, bea) == 200
 
     row.get_by_role("button", name="Rename “nightly”").click()
@@ -85,25 +85,25 @@ def test_a_key_is_made_shown_once_used_renamed_and_revoked(tab, bea):
     tab.get_by_role("button", name="Revoke “weekly”").click()
     visit._axe("asked whether to revoke")
     tab.get_by_role("dialog").get_by_role("button", name="Revoke").click()
-    tab.get_by_text("There is no key yet.").wait_for()
+    tab.get_by_text("No API keys yet.").wait_for()
     assert asked_with(key, bea) == 401
     assert visit.found == []
 
 
-def test_a_new_password_ends_the_other_session_and_the_history_tells_it(tab, bea, browser):
+def test_new_password_ends_other_sessions_and_is_in_activity(tab, bea, browser):
     other = new_context(browser, user_agent="curl/8.5.0")
     sign_in(other, bea, BEA)
     there = other.new_page()
     there.goto(f"{bea.url}/profile")
-    sessions = tab.get_by_role("table", name="Where you are signed in")
+    sessions = tab.get_by_role("table", name="Active sessions")
     tab.goto(f"{bea.url}/profile")
     sessions.get_by_role("row", name="curl").wait_for()
-    tab.get_by_label("Password now").fill(PASSWORD)
+    tab.get_by_label("Current password").fill(PASSWORD)
     tab.get_by_label("New password").fill(CHOSEN)
-    tab.get_by_role("button", name="Change the password").click()
-    tab.get_by_text("Every other session has ended").wait_for()
+    tab.get_by_role("button", name="Change password").click()
+    tab.get_by_text("All your other sessions were ended").wait_for()
     sessions.get_by_role("row", name="curl").wait_for(state="detached")
-    assert sessions.get_by_role("row").count() == 2  # the head, and this one
+    assert sessions.get_by_role("row").count() == 2  # the header and this session
     there.reload()
     there.get_by_role("heading", level=1, name="Sign in").wait_for()
     other.close()
@@ -111,19 +111,19 @@ def test_a_new_password_ends_the_other_session_and_the_history_tells_it(tab, bea
     switch = tab.get_by_role("switch")
     switch.click()
     expect(switch).not_to_be_checked()
-    tab.get_by_label("Password now").fill(CHOSEN)
+    tab.get_by_label("Current password").fill(CHOSEN)
     tab.get_by_label("New password").fill(PASSWORD)
-    tab.get_by_role("button", name="Change the password").click()
-    expect(tab.get_by_label("Password now")).to_have_value("")  # once it is done
+    tab.get_by_role("button", name="Change password").click()
+    expect(tab.get_by_label("Current password")).to_have_value("")  # after the change
 
     tab.goto(f"{bea.url}/events")
     tab.get_by_role("row", name="Password changed").first.wait_for()
-    told = tab.get_by_role("table").get_by_role("rowheader").all_inner_texts()
-    assert told[:3] == ["Password changed", "Notifications switched", "Password changed"]
-    assert told[-2:] == ["Address confirmed", "Signed up"]
+    actions = tab.get_by_role("table").get_by_role("rowheader").all_inner_texts()
+    assert actions[:3] == ["Password changed", "Notifications changed", "Password changed"]
+    assert actions[-2:] == ["Email address confirmed", "Signed up"]
 
 
-def test_the_history_goes_on_where_its_first_page_ends(tab, bea):
+def test_activity_is_paginated(tab, bea):
     tab.route("**/v1/events?limit=50", lambda route: route.continue_(url=f"{bea.url}/v1/events?limit=2"))
     tab.goto(f"{bea.url}/events")
     rows = tab.get_by_role("table").get_by_role("rowheader")
@@ -136,25 +136,25 @@ def test_the_history_goes_on_where_its_first_page_ends(tab, bea):
     expect(tab.get_by_role("button", name="Show 50 more")).to_have_count(0)
 
 
-def test_the_export_is_a_file_that_can_be_read(tab, bea):
+def test_export_is_readable_zip_file(tab, bea):
     tab.goto(f"{bea.url}/profile")
     with tab.expect_download() as begun:
-        tab.get_by_role("button", name="Download everything").click()
+        tab.get_by_role("button", name="Download my data").click()
     file = Path(begun.value.path()).read_bytes()
     assert begun.value.suggested_filename.startswith("svc-export-20")
     names = zipfile.ZipFile(io.BytesIO(file)).namelist()
     assert {"README.txt", "events.csv"} <= {name.rsplit("/", 1)[-1] for name in names}
-    tab.get_by_text("It is among your downloads.").wait_for()
+    tab.get_by_text("The file is in your downloads.").wait_for()
 
 
-def test_nothing_on_the_profile_moves_once_it_can_be_clicked(tab, bea):
+def test_profile_buttons_do_not_move_while_loading(tab, bea):
     held = []
     tab.route("**/v1/me/sessions", lambda route: held.append(route))
     with tab.expect_request("**/v1/me/sessions"):
         tab.goto(f"{bea.url}/profile")
     tab.get_by_role("heading", name="Profile", level=1).wait_for()
-    button = tab.get_by_role("button", name="Delete me…")
+    button = tab.get_by_role("button", name="Delete user account…")
     assert button.count() == 0
     held[0].continue_()
     button.wait_for()
-    assert tab.get_by_role("table", name="Where you are signed in").count() == 1
+    assert tab.get_by_role("table", name="Active sessions").count() == 1

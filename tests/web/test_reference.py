@@ -1,4 +1,4 @@
-"""The reference of the API: the page shows all of the contract, and what is tried there is what the API answers."""
+"""The API reference page: it shows the whole OpenAPI document, and requests sent from it are real."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.web.test_every_page import Visit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# Of what the page shows of schemas, asked of its own modules.
+# Runs the page's own modules on the schemas.
 _KNOWN = """
 import { FACTS, SHAPE, exampleOf, rowsOf } from "./svc/web/src/ui/schema.js";
 import en from "./svc/web/src/words/en/reference.js";
@@ -51,7 +51,7 @@ def known(contract: dict[str, Any]) -> dict[str, Any]:
 
 
 def schemas_in(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A schema, and all that are below it."""
+    """Yield a schema and all nested schemas."""
     yield schema
     below = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("prefixItems", ())]
     below += [schema[name] for name in ("items", "additionalProperties") if isinstance(schema.get(name), dict)]
@@ -59,7 +59,7 @@ def schemas_in(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from schemas_in(each)
 
 
-def test_the_page_shows_every_keyword_that_the_contract_has(contract, known):
+def test_page_shows_every_schema_keyword(contract, known):
     parameters = [
         each["schema"]
         for operations in contract["paths"].values()
@@ -72,8 +72,8 @@ def test_the_page_shows_every_keyword_that_the_contract_has(contract, known):
     assert set(known["words"]) <= set(known["keywords"])
 
 
-def test_examples_have_the_form_of_their_schemas_and_every_field_has_a_row(contract, known):
-    """Patterns are the service's: an example of the page's own making need not fit them."""
+def test_examples_match_schemas_and_every_field_has_row(contract, known):
+    """Generated examples need not match patterns."""
     schemas = json.loads(json.dumps(contract["components"]["schemas"]))
     for schema in schemas.values():
         for each in schemas_in(schema):
@@ -85,7 +85,7 @@ def test_examples_have_the_form_of_their_schemas_and_every_field_has_a_row(contr
         assert set(schemas[name].get("properties", {})) <= {row["path"] for row in known["rows"][name]}, name
 
 
-def test_what_is_tried_with_the_session_is_what_the_api_answers(page, place):
+def test_request_with_session_shows_response(page, place):
     visit = Visit(page, place.url)
     visit.open("/reference", f"{place.url}/reference?op=get_v1_me")
     assert visit.found == []
@@ -100,18 +100,18 @@ def test_what_is_tried_with_the_session_is_what_the_api_answers(page, place):
     assert page.locator(".try-it [role=status]").first.inner_text().startswith("200 · ")
     written = page.locator(".try-it pre").last
     assert written.inner_text() == f"curl '{place.url}/v1/me' \\\n  -H \"Authorization: Bearer $SVC_KEY\""
-    page.get_by_label("The same call as").select_option("Python (httpx)")
+    page.get_by_label("Code sample").select_option("Python (httpx)")
     compile(written.inner_text(), "shown", "exec")
-    page.get_by_label("The same call as").select_option("JavaScript")
+    page.get_by_label("Code sample").select_option("JavaScript")
     assert "process.env.SVC_KEY" in written.inner_text()
 
 
-def test_a_write_warns_refusals_are_answers_and_everybody_may_read(stranger, place):
+def test_write_shows_warning_and_error_response_without_session(stranger, place):
     page = stranger.new_page()
     page.goto(f"{place.url}/reference")
     page.get_by_label("Find an operation").fill("post /v1/keys")
     page.get_by_role("button", name="POST /v1/keys").click()
-    page.get_by_text("This is real").wait_for()
+    page.get_by_text("This sends a real request").wait_for()
     assert "q=post" in page.url
     page.get_by_label("API key").fill("svc_nonsense")
     page.get_by_role("button", name="Send POST").click()
@@ -120,8 +120,8 @@ def test_a_write_warns_refusals_are_answers_and_everybody_may_read(stranger, pla
     assert json.loads(shown.inner_text())["error"]["code"] == "unauthorized"
     written = page.locator(".try-it pre").last
     for language in ("curl", "Python (httpx)", "JavaScript"):
-        page.get_by_label("The same call as").select_option(language)
+        page.get_by_label("Code sample").select_option(language)
         assert "svc_nonsense" not in written.inner_text()
         assert "nightly report" in written.inner_text()
     page.reload()
-    page.get_by_role("heading", name="Try it").wait_for()  # the address has what was open
+    page.get_by_role("heading", name="Try it").wait_for()  # the URL holds the open operation

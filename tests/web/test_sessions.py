@@ -1,4 +1,4 @@
-"""One session for all tabs of a browser, whatever happens to its refresh."""
+"""The session shared by all tabs of a browser, and its refresh."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 REFRESH = "**/auth/refresh"
-# The pages' policy forbids what Playwright's own waiting for a function does.
+# The Content-Security-Policy blocks Playwright's own wait_for_function.
 ALL_WAIT = """async () => {
-  for (let looks = 0; looks < 1000; looks += 1) {
+  for (let polls = 0; polls < 1000; polls += 1) {
     const { held, pending } = await navigator.locks.query();
     if (held.length + pending.length === 4) return true;
     await new Promise((later) => setTimeout(later, 20));
@@ -38,8 +38,8 @@ def four_tabs(context: BrowserContext, url: str) -> list[Page]:
     return tabs
 
 
-def test_four_tabs_refresh_once_and_a_sign_out_in_one_signs_out_all(context, place):
-    """The one refresh is answered when all four wait for it."""
+def test_tabs_refresh_once_and_sign_out_together(context, place):
+    """The refresh is answered once all four tabs wait for it."""
     held: list[Route] = []
     context.route(REFRESH, lambda route: held.append(route))
     tabs = four_tabs(context, place.url)
@@ -47,7 +47,7 @@ def test_four_tabs_refresh_once_and_a_sign_out_in_one_signs_out_all(context, pla
     assert len(held) == 1
     held[0].continue_()
     for tab in tabs:
-        heading(tab, "Keys")
+        heading(tab, "API keys")
     assert len(held) == 1
 
     context.unroute(REFRESH)
@@ -60,7 +60,7 @@ def test_four_tabs_refresh_once_and_a_sign_out_in_one_signs_out_all(context, pla
     heading(tabs[0], "Sign in")
 
 
-def test_a_new_sign_in_goes_on_where_the_session_ended(stranger, place):
+def test_sign_in_returns_to_requested_page(stranger, place):
     page = stranger.new_page()
     page.goto(f"{place.url}/links?q=a")
     heading(page, "Sign in")
@@ -70,18 +70,18 @@ def test_a_new_sign_in_goes_on_where_the_session_ended(stranger, place):
     heading(page, "Links")
 
 
-def test_a_refresh_that_fails_or_is_not_answered_signs_nobody_out(page, place):
+def test_failed_refresh_does_not_sign_out(page, place):
     for status, code in ((429, "rate_limited"), (500, "internal"), (503, "busy"), (None, "connectionreset")):
         failed: list[Route] = []
         page.route(REFRESH, partial(fail_once, failed, status, code))
         page.goto(f"{place.url}/keys")
-        heading(page, "Keys")
+        heading(page, "API keys")
         assert len(failed) == 2, code
         page.unroute(REFRESH)
 
 
 def fail_once(failed: list[Route], status: int | None, code: str, route: Route) -> None:
-    """Refuse the first request with this status, or break its connection; let the second pass."""
+    """Answer the first request with this status or break its connection; let the second pass."""
     failed.append(route)
     if len(failed) > 1:
         route.continue_()
@@ -93,7 +93,7 @@ def fail_once(failed: list[Route], status: int | None, code: str, route: Route) 
 
 
 class Asked:
-    """The tokens that a tab's requests carry."""
+    """The access tokens in a tab's requests."""
 
     def __init__(self, page: Page) -> None:
         self.tokens: set[str] = set()
@@ -105,8 +105,8 @@ class Asked:
 
 
 @pytest.mark.parametrize("refused", [True, False])
-def test_a_refresh_that_is_answered_after_a_new_sign_in_changes_nothing(context, place, refused):
-    """One tab waits for its refresh while somebody signs in in another: neither a late "no" nor an old token counts."""
+def test_late_refresh_does_not_replace_new_session(context, place, refused):
+    """A tab waits for its refresh while the user signs in in another tab: a late 401 or old token is ignored."""
     late: list[tuple[Route, APIResponse]] = []
     first, second = context.new_page(), context.new_page()
     asked = Asked(first)
@@ -116,11 +116,11 @@ def test_a_refresh_that_is_answered_after_a_new_sign_in_changes_nothing(context,
     while not late:  # until the service has answered the refresh
         first.wait_for_timeout(10)
     second.goto(f"{place.url}/sign-in")
-    second.get_by_label("E-mail").fill(EMAIL)
+    second.get_by_label("Email").fill(EMAIL)
     second.get_by_label("Password", exact=True).fill(PASSWORD)
     with second.expect_response("**/auth/sign-in") as signed_in:
         second.get_by_role("button", name="Sign in").click()
-    heading(first, "Keys")
+    heading(first, "API keys")
     [(route, older)] = late
     new_token = signed_in.value.json()["access_token"]
     assert older.json()["access_token"] != new_token
@@ -136,15 +136,15 @@ def test_a_refresh_that_is_answered_after_a_new_sign_in_changes_nothing(context,
     assert asked.tokens == {new_token}
 
 
-def test_nothing_secret_is_kept_in_the_browser(page, place):
+def test_browser_storage_has_no_secrets(page, place):
     page.goto(f"{place.url}/keys")
-    heading(page, "Keys")
+    heading(page, "API keys")
     kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}]) + document.cookie")
     assert "sv" not in kept.replace("svc", ""), kept
 
 
 @pytest.mark.parametrize("asked", ["/auth/refresh", "/v1/links?*"])
-def test_what_is_never_answered_is_given_up_and_asked_again(
+def test_request_without_response_times_out_and_is_retried(
     stranger: BrowserContext, furnished: Place, asked: str
 ) -> None:
     sign_in(stranger, furnished)
@@ -159,7 +159,7 @@ def test_what_is_never_answered_is_given_up_and_asked_again(
     with page.expect_request(f"**{asked}"):
         page.goto(f"{furnished.url}/links?q=hello")
     page.clock.fast_forward(61_000)
-    page.get_by_text("The service cannot be reached").wait_for()
+    page.get_by_text("Cannot reach the service").wait_for()
     for route in held:
         route.abort()
     page.unroute(f"**{asked}")

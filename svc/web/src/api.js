@@ -1,4 +1,4 @@
-/** Calls of /v1, by their names in the reference, with the session's token. */
+/** Typed calls of /v1 and /auth with the session's access token. */
 
 import { ApiError, send } from "./http.js";
 import { freshToken, signedInAgain } from "./session.js";
@@ -7,14 +7,14 @@ export { ApiError };
 
 /**
  * @typedef {import("./wire").Calls} Calls
- * @typedef {keyof Calls} CallName as `PATCH /v1/sites/{site_id}`
- * @typedef {{key?: string, signal?: AbortSignal}} Sending `key`: of a write, the same for the same request
+ * @typedef {keyof Calls} CallName such as `PATCH /v1/sites/{site_id}`
+ * @typedef {{key?: string, signal?: AbortSignal}} Sending `key`: the Idempotency-Key of a write
  */
 
 /**
- * What a call takes: its path's parts, what stands behind the `?`, its body.
+ * The input of a call: path parameters, query parameters and the body.
  * @template {CallName} N
- * @typedef {Calls[N]["params"] & (Calls[N]["body"] extends undefined ? {} : {body: Calls[N]["body"]})} Taken
+ * @typedef {Calls[N]["params"] & (Calls[N]["body"] extends undefined ? {} : {body: Calls[N]["body"]})} Input
  */
 
 /**
@@ -22,15 +22,16 @@ export { ApiError };
  * @typedef {Calls[N]["answer"]} Answer
  */
 
-/** @returns {string} an Idempotency-Key; `crypto.randomUUID` is not there without TLS */
+/** @returns {string} a new Idempotency-Key. `crypto.randomUUID` is unavailable without TLS. */
 export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * @param {string} template as `/v1/sites/{site_id}/report`
- * @param {Record<string, unknown>} params parts of the path, and what stands behind the `?`; an empty one is left out
- * @returns {string} the path with them
+ * Fill in the path parameters of a template and append the others as a query.
+ * @param {string} template such as `/v1/sites/{site_id}/report`
+ * @param {Record<string, unknown>} params empty query parameters are omitted
+ * @returns {string}
  */
 export function fill(template, params) {
   const search = new URLSearchParams();
@@ -47,13 +48,13 @@ export function fill(template, params) {
 }
 
 /**
- * A request with the session's token, which is renewed where its time is over. When the whole session's is, a write
- * waits until the user has signed in again, and then goes on: nothing that was typed is lost.
+ * Send a request with the session's access token, which is refreshed if it has expired. If the session itself has
+ * expired, a write waits until the user has signed in again, so that no input is lost.
  * @param {string} method
  * @param {string} path
  * @param {import("./http.js").Sending & {key?: string | undefined}} [sending]
  * @returns {Promise<Response>}
- * @throws {ApiError} `unauthorized`: nobody is signed in
+ * @throws {ApiError} `unauthorized`: no user is signed in
  */
 export async function ask(method, path, { key, ...sending } = {}) {
   const write = method !== "GET";
@@ -76,9 +77,9 @@ export async function ask(method, path, { key, ...sending } = {}) {
 
 /**
  * @template {CallName} N
- * @param {N} name as `PATCH /v1/sites/{site_id}`
- * @param {Taken<N> & Sending} taken
- * @returns {Promise<Answer<N>>} the answer's JSON
+ * @param {N} name such as `PATCH /v1/sites/{site_id}`
+ * @param {Input<N> & Sending} taken
+ * @returns {Promise<Answer<N>>} the parsed JSON of the response
  * @throws {ApiError}
  */
 export async function call(name, taken) {

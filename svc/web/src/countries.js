@@ -1,9 +1,9 @@
-/** Which countries there are, by ISO 3166-1; their names are the browser's. */
+/** The ISO 3166-1 countries. The browser supplies their names. */
 
 import { country, locale } from "./format.js";
 import { t } from "./words.js";
 
-// XK is no code of the standard, but the one by which the edge platform knows Kosovo.
+// XK is not part of ISO 3166-1. Cloudflare uses it for Kosovo.
 const CODES =
   "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC " +
   "CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD " +
@@ -17,8 +17,8 @@ const CODES =
 export const nameOf = (code) => country(code, { unknown: t().common.unknown });
 
 /**
- * @param {string[]} [also] codes that are to be among them, whatever they are
- * @returns {{code: string, name: string}[]} all countries, by their names in the reader's language
+ * @param {string[]} [also] additional codes, which need not be in the standard
+ * @returns {{code: string, name: string}[]} all countries, sorted by name in the reader's language
  */
 export function countries(also = []) {
   const all = [...new Set([...CODES.split(" "), ...also])].map((code) => ({ code, name: nameOf(code) }));
@@ -26,15 +26,15 @@ export function countries(also = []) {
   return all.sort((a, b) => compare(a.name, b.name));
 }
 
-// So many are named in a sentence.
+// The number of countries named in a sentence.
 const NAMED = 5;
 
 /**
  * @param {string[]} codes
- * @returns {{names: string[], others: number}} the first few by their names, and how many more there are
+ * @returns {{names: string[], others: number}} the names of the first few, and the number of the others
  */
 export function named(codes) {
-  // One that would be left alone is named as well.
+  // Avoid "and 1 more": name that country too.
   const count = codes.length > NAMED + 1 ? NAMED : codes.length;
   return { names: codes.slice(0, count).map(nameOf), others: codes.length - count };
 }

@@ -1,31 +1,31 @@
 /**
- * The focus is never lost: where what has it goes away (a form that was sent, a row that was deleted), the heading of
- * what was around it has it next. Else a keyboard begins again at the top of the page, and a screen reader with it.
+ * Moves the focus to the nearest heading when the focused element is removed, such as a submitted form or a deleted
+ * row. Otherwise keyboard and screen reader users would restart at the top of the page.
  */
 
 const AROUND = "section, dialog, main";
 
-/** What has the focus, and what it is in, from the inside out. */
-let has = /** @type {Element | null} */ (null);
+/** The focused element, and its containers from the inside out. */
+let focused = /** @type {Element | null} */ (null);
 let around = /** @type {Element[]} */ ([]);
 
 document.addEventListener("focusin", ({ target }) => {
-  has = target instanceof Element ? target : null;
+  focused = target instanceof Element ? target : null;
   around = [];
-  for (let one = has?.closest(AROUND); one; one = one.parentElement?.closest(AROUND)) around.push(one);
+  for (let one = focused?.closest(AROUND); one; one = one.parentElement?.closest(AROUND)) around.push(one);
 });
 
-// Somebody has left it: nothing has the focus, and nothing gets it.
+// The user moved the focus away: do not restore it.
 document.addEventListener("focusout", () => {
   queueMicrotask(() => {
-    if (has?.isConnected && document.activeElement === document.body) has = null;
+    if (focused?.isConnected && document.activeElement === document.body) focused = null;
   });
 });
 
 new MutationObserver(() => {
-  if (!has || has.isConnected || document.activeElement !== document.body) return;
+  if (!focused || focused.isConnected || document.activeElement !== document.body) return;
   const left = around.find((one) => one.isConnected);
-  // Where all of it is gone the page was drawn anew, or another one comes.
+  // If no container is left, the page was re-rendered or replaced.
   const heading = left ? left.querySelector("h1, h2, h3") : document.querySelector("main h1");
   if (!(heading instanceof HTMLElement)) return;
   heading.tabIndex = -1;

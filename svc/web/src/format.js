@@ -1,10 +1,10 @@
-/** Numbers, days, moments, countries as people write them. Days are UTC days, and say so. */
+/** Localized formatting of numbers, dates, durations and countries. Days are UTC days and are labelled as such. */
 
 import { textLanguage } from "./settings.js";
 
 /**
- * The reader's locale, in the language of the texts. A tag that no standard knows (`en-US@posix`) is passed over.
- * @returns {string} `en-GB`, `de-AT`
+ * The reader's locale for the language of the texts. Invalid tags such as `en-US@posix` are skipped.
+ * @returns {string} such as `en-GB` or `de-AT`
  */
 export function locale() {
   const text = textLanguage();
@@ -13,26 +13,27 @@ export function locale() {
       const [known] = Intl.getCanonicalLocales(tag);
       if (known) return known;
     } catch {
-      // the next one
+      // Try the next tag.
     }
   }
   return text;
 }
 
 /** @type {Map<string, any>} */
-const made = new Map();
+const cache = new Map();
 
 /**
  * @template T
- * @param {new (locale: string, options: any) => T} Kind of Intl; making one takes a hundred times as long as using it
+ * @param {new (locale: string, options: any) => T} Kind an Intl class. Instances are cached, as creating one takes a
+ *   hundred times as long as using it
  * @param {object} options
  * @returns {T}
  */
 function intl(Kind, options) {
   const tag = locale();
   const name = `${tag} ${Kind.name} ${JSON.stringify(options)}`;
-  if (!made.has(name)) made.set(name, new Kind(tag, options));
-  return made.get(name);
+  if (!cache.has(name)) cache.set(name, new Kind(tag, options));
+  return cache.get(name);
 }
 
 /** @param {number} value @returns {string} 12,345 */
@@ -41,12 +42,12 @@ export const number = (value) => intl(Intl.NumberFormat, {}).format(value);
 /** @param {number} value @returns {string} 12K */
 export const short = (value) => intl(Intl.NumberFormat, { notation: "compact" }).format(value);
 
-/** @param {number} part @returns {string} 12%, of 0.12 */
+/** @param {number} part @returns {string} 12% for 0.12 */
 export const percent = (part) => intl(Intl.NumberFormat, { style: "percent", maximumFractionDigits: 0 }).format(part);
 
 /**
  * @param {number} now @param {number} before
- * @returns {string | null} +12%; null where there was nothing to compare with
+ * @returns {string | null} such as +12%; null if `before` is 0
  */
 export function change(now, before) {
   if (before === 0) return null;
@@ -63,23 +64,23 @@ export function bytes(value) {
   return intl(Intl.NumberFormat, options).format(value / 1_000 ** step);
 }
 
-/** @param {string} at a day or a moment @param {Intl.DateTimeFormatOptions} options */
+/** @param {string} at a date or timestamp @param {Intl.DateTimeFormatOptions} options */
 const date = (at, options) => intl(Intl.DateTimeFormat, options).format(new Date(at));
 
-/** @param {string} day `2026-11-21` @returns {string} Nov 21, where "UTC" is said already */
+/** @param {string} day `2026-11-21` @returns {string} Nov 21, for places already labelled as UTC */
 export const day = (day) => date(day, { timeZone: "UTC", month: "short", day: "numeric" });
 
 /** @param {string} day `2026-11-21` @returns {string} Sat, Nov 21, 2026 UTC */
 export const longDay = (day) =>
   `${date(day, { timeZone: "UTC", weekday: "short", year: "numeric", month: "short", day: "numeric" })} UTC`;
 
-/** @param {string} at the beginning of an hour @returns {string} 14:00, where "UTC" is said already */
+/** @param {string} at the beginning of an hour @returns {string} 14:00, for places already labelled as UTC */
 export const hour = (at) => date(at, { timeZone: "UTC", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
-/** @param {string} at @returns {string} 14:00 of the reader's own clock */
+/** @param {string} at @returns {string} 14:00 in the reader's time zone */
 export const localHour = (at) => date(at, { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
 
-/** @param {string} at @returns {string} Nov 21, 2026, 2:31 PM GMT+1: the reader's own clock, which it names */
+/** @param {string} at @returns {string} Nov 21, 2026, 2:31 PM GMT+1, in the reader's time zone */
 export const moment = (at) =>
   date(at, {
     year: "numeric",
@@ -115,9 +116,9 @@ export function span(seconds) {
 export const list = (items) => intl(Intl.ListFormat, { type: "conjunction" }).format(items);
 
 /**
- * @param {string} code as ISO 3166-1 has it
+ * @param {string} code an ISO 3166-1 code, or Cloudflare's `XX` (unknown) or `T1` (Tor)
  * @param {{unknown: string}} words
- * @returns {string} the country's name; `XX` and `T1` are the edge platform's, for "unknown" and for Tor
+ * @returns {string} the name of the country; the code itself if the browser does not know it
  */
 export function country(code, { unknown }) {
   if (code === "XX") return unknown;

@@ -1,20 +1,20 @@
 /**
- * Links out of a text, one a line: addresses with or without a code, CSV exports whose first line names the columns,
- * JSON. Only what cannot be sent at all is a fault here; what a code or an address may be the service says.
+ * Parses links from text: one URL per line with an optional code, CSV exports with a header row, or JSON. Reports only
+ * faults that make a line impossible to send. The service validates codes and URLs.
  */
 
 import { ADDRESSES, CODES, DELIMITERS, SHORT_ADDRESSES } from "./import-columns.js";
 import { restrictions } from "./import-restrictions.js";
 
 /**
- * @typedef {{url: string, code: string | null, rules?: unknown[]}} Row as POST /v1/links/bulk takes it
+ * @typedef {{url: string, code: string | null, rules?: unknown[]}} Row an item of POST /v1/links/bulk
  * @typedef {"noAddress" | "noJson" | "noRules" | "tooLong"} Fault
  * @typedef {import("./import-restrictions.js").Restricted} Restricted
  * @typedef {({line: number, text: string, row: Row} & Restricted) | {line: number, text: string, fault: Fault}} Line
- *   `line`: where it begins, from 1
+ *   `line`: the number of the first line, from 1
  */
 
-/** What one request may hold: POST /v1/links/bulk takes 1,000 rows, and a body of 1 MiB. */
+/** Limits of a request: POST /v1/links/bulk accepts 1,000 rows and a body of 1 MiB. */
 const MOST_ROWS = 1_000;
 const MOST_BYTES = 900_000;
 
@@ -23,28 +23,28 @@ export function readLines(text) {
   const clean = text.replace(/^\ufeff/, "");
   if (/^\s*\[/.test(clean)) return jsonList(clean);
   if (/^\s*\{/.test(clean)) return jsonDocument(clean) ?? jsonLines(clean);
-  const [, told, rest = clean] = /^sep=(.)\r?\n([^]*)$/i.exec(clean) ?? [];
-  for (const delimiter of told ? [told] : DELIMITERS) {
+  const [, declared, rest = clean] = /^sep=(.)\r?\n([^]*)$/i.exec(clean) ?? [];
+  for (const delimiter of declared ? [declared] : DELIMITERS) {
     const [head, ...records] = csv(rest, delimiter);
     const names = head ? plain(head.fields) : [];
     const at = columns(names);
     if (at) {
       const restrict = restrictions(names);
       return records.map((record) => {
-        const line = shifted(fromColumns(record, at), told ? 1 : 0);
+        const line = shifted(fromColumns(record, at), declared ? 1 : 0);
         return "row" in line ? { ...line, ...restrict(record.fields) } : line;
       });
     }
   }
-  return csv(rest, told ?? simpleDelimiter(rest)).map(({ line, text: own, fields }) =>
-    shifted(checked(line, own, fields[0] ?? "", fields[1] ?? ""), told ? 1 : 0),
+  return csv(rest, declared ?? simpleDelimiter(rest)).map(({ line, text: own, fields }) =>
+    shifted(checked(line, own, fields[0] ?? "", fields[1] ?? ""), declared ? 1 : 0),
   );
 }
 
-/** @param {Line} line @param {number} by lines that came before @returns {Line} */
+/** @param {Line} line @param {number} by number of preceding lines @returns {Line} */
 const shifted = (line, by) => ({ ...line, line: line.line + by });
 
-/** @param {string} text @returns {string} what stands between an address and its code */
+/** @param {string} text @returns {string} the delimiter between a URL and its code */
 const simpleDelimiter = (text) => DELIMITERS.slice(1).find((one) => text.includes(one) && !text.includes(",")) ?? ",";
 
 /**
@@ -66,7 +66,7 @@ function checked(line, text, url, code, rules = "") {
   return measured({ line, text, row });
 }
 
-/** @param {{line: number, text: string, row: Row}} line @returns {Line} a fault where no request holds it */
+/** @param {{line: number, text: string, row: Row}} line @returns {Line} `tooLong` if no request can hold the line */
 const measured = (line) =>
   sizeOf(line.row) > MOST_BYTES ? { line: line.line, text: line.text.slice(0, 200), fault: "tooLong" } : line;
 
@@ -83,7 +83,7 @@ function fromJson(line, text, value) {
   return measured({ line, text, row: { ...row, rules }, ...restricted });
 }
 
-/** @param {string} text @returns {Line[] | undefined} the links of one object that holds all, as Sink exports it */
+/** @param {string} text @returns {Line[] | undefined} the links of a single JSON object, the export format of Sink */
 function jsonDocument(text) {
   try {
     const { links } = /** @type {{links?: unknown}} */ (JSON.parse(text));
@@ -106,7 +106,7 @@ function jsonLines(text) {
   });
 }
 
-/** @param {string} text @returns {Line[]} the places in the list, from 1, in the place of lines */
+/** @param {string} text @returns {Line[]} with the position in the list, from 1, as the line number */
 function jsonList(text) {
   try {
     const list = /** @type {unknown[]} */ (JSON.parse(text));
@@ -118,7 +118,7 @@ function jsonList(text) {
 
 /** @typedef {{line: number, text: string, fields: string[]}} Entry a record of a CSV file */
 
-/** @param {string} text @param {string} delimiter @returns {Entry[]} without the empty ones */
+/** @param {string} text @param {string} delimiter @returns {Entry[]} without empty records */
 function csv(text, delimiter) {
   /** @type {Entry[]} */
   const records = [];
@@ -156,12 +156,12 @@ function csv(text, delimiter) {
   return records;
 }
 
-/** @typedef {{url: number, code: number, short: number, rules: number}} Columns -1: there is none */
+/** @typedef {{url: number, code: number, short: number, rules: number}} Columns -1 if missing */
 
-/** @param {string[]} names @returns {string[]} in small letters, without signs */
+/** @param {string[]} names @returns {string[]} in lower case, letters and digits only */
 const plain = (names) => names.map((name) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, ""));
 
-/** @param {string[]} names plain ones @returns {Columns | undefined} undefined: they are no names that are known */
+/** @param {string[]} names normalized @returns {Columns | undefined} undefined if the columns are not recognized */
 function columns(names) {
   /** @param {string[]} known */
   const first = (known) => known.map((name) => names.indexOf(name)).find((place) => place >= 0) ?? -1;
@@ -184,13 +184,13 @@ function codeOf(address) {
   return slash < 0 ? rest : (rest.slice(slash + 1).split(/[?#]/)[0] ?? "");
 }
 
-/** @param {unknown} value @returns {number} of its JSON, in bytes */
+/** @param {unknown} value @returns {number} size of its JSON, in bytes */
 const sizeOf = (value) => new TextEncoder().encode(JSON.stringify(value)).length + 1;
 
 /**
  * @template {{row: Row}} T
  * @param {T[]} lines
- * @returns {T[][]} what one request takes at a time
+ * @returns {T[][]} the lines of each request
  */
 export function inRequests(lines) {
   /** @type {T[][]} */
@@ -208,7 +208,7 @@ export function inRequests(lines) {
   return requests;
 }
 
-/** @param {ArrayBuffer} file @returns {string} its text: by its byte order mark, as UTF-8, else as Windows-1252 */
+/** @param {ArrayBuffer} file @returns {string} decoded by its byte order mark, as UTF-8, or as Windows-1252 */
 export function decoded(file) {
   const [first, second] = new Uint8Array(file, 0, Math.min(2, file.byteLength));
   if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(file);

@@ -1,6 +1,6 @@
 /**
- * What another product says of a link that did not work for everybody: banned, expired, with a password. Links here
- * have no such restrictions. The columns and values are those of `svc import links`.
+ * Restrictions of links in the exports of other products, such as banned, expired or password-protected. Links of this
+ * service have no such restrictions. `svc import links` uses the same columns and values.
  */
 
 import {
@@ -18,10 +18,11 @@ import {
 } from "./import-columns.js";
 
 /**
- * @typedef {import("./import-columns.js").Restriction | "unclear"} Restriction `unclear`: it has a date that cannot be
- *   read
- * @typedef {{restriction?: Restriction, expires?: boolean}} Restricted the first that applies; `expires`: later
- * @typedef {(text: string) => boolean | undefined} Applies undefined: it cannot be told
+ * @typedef {import("./import-columns.js").Restriction | "unclear"} Restriction `unclear`: it has an
+ *   unreadable date
+ * @typedef {{restriction?: Restriction, expires?: boolean}} Restricted the first restriction that applies;
+ *   `expires`: the link has an expiry date in the future
+ * @typedef {(text: string) => boolean | undefined} Applies undefined if the value is unreadable
  */
 
 /** @param {string} text @returns {boolean} */
@@ -42,7 +43,7 @@ const isToCome = (text) => {
   return moment === undefined ? undefined : moment > Date.now() && moment < Infinity;
 };
 
-/** @type {Map<string, [Restriction, Applies]>} by the name of the column, in small letters and without signs */
+/** @type {Map<string, [Restriction, Applies]>} by normalized column name */
 const COLUMNS = new Map();
 
 /** @param {Restriction} restriction @param {Applies} applies @param {string[]} names */
@@ -54,15 +55,15 @@ columns("expired", isOver, ENDS);
 columns("scheduled", isToCome, STARTS);
 columns("visit-limit", isSet, VISITS);
 
-/** What a column `status` or `state` says. */
+/** Restrictions by the values of a `status` or `state` column. */
 const STATE_OF = new Map(STATE_WORDS);
 
-/** @type {Restriction[]} a link with several has the first of them */
+/** @type {Restriction[]} by precedence: a link with several restrictions gets the first */
 const ORDER = [...RESTRICTIONS, "unclear"];
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[t ](\d\d:\d\d)(:\d\d)?(?:\.\d+)?(?:z|([+-]\d\d):?(\d\d)?)?)?$/;
 
-/** @param {string} text small letters @returns {number | undefined} epoch ms; Infinity: none; undefined: unreadable */
+/** @param {string} text in lower case @returns {number | undefined} ms; Infinity if unset, undefined if unreadable */
 function momentOf(text) {
   if (isUnset(text)) return Infinity;
   if (/^[0-9]{1,14}$/.test(text)) return Number(text) * (Number(text) < LAST_EPOCH_S ? 1000 : 1);
@@ -74,8 +75,8 @@ function momentOf(text) {
 }
 
 /**
- * @param {string[]} names of the columns, in small letters and without signs
- * @returns {(fields: string[]) => Restricted} what restricts the link of a row
+ * @param {string[]} names normalized column names
+ * @returns {(fields: string[]) => Restricted} returns the restriction of a row
  */
 export function restrictions(names) {
   const checks = names.flatMap((name, place) => {

@@ -1,15 +1,15 @@
-/** Whether a part of the page is on the screen: what costs a read is read only then. */
+/** Visibility of a part of a page, to delay expensive reads until the part is on the screen. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
-/** How far below the screen a part already counts as shown, so that it is there when it comes into view. */
+/** How far below the screen a part already counts as visible, so that it is loaded when it scrolls into view. */
 const AHEAD = "100px";
 
 /**
- * @param {string} what names the content of the part; other content counts as shown only when it is on the screen
+ * @param {string} what identifies the content. New content is not shown until the part is on the screen.
  * @returns {{place: import("preact").RefObject<HTMLDivElement | null>, shown: boolean}} `place`: the part's `ref`;
- *   `shown`: whether this content is or was on the screen
+ *   `shown`: true if this content is or was on the screen
  */
 export function useShown(what) {
   const place = useRef(/** @type {HTMLDivElement | null} */ (null));

@@ -1,11 +1,11 @@
-/** What was read stays on the screen while something else is read in its place. */
+/** Keeps the previous data on the screen while new data loads. */
 
 import { useRef } from "preact/hooks";
 
 /**
  * @template T
- * @param {import("./resource.js").Read<T>} read whose parts change: another period, another search
- * @returns {import("./resource.js").Read<T>} with what was read before them, until theirs is there or has failed
+ * @param {import("./resource.js").Read<T>} read whose parameters change, such as the period or the search text
+ * @returns {import("./resource.js").Read<T>} with the previous data until the new data has loaded or failed
  */
 export function useKept(read) {
   const last = useRef(read.data);

@@ -1,4 +1,4 @@
-/** Shortcuts: which there are now, and one listener for all of them. */
+/** Keyboard shortcuts: the active ones, and one listener for all of them. */
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -8,38 +8,39 @@ import { shortcuts } from "./settings.js";
 const apple = /^(Mac|iP)/.test(navigator.platform ?? "");
 
 /**
- * @typedef {{keys: string, says: string, does: () => void}} Shortcut `keys`: `n`, one after the other as `g o`,
- * or with the key for commands as `Mod+k`; without `says` it is not in the list
+ * @typedef {{keys: string, says: string, does: () => void}} Shortcut `keys`: a key (`n`), a sequence (`g o`) or a
+ *   key with Ctrl or ⌘ (`Mod+k`). `says`: the description; if empty, the list of shortcuts omits the shortcut
  */
 
-/** How long a first key waits for the second. */
+/** Time limit for the second key of a sequence. */
 const SECOND_KEY_MS = 1_500;
 
-/** How long a key waits for a page that is still loading. */
+/** How long a key pressed while a page loads is remembered. */
 const EARLY_KEY_MS = 5_000;
 
-/** All that hold now, those of the page that came last first. */
+/** All active shortcuts, those registered last first. */
 export const active = signal(/** @type {Shortcut[][]} */ ([]));
 
-/** Whether the list of shortcuts is shown; and the field that leads anywhere. */
+/** True while the list of shortcuts is open. */
 export const listed = signal(false);
+/** True while the search dialog is open. */
 export const searching = signal(false);
 
-/** @param {string} key @returns {string} as it stands on the reader's keyboard */
+/** @param {string} key @returns {string} as printed on the user's keyboard */
 export const asPrinted = (key) => key.replace(/^Mod\+(.)/, (_, one) => `${apple ? "⌘" : "Ctrl"} ${one.toUpperCase()}`);
 
 /**
- * Registers shortcuts for as long as a component is shown. They work as soon as the component is in the document, and
- * a key that was pressed while the page was loading is handled then.
+ * Register shortcuts while a component is mounted. They work as soon as the component is in the document. A key pressed
+ * while the page was loading is handled then.
  * @param {Shortcut[]} own
  */
 export function useKeys(own) {
   const says = own.map(({ keys, says: text }) => keys + text).join("\n");
   /** @type {{now: Shortcut[]}} */
   const held = hold(own);
-  // Not `useEffect`, which runs after the next frame: a key that arrives before that frame would be lost.
+  // Not `useEffect`, which runs after the next frame: a key pressed before that frame would be lost.
   useLayoutEffect(() => {
-    // Through `held`, so that a shortcut does what the newest drawing of its component says.
+    // Via `held`, so that a shortcut runs the callback of the latest render.
     const lasting = held.now.map(({ keys, says: text }, i) => ({ keys, says: text, does: () => held.now[i]?.does() }));
     active.value = [lasting, ...active.value];
     if (early) queueMicrotask(handleEarlyKey);
@@ -49,7 +50,7 @@ export function useKeys(own) {
   }, [says]);
 }
 
-/** @param {Shortcut[]} own @returns {{now: Shortcut[]}} the same object, however often its component is drawn */
+/** @param {Shortcut[]} own @returns {{now: Shortcut[]}} the same object in every render */
 function hold(own) {
   const { current } = useRef({ now: own });
   current.now = own;
@@ -59,7 +60,7 @@ function hold(own) {
 let before = "";
 let before_at_ms = 0;
 
-/** The last key, where no shortcut had it and the page was still loading. */
+/** The last key that matched no shortcut while the page was loading. */
 let early = /** @type {{sequence: string, key: string, at_ms: number} | null} */ (null);
 
 const isLoading = () => document.querySelector("main .skeleton, main [aria-busy=true]") !== null;
@@ -70,7 +71,7 @@ function findShortcut({ sequence, key }) {
   return all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === key);
 }
 
-/** Handles the key that was pressed too early, if a shortcut has it now. */
+/** Handle the key pressed while the page was loading, if it matches a shortcut now. */
 function handleEarlyKey() {
   if (!early) return;
   const found = performance.now() - early.at_ms < EARLY_KEY_MS ? findShortcut(early) : undefined;
@@ -80,7 +81,7 @@ function handleEarlyKey() {
   found.does();
 }
 
-/** @param {EventTarget | null} target @returns {boolean} whether keys belong to what has the focus */
+/** @param {EventTarget | null} target @returns {boolean} true if the element accepts text input */
 function typing(target) {
   if (!(target instanceof HTMLElement)) return false;
   if (target.isContentEditable || target.closest("dialog, [popover]:popover-open")) return true;
@@ -105,7 +106,7 @@ function pressed(event) {
   found.does();
 }
 
-/** @param {KeyboardEvent} event with Ctrl or ⌘, which no field takes for a letter */
+/** @param {KeyboardEvent} event with Ctrl or ⌘, which works in text fields too */
 function command(event) {
   if (event.shiftKey || event.ctrlKey === apple || event.metaKey !== apple) return;
   const found = active.value.flat().find(({ keys }) => keys === `Mod+${event.key.toLowerCase()}`);
@@ -115,5 +116,5 @@ function command(event) {
 }
 
 document.addEventListener("keydown", pressed);
-// Users who point at something no longer wait for what they typed.
+// A user who clicks no longer expects the earlier key to take effect.
 document.addEventListener("pointerdown", () => void (early = null));

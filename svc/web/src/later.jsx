@@ -1,30 +1,30 @@
-/** Pages, and parts of them, whose code is fetched when the first one is shown, or when somebody goes there. */
+/** Lazy-loaded pages and parts of pages. */
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { ApiError } from "./http.js";
-import { Skeleton, Trouble } from "./ui/parts.jsx";
+import { ErrorMessage, Skeleton } from "./ui/parts.jsx";
 
 /** @typedef {typeof import("./pages/rest.jsx")} Rest */
 
 const rest = signal(/** @type {{pages?: Rest, error?: ApiError}} */ ({}));
 
-/** Fetches the pages' code, once. */
+/** Load the code of the other pages, once. */
 export async function loadRest() {
   if (rest.peek().pages) return;
   try {
     rest.value = { pages: await import("./pages/rest.jsx") };
   } catch {
-    // The file is gone after an update of the service, or the service was not reached.
+    // The service is unreachable, or an update has replaced the file.
     rest.value = { error: new ApiError("offline") };
   }
 }
 
 /**
  * @param {keyof Rest} name of a page in pages/rest.jsx
- * @param {{part?: boolean}} [options] `part`: of a page, which frames it
- * @returns {import("preact").ComponentType<any>} draws grey lines until it is there
+ * @param {{part?: boolean}} [options] `part`: true for a part of a page, which needs no `<main>`
+ * @returns {import("preact").ComponentType<any>} renders a skeleton until the code is loaded
  */
 export function later(name, { part = false } = {}) {
   return function Later(/** @type {any} */ properties) {
@@ -34,7 +34,7 @@ export function later(name, { part = false } = {}) {
       const Shown = /** @type {import("preact").ComponentType<any>} */ (pages[name]);
       return <Shown {...properties} />;
     }
-    const meanwhile = error ? <Trouble error={error} again={() => location.reload()} /> : <Skeleton />;
-    return part ? meanwhile : <main id="content">{meanwhile}</main>;
+    const placeholder = error ? <ErrorMessage error={error} again={() => location.reload()} /> : <Skeleton />;
+    return part ? placeholder : <main id="content">{placeholder}</main>;
   };
 }

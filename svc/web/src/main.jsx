@@ -2,26 +2,26 @@
  * The web application: a thin client of /v1 and /auth.
  *
  * To add a page:
- *   1. its path stands in ../pages.json, which the service reads as well;
- *   2. pages/NAME.jsx exports a function that returns `<Page title=…>…</Page>` (ui/parts.jsx);
- *   3. a line of PAGES below leads from the path to it (by `later` and pages/rest.jsx, unless it is a report): it
- *      gets the parts of the path as its properties;
- *   4. its texts are in words/en/GROUP.js and words/de/GROUP.js, read as `t().GROUP` inside the component; those
- *      that no page of the first load needs are named in words/en-rest.js in place of words/en.js;
- *   5. its styles, where the shared ones do not do, in styles/GROUP.css, which styles/app.css imports.
+ *   1. Add its path to ../pages.json, which the service reads too.
+ *   2. Export a component from pages/NAME.jsx that returns `<Page title=…>…</Page>` (ui/parts.jsx).
+ *   3. Map the path to the component in PAGES below, by `later` and pages/rest.jsx unless it is a report. The component
+ *      gets the path parameters as properties.
+ *   4. Add its texts to words/en/GROUP.js and words/de/GROUP.js, and read them as `t().GROUP` while rendering. List a
+ *      group in words/en.js if the first load needs it, otherwise in words/en-rest.js.
+ *   5. Add styles that no shared file has to styles/GROUP.css, and import that file in styles/app.css.
  *
- * What it reads:    const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace });   resource.js
- *                   <Loaded read={read}>{({ site }) => …}</Loaded>        grey lines, trouble, content  ui/parts.jsx
- * What it writes:   <Form submit={…} send={async (values, key) => {                                   ui/form.jsx
+ * Reading:          const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace });   resource.js
+ *                   <Loaded read={read}>{({ site }) => …}</Loaded>       skeleton, error or content   ui/parts.jsx
+ * Writing:          <Form submit={…} send={async (values, key) => {                                   ui/form.jsx
  *                     const { site } = await call("POST /v1/sites", { body: {…}, key });              api.js
  *                     changed("/v1/sites"); go(`/sites/${site.id}`);
  *                   }}><Field name="host" label={…} /></Form>
- *                   field names are the body's: the service's issues find their fields by them
- * Search, period:   address.value.searchParams, setSearch({ q }); read inside the component           router.js
+ *                   name fields like those of the body, so that the service's issues appear at them
+ * Search, period:   address.value.searchParams, setSearch({ q }); read while rendering                router.js
  * Shortcuts:        useKeys([{ keys: "n", says: …, does: () => go("/links/new") }])                   keys.js
  * Rows with j, k:   <Rows label columns rows id />                                                    ui/list.jsx
  *
- * The budget of the first report is 40 KB of gzipped script (a test holds it).
+ * A test limits the scripts of the first report to 40 KB, gzipped.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -36,7 +36,7 @@ import { Overview } from "./pages/overview.jsx";
 import { SiteReport } from "./pages/site.jsx";
 import { address, go, listen, match } from "./router.js";
 import { ended, last, resume, user, waiting } from "./session.js";
-import { Skeleton, Trouble } from "./ui/parts.jsx";
+import { ErrorMessage, Skeleton } from "./ui/parts.jsx";
 import { Shell, SignInAgain } from "./ui/shell.jsx";
 import { holdsSomething } from "./unsent.js";
 import { loadWords } from "./words.js";
@@ -68,11 +68,11 @@ const PAGES = {
 };
 const Missing = later("Missing");
 
-/** The code of the other pages comes when the first one has been shown. */
+/** The code of the other pages loads this long after the first page. */
 const REST_AFTER_MS = 1_000;
 
-/** Pages on which nobody is signed in, or need be: whether there is a session is not asked there. */
-const DOOR = ["/sign-in", "/sign-up", "/confirm", "/forgot", "/reset"];
+/** Pages for signed-out users, which do not check for a session. */
+const SIGNED_OUT_PAGES = ["/sign-in", "/sign-up", "/confirm", "/forgot", "/reset"];
 
 /** @param {string} path */
 function pageAt(path) {
@@ -83,55 +83,59 @@ function pageAt(path) {
   return { pattern: "", open: true, parts: {}, Shown: Missing };
 }
 
-/** Why it is not known yet whether somebody is signed in. */
-const held = signal(/** @type {import("./http.js").ApiError | null} */ (null));
+/** The error that prevented the session check. */
+const resumeError = signal(/** @type {import("./http.js").ApiError | null} */ (null));
 
-async function lookWhoIsThere() {
-  held.value = null;
+async function resumeSession() {
+  resumeError.value = null;
   try {
     await resume();
   } catch (error) {
-    held.value = asApiError(error);
-    // What was not reached is tried as soon as it answers again.
-    if (held.value.code === "offline") return;
-    setTimeout(lookWhoIsThere, 1_000 * (held.value.retry_after_s ?? 5));
+    resumeError.value = asApiError(error);
+    // When offline, the effect below retries once the service is reachable.
+    if (resumeError.value.code === "offline") return;
+    setTimeout(resumeSession, 1_000 * (resumeError.value.retry_after_s ?? 5));
   }
 }
 
 effect(() => {
-  if (unreachable.value === null && held.peek()?.code === "offline") lookWhoIsThere();
+  if (unreachable.value === null && resumeError.peek()?.code === "offline") resumeSession();
 });
 
 function App() {
   const { pathname, search } = address.value;
   const { pattern, open, parts, Shown } = pageAt(pathname);
   const who = user.value;
-  const unknown = who === undefined && !DOOR.includes(pattern);
+  const unknown = who === undefined && !SIGNED_OUT_PAGES.includes(pattern);
   useEffect(() => {
-    if (unknown) lookWhoIsThere();
+    if (unknown) resumeSession();
   }, [unknown]);
 
   const signedOut = who === null && !open;
-  // What somebody has typed, or sent, or sees this once, stays on the screen until they have signed in again.
-  const goesOn = signedOut && ended.value === "expired" && (holdsSomething() || waiting.value > 0);
+  // Unsent input, waiting writes and values shown only once stay on the screen until the user has signed in again.
+  const keepsPage = signedOut && ended.value === "expired" && (holdsSomething() || waiting.value > 0);
   useEffect(() => {
-    if (!signedOut || goesOn) return;
+    if (!signedOut || keepsPage) return;
     const next = ended.peek() === "here" || pathname === "/" ? "" : `?next=${encodeURIComponent(pathname + search)}`;
     go(`/sign-in${next}`, { replace: true });
-  }, [signedOut, goesOn, pathname]);
+  }, [signedOut, keepsPage, pathname]);
 
-  const shown = open || who || goesOn;
+  const shown = open || who || keepsPage;
   return (
-    <Shell signedIn={Boolean(who || goesOn)}>
+    <Shell signedIn={Boolean(who || keepsPage)}>
       {shown ? <Shown key={`${pathname} ${last.value?.id}`} {...parts} /> : <Starting />}
-      {goesOn && <SignInAgain />}
+      {keepsPage && <SignInAgain />}
     </Shell>
   );
 }
 
 const Starting = () => (
   <main id="content">
-    {held.value && held.value.code !== "offline" ? <Trouble error={held.value} again={lookWhoIsThere} /> : <Skeleton />}
+    {resumeError.value && resumeError.value.code !== "offline" ? (
+      <ErrorMessage error={resumeError.value} again={resumeSession} />
+    ) : (
+      <Skeleton />
+    )}
   </main>
 );
 

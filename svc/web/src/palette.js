@@ -1,11 +1,11 @@
-/** What the palette offers for what somebody has typed, and how its keys go through it. Pure. */
+/** Matching and keyboard navigation of the search dialog. Pure functions. */
 
-/** @typedef {{href: string, name: string, about?: string}} Offer a place: its address, its name, what else is known */
+/** @typedef {{href: string, name: string, about?: string}} Offer a page, site or link */
 
 /**
  * @param {Offer[]} offers
  * @param {string} typed
- * @returns {Offer[]} those whose name has each of its words, in any order; whose name begins with it come first
+ * @returns {Offer[]} offers whose name contains all typed words in any order; names that start with the text come first
  */
 export function fitting(offers, typed) {
   const text = typed.trim().toLocaleLowerCase();
@@ -20,9 +20,9 @@ export function fitting(offers, typed) {
 
 /**
  * @param {string} key
- * @param {number} at which one is chosen now
- * @param {number} count how many there are
- * @returns {number | null} which one is chosen then, round at both ends; null: the key is none of these
+ * @param {number} at the index of the selected offer
+ * @param {number} count of the offers
+ * @returns {number | null} the new index; the arrow keys wrap around. null if the key does not navigate
  */
 export function chosenBy(key, at, count) {
   if (key === "ArrowDown") return count && (at + 1) % count;

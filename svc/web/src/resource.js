@@ -1,6 +1,6 @@
 /**
- * What pages read of the service. One object is read once, and polled once, however many components show it; what was
- * read stays on the screen while it is read again, and is there at once when somebody comes back to it.
+ * Cached GET requests. Each object is read and polled once, no matter how many components show it. Cached data stays on
+ * the screen during a reload and appears immediately when a user returns to a page.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -13,24 +13,24 @@ import { user } from "./session.js";
 /**
  * @typedef {import("./api.js").CallName} CallName
  * @typedef {import("./http.js").ApiError} ApiError
- * @typedef {(data: any, looks: number, since_ms: number) => number | null} Pace how long to wait before the next look,
- *   in ms, after `looks` of them in a row and `since_ms` since the first; null: nothing more is awaited
+ * @typedef {(data: any, polls: number, since_ms: number) => number | null} Pace the delay before the next poll, in ms,
+ *   after `polls` consecutive polls and `since_ms` since the first; null to stop polling
  */
 
 /**
  * @template T
  * @typedef {object} Read
- * @property {T | undefined} data what was read last
- * @property {ApiError | undefined} error why the newest try failed; `data` is then what was read before
- * @property {boolean} loading nothing was read yet, and nothing failed
- * @property {() => void} again reads it once more
- * @property {(data: T) => void} put shows what a write has answered
+ * @property {T | undefined} data the last data read
+ * @property {ApiError | undefined} error of the last attempt; `data` is then from an earlier one
+ * @property {boolean} loading true until the first attempt has succeeded or failed
+ * @property {() => void} again reload
+ * @property {(data: T) => void} put store the response of a write
  */
 
-// So many are kept that nobody shows: the way back is quick.
+// Number of cached resources, so that going back is fast.
 const KEPT = 60;
 const ERROR_AGAIN_MS = 5_000;
-// What was read a moment ago is not read again by a component that comes later.
+// A component that mounts within this time after a read uses its data.
 const NEW_MS = 1_000;
 
 class Resource {
@@ -41,7 +41,7 @@ class Resource {
     /** @type {Set<Pace | undefined>} */
     this.shown = new Set();
     this.timer = 0;
-    this.looks = 0;
+    this.polls = 0;
     this.began_at_ms = 0;
     this.read_at_ms = -Infinity;
     /** @type {AbortController | null} */
@@ -62,20 +62,20 @@ class Resource {
       this.reading = null;
       const refused = asApiError(error);
       this.state.value = { ...this.state.peek(), error: refused };
-      // What cannot be reached is read as soon as it can; see below.
+      // When offline, the effect below reads again once the service is reachable.
       if (refused.passes && refused.code !== "offline") {
         this.later(refused.retry_after_s ? 1_000 * refused.retry_after_s : ERROR_AGAIN_MS);
       }
     }
   }
 
-  /** Looks again where something is awaited. */
+  /** Schedule the next poll if a component wants one. */
   plan() {
     const now_ms = performance.now();
-    if (this.looks === 0) this.began_at_ms = now_ms;
-    const waits = [...this.shown].map((pace) => pace?.(this.state.peek().data, this.looks, now_ms - this.began_at_ms));
+    if (this.polls === 0) this.began_at_ms = now_ms;
+    const waits = [...this.shown].map((pace) => pace?.(this.state.peek().data, this.polls, now_ms - this.began_at_ms));
     const wait_ms = Math.min(...waits.map((wait) => wait ?? Infinity));
-    this.looks = wait_ms === Infinity ? 0 : this.looks + 1;
+    this.polls = wait_ms === Infinity ? 0 : this.polls + 1;
     if (wait_ms !== Infinity) this.later(wait_ms);
   }
 
@@ -83,7 +83,7 @@ class Resource {
   later(wait_ms) {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => {
-      // Nobody looks: the page reads it when it is seen again.
+      // Hidden pages do not poll. They read again when they become visible.
       if (this.shown.size > 0 && !document.hidden) this.read();
     }, wait_ms);
   }
@@ -98,7 +98,7 @@ class Resource {
   /** @param {any} data */
   put(data) {
     this.drop();
-    this.looks = 0;
+    this.polls = 0;
     this.take(data);
   }
 
@@ -109,7 +109,7 @@ class Resource {
   }
 }
 
-/** @type {Map<string, Resource>} the one that was shown last at the end */
+/** @type {Map<string, Resource>} by path, the most recently used last */
 const all = new Map();
 
 /** @param {string} path @returns {Resource} */
@@ -124,17 +124,17 @@ function find(path) {
   return found;
 }
 
-/** @param {(one: Resource) => boolean} which of those that are on the screen */
+/** Reload matching resources that are on the screen. @param {(one: Resource) => boolean} which */
 function readAgain(which) {
   for (const one of all.values()) if (one.shown.size > 0 && which(one)) one.read();
 }
 
 /**
- * What a GET answers, read when the component is shown first and whenever its parts change.
+ * The response of a GET request, read when the component mounts and whenever the parameters change.
  * @template {Extract<CallName, `GET ${string}`>} N
- * @param {N} name as `GET /v1/sites/{site_id}`
- * @param {import("./api.js").Taken<N> | null} params null: nothing is read
- * @param {{pace?: Pace}} [options] `pace`: when to look again; see `whileWorking`
+ * @param {N} name such as `GET /v1/sites/{site_id}`
+ * @param {import("./api.js").Input<N> | null} params null to read nothing
+ * @param {{pace?: Pace}} [options] `pace`: when to poll; see `whileWorking`
  * @returns {Read<import("./api.js").Answer<N>>}
  */
 export function useResource(name, params, { pace } = {}) {
@@ -142,9 +142,9 @@ export function useResource(name, params, { pace } = {}) {
   const one = path === null ? null : find(path);
   useEffect(() => {
     if (!one) return undefined;
-    // Each component has an entry of its own, also where it has no pace.
+    // A separate entry for each component, even without a pace.
     /** @type {Pace} */
-    const own = (...looked) => pace?.(...looked) ?? null;
+    const own = (...args) => pace?.(...args) ?? null;
     one.shown.add(own);
     if (one.read_at_ms < performance.now() - NEW_MS) one.read();
     return () => {
@@ -163,14 +163,13 @@ export function useResource(name, params, { pace } = {}) {
 }
 
 /**
- * After a write: what begins with one of these paths is not what was read. What is shown is read again, the rest is
- * forgotten.
- * @param {...string} paths as `/v1/links`
+ * Invalidate resources after a write. Those on the screen are reloaded, the others are dropped from the cache.
+ * @param {...string} paths prefixes such as `/v1/links`
  */
 export function changed(...paths) {
   for (const [path, one] of all) {
     if (!paths.some((begin) => path.startsWith(begin))) continue;
-    one.looks = 0;
+    one.polls = 0;
     one.read_at_ms = -Infinity;
     if (one.shown.size > 0) one.read();
     else all.delete(path);
@@ -184,35 +183,35 @@ const CONFIG_MS = 2_000;
 const CONFIG_SLOW_AFTER_MS = 30_000;
 
 /**
- * How often to look at an account, a site, a link or a link host while something of it is under way.
+ * The polling interval for an account, site, link or link host while a change to it is in progress.
  * @param {{state?: string, config?: string, operation?: {state: string, step: string} | null} | null} [object]
- * @param {number} [looks] how often it was looked at already
- * @param {number} [since_ms] since the first of them
- * @returns {number | null} ms until the next look; null: nothing is under way
+ * @param {number} [polls] number of polls so far
+ * @param {number} [since_ms] time since the first poll
+ * @returns {number | null} ms until the next poll; null if nothing is in progress
  */
-export function whileWorking(object, looks = 0, since_ms = 0) {
+export function whileWorking(object, polls = 0, since_ms = 0) {
   const running = object?.operation?.state === "running";
   if (running && object?.operation?.step === "selfcheck") return SELF_CHECK_MS;
   if (running || object?.state === "pending" || object?.state === "installing") {
-    return Math.min(SLOWEST_MS, FIRST_MS * 1.5 ** looks);
+    return Math.min(SLOWEST_MS, FIRST_MS * 1.5 ** polls);
   }
   if (object?.config !== "pending" && object?.state !== "route_pending") return null;
   return since_ms < CONFIG_SLOW_AFTER_MS ? CONFIG_MS : SELF_CHECK_MS;
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) readAgain(({ looks, state }) => looks > 0 || state.value.error !== undefined);
+  if (!document.hidden) readAgain(({ polls, state }) => polls > 0 || state.value.error !== undefined);
 });
 
 effect(() => {
   if (unreachable.value === null) readAgain(({ state }) => state.peek().error?.code === "offline");
 });
 
-let whose = user.peek()?.id;
+let user_id = user.peek()?.id;
 user.subscribe((now) => {
-  if (now && now.id !== whose) {
+  if (now && now.id !== user_id) {
     for (const one of all.values()) one.drop();
     all.clear();
   }
-  whose = now?.id ?? whose;
+  user_id = now?.id ?? user_id;
 });

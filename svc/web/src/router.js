@@ -1,50 +1,50 @@
-/** The address: one signal of it, links that change it without a new page, and patterns of paths. */
+/** Client-side routing: the current URL, navigation and path patterns. */
 
 import { signal } from "@preact/signals";
 
 import { holdsSomething } from "./unsent.js";
 
-/** Where we are. Its search part keeps a page's state: period, search, order. */
+/** The current URL. Its query holds the state of the page, such as period, search and order. */
 export const address = signal(new URL(location.href));
 
-/** Whether the page that is shown next takes the focus to its heading. */
+/** True if the next page moves the focus to its heading. */
 let arriving = true;
 
-/** @returns {boolean} true once after each navigation: see `Page` in ui/parts.jsx */
+/** @returns {boolean} true once after each navigation; see `Page` in ui/parts.jsx */
 export function arrived() {
   const before = arriving;
   arriving = false;
   return before;
 }
 
-/** Who wants to leave a page that holds something is asked: `go` is what they do then. */
+/** A navigation that waits for confirmation because it would lose input; `go` carries it out. */
 export const leaving = signal(/** @type {{go: () => void} | null} */ (null));
 
-/** @param {string} path @returns {boolean} whether the way there loses something */
+/** @param {string} path @returns {boolean} true if navigating there loses input */
 const loses = (path) => holdsSomething() && path !== address.value.pathname;
 
-/** Goes where somebody has asked to go. @param {string} to a path of ours, with its search part */
+/** Navigate, after confirmation if input would be lost. @param {string} to a path of this application, with query */
 export function visit(to) {
   if (loses(new URL(to, location.href).pathname)) leaving.value = { go: () => go(to) };
   else go(to);
 }
 
 /**
- * Ends what the page belongs to, as signing out does.
- * @param {() => void} end done at once, or when who would lose something agrees
+ * Run an action that ends the page, such as signing out.
+ * @param {() => void} end called immediately, or after confirmation if input would be lost
  */
 export function leave(end) {
   if (holdsSomething()) leaving.value = { go: end };
   else end();
 }
 
-/** Which step of the history we are at, by which is known how far it is back or forward. */
+/** The current position in the browser history, to compute the distance of a step back or forward. */
 let step = 0;
 
 /**
- * Goes there unasked: what there was to do here is done.
- * @param {string} to a path of ours, with its search part
- * @param {{replace?: boolean}} [options] `replace`: the way back does not lead to where we are now
+ * Navigate without confirmation.
+ * @param {string} to a path of this application, with query
+ * @param {{replace?: boolean}} [options] `replace`: replace the current history entry
  */
 export function go(to, { replace = false } = {}) {
   const url = new URL(to, location.href);
@@ -55,7 +55,7 @@ export function go(to, { replace = false } = {}) {
   arrive(url, true);
 }
 
-/** @param {URL} url @param {boolean} top whether the page is shown from its top */
+/** @param {URL} url @param {boolean} top true to scroll to the top */
 function arrive(url, top) {
   const moved = url.pathname !== address.value.pathname;
   if (moved) arriving = true;
@@ -63,12 +63,12 @@ function arrive(url, top) {
   if (moved && top) scrollTo(0, 0);
 }
 
-/** Shows another address for the same page. @param {URL | string} url */
+/** Replace the URL of the current page. @param {URL | string} url */
 export const replaceAddress = (url) => history.replaceState({ step }, "", url);
 
 /**
- * Changes the search part of the address, without a step for the way back.
- * @param {Record<string, string | null>} changes null takes a part away
+ * Change the query of the URL without a new history entry.
+ * @param {Record<string, string | null>} changes null removes a parameter
  */
 export function setSearch(changes) {
   const url = new URL(location.href);
@@ -81,9 +81,9 @@ export function setSearch(changes) {
 }
 
 /**
- * @param {string} pattern as `/sites/:id`
+ * @param {string} pattern such as `/sites/:id`
  * @param {string} path
- * @returns {Record<string, string> | null} its parts; null: the path is another one
+ * @returns {Record<string, string> | null} the parameters; null if the path does not match
  */
 export function match(pattern, path) {
   const wanted = pattern.split("/");
@@ -108,18 +108,18 @@ export function match(pattern, path) {
 }
 
 /**
- * Where somebody goes on after signing in.
- * @param {string | null} next of the address
- * @returns {string} a path of ours, whatever was asked for
+ * The page to open after signing in.
+ * @param {string | null} next the `next` query parameter
+ * @returns {string} a path of this application; "/" if `next` is not one
  */
 export function safeNext(next) {
-  // A browser reads "/\" as "//", and drops tabs and line ends: both would lead to another host.
+  // Browsers read "/\" as "//" and drop tabs and line breaks; both would lead to another host.
   return next !== null && /^\/(?![/\\])[^\s\\]*$/.test(next) ? next : "/";
 }
 
 /**
- * Takes over clicks on links to pages of ours, and the steps back and forward.
- * @param {(path: string) => boolean} ours whether a path is a page of the application
+ * Handle clicks on links to pages of this application, and steps back and forward.
+ * @param {(path: string) => boolean} ours true if a path is a page of the application
  */
 export function listen(ours) {
   step = history.state?.step ?? 0;
@@ -127,7 +127,7 @@ export function listen(ours) {
   let asked = false;
   addEventListener("popstate", ({ state }) => {
     const url = new URL(location.href);
-    // A place in the page that a link leads to is a step that only the browser has made.
+    // A link to a fragment adds a history entry without our state.
     const to = state?.step ?? step + 1;
     if (!asked && loses(url.pathname) && to !== step) {
       const steps = to - step;

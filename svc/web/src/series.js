@@ -1,26 +1,26 @@
-/** A report's points on the days or hours of its period, and beside them those of the period before. Pure. */
+/** Series of a report by day or hour, aligned with the previous period. Pure functions. */
 
 /**
  * @typedef {import("./wire").Report} Report
  * @typedef {import("./wire").Total} Total
  * @typedef {{views: number, visitors: number, bots: number}} Counts
- * @typedef {{at: string, now: Counts | null, before: Counts | null}} Slot `now`: null where nothing is known, which is
- *   not nothing; `before`: of the same place in the period before, null where it is not asked for
+ * @typedef {{at: string, now: Counts | null, before: Counts | null}} Slot `now`: null if unknown, as opposed to zero;
+ *   `before`: the same position in the previous period, null if not compared
  */
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const NONE = { views: 0, visitors: 0, bots: 0 };
 
-/** @param {string} day `2026-11-21` @param {number} days @returns {string} the day so many days later */
+/** @param {string} day `2026-11-21` @param {number} days @returns {string} the day that many days later */
 export const addDays = (day, days) => new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 
-/** @param {Pick<Report, "from" | "to">} report @returns {number} how many days it is of */
+/** @param {Pick<Report, "from" | "to">} report @returns {number} the number of days in the period */
 const daysOf = ({ from, to }) => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
 
 /**
  * @param {Pick<Report, "from" | "to">} report
- * @returns {{from: string, to: string}} as many days, right before
+ * @returns {{from: string, to: string}} the period of the same length directly before
  */
 export function periodBefore(report) {
   const days = daysOf(report);
@@ -29,8 +29,8 @@ export function periodBefore(report) {
 
 /**
  * @param {Pick<Report, "period" | "from" | "to" | "series">} report
- * @param {Total[] | null} before what is stored of the period before, where it is to be compared with
- * @returns {Slot[]} one an hour for today, one a day for longer periods; also those of which nothing is known yet
+ * @param {Total[] | null} before totals of the previous period, if compared
+ * @returns {Slot[]} one per hour for today, one per day for longer periods, including hours that are still to come
  */
 export function slotsOf(report, before) {
   const step_ms = report.period === "today" ? HOUR_MS : DAY_MS;
@@ -60,16 +60,16 @@ export function sum(totals) {
 
 /**
  * @param {Pick<Report, "from" | "breakdowns_from">} report
- * @returns {string | null} the first day of its breakdowns, where that is later than its own; null: it is not
+ * @returns {string | null} the first day of the breakdowns if later than that of the report; otherwise null
  */
 export const firstListed = ({ from, breakdowns_from: first }) => (first !== null && first > from ? first : null);
 
-/** @param {Pick<Report, "series">} report @param {string} from a day @returns {Counts} of its points from there on */
+/** @param {Pick<Report, "series">} report @param {string} from a day @returns {Counts} the sum from that day on */
 export const sumFrom = ({ series }, from) => sum(series.filter(({ at }) => at >= from));
 
 /**
- * @param {number} most the largest number that is drawn
- * @returns {number[]} round numbers from 0 up to the first that is not below it, at most five
+ * @param {number} most the largest value in the chart
+ * @returns {number[]} round axis values from 0 to at least `most`, at most six
  */
 export function scale(most) {
   const power = 10 ** Math.floor(Math.log10(Math.max(most, 1)));

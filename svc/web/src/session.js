@@ -1,6 +1,6 @@
 /**
- * Who is signed in. The access token lives in this module and nowhere else; the refresh token is in a cookie that no
- * script can read. All tabs share one session: one of them refreshes it, the others take over what it got.
+ * The signed-in user and the session. The access token is held only in this module. The refresh token is in a cookie
+ * that scripts cannot read. All tabs share one session: one of them refreshes it and sends the result to the others.
  */
 
 import { signal } from "@preact/signals";
@@ -9,83 +9,83 @@ import { ApiError, READ_MS, send } from "./http.js";
 
 /**
  * @typedef {import("./wire").User} User
- * @typedef {{token: string, lasts_ms: number, user: User}} Told what one tab tells the others
+ * @typedef {{token: string, lasts_ms: number, user: User}} SharedSession the message from one tab to the others
  */
 
-// What is left of a token's time when it is no longer used for a new request.
+// A token is not used for new requests this long before its expiry.
 const SPARE_MS = 30_000;
-// How long the others have to hear of a refresh before the next of them looks.
-const HEARD_MS = 50;
-// How long a new tab waits for one that has a session already.
+// The time for a refresh to reach the other tabs before the next one checks.
+const BROADCAST_MS = 50;
+// How long a new tab waits for the session of another tab.
 const ANSWER_MS = 30;
 
 let token = "";
 let ends_at_ms = 0;
 
-/** undefined: not known yet; null: nobody is signed in. */
+/** The signed-in user; undefined if not known yet, null if no user is signed in. */
 export const user = signal(/** @type {User | null | undefined} */ (undefined));
 
-/** Why nobody is signed in any more: the user left, here or in another tab, or the session's time was over. */
+/** Why the session ended: signed out here, signed out in another tab, or expired. */
 export const ended = signal(/** @type {"" | "here" | "elsewhere" | "expired"} */ (""));
 
-/** Who was signed in last, so that a form that waits goes on with the same user only. */
+/** The last signed-in user, so that a waiting form is sent only for the same user. */
 export const last = signal(/** @type {User | null} */ (null));
 
 const channel = new BroadcastChannel("svc-session");
-channel.onmessage = (/** @type {MessageEvent<Told | "end" | "ask">} */ { data }) => {
+channel.onmessage = (/** @type {MessageEvent<SharedSession | "end" | "ask">} */ { data }) => {
   if (data === "end") forget("elsewhere");
   else if (data !== "ask") adopt(data);
-  else if (fresh()) tell();
+  else if (fresh()) share();
 };
 channel.postMessage("ask");
 const asked_at_ms = performance.now();
 
-function tell() {
+function share() {
   if (user.value) channel.postMessage({ token, lasts_ms: ends_at_ms - performance.now(), user: user.value });
 }
 
-/** @param {Told} told */
-function adopt(told) {
-  token = told.token;
-  ends_at_ms = performance.now() + told.lasts_ms;
+/** @param {SharedSession} shared */
+function adopt(shared) {
+  token = shared.token;
+  ends_at_ms = performance.now() + shared.lasts_ms;
   ended.value = "";
-  last.value = told.user;
-  user.value = told.user;
+  last.value = shared.user;
+  user.value = shared.user;
 }
 
 /** @param {"here" | "elsewhere" | "expired" | ""} why */
 function forget(why) {
   token = "";
-  // Who never was signed in here has lost nothing.
+  // Without a session in this tab, nothing has ended.
   if (user.value) ended.value = why;
   user.value = null;
 }
 
-/** @param {string} [stale] a token that was refused */
+/** @param {string} [stale] a token that was rejected */
 const fresh = (stale) => token !== "" && token !== stale && ends_at_ms - performance.now() > SPARE_MS;
 
 /**
- * Takes over a session that the service has just given, and tells the other tabs.
- * @param {Response} answer of a sign-in or a refresh
- * @param {() => boolean} [wanted] whether it still is, once it is read
+ * Store a new session and share it with the other tabs.
+ * @param {Response} answer to a sign-in or a refresh
+ * @param {() => boolean} [wanted] checked once the response is read; false discards the session
  */
 async function begin(answer, wanted = () => true) {
   /** @type {import("./wire").NewSession} */
   const session = await answer.json();
   if (!wanted()) return;
-  // By the service's clock: this machine's may be hours off.
+  // Relative to the service's clock, as the local clock may be hours off.
   const now_ms = Date.parse(answer.headers.get("Date") ?? "") || Date.now();
   adopt({ token: session.access_token, lasts_ms: Date.parse(session.expires_at) - now_ms, user: session.user });
-  tell();
+  share();
 }
 
-/** @param {string} path @param {unknown} [body] @param {number} [within_ms] as `send` */
+/** @param {string} path @param {unknown} [body] @param {number} [within_ms] see `send` */
 const post = (path, body, within_ms) => send("POST", path, { body, within_ms, credentials: "same-origin" });
 
 /**
  * @param {string} [stale] a token that was answered with 401
- * @returns {Promise<string>} a token that works; "" when nobody is signed in
- * @throws {ApiError} the service was not reached, or cannot refresh now (429, 5xx): nobody is signed out by that
+ * @returns {Promise<string>} a valid access token; "" if no user is signed in
+ * @throws {ApiError} the service is unreachable or cannot refresh now (429, 5xx). The session continues.
  */
 export function freshToken(stale) {
   if (fresh(stale)) return Promise.resolve(token);
@@ -98,7 +98,7 @@ export function freshToken(stale) {
       } catch (error) {
         return reject(error);
       }
-      await pause(HEARD_MS);
+      await pause(BROADCAST_MS);
     }).catch(reject);
   });
 }
@@ -108,7 +108,7 @@ const pause = (ms) => (ms > 0 ? new Promise((over) => setTimeout(over, ms)) : Pr
 
 async function refresh() {
   const before = token;
-  // Meanwhile somebody may have signed in in another tab: an answer that comes late is about the session before.
+  // If the user signed in in another tab in the meantime, a late response belongs to the previous session.
   const newest = () => token === before;
   try {
     await begin(await post("/auth/refresh", undefined, READ_MS), newest);
@@ -120,7 +120,7 @@ async function refresh() {
 
 /** @param {() => Promise<void>} work */
 function oneTabAtATime(work) {
-  // Without TLS, at an address that is not this machine's, a browser has no locks.
+  // Browsers provide locks only in secure contexts (TLS or localhost).
   if (!("locks" in navigator)) return work();
   return /** @type {Promise<void>} */ (navigator.locks.request("svc-refresh", work));
 }
@@ -130,30 +130,30 @@ export async function signIn(email, password) {
   await begin(await post("/auth/sign-in", { email, password }));
 }
 
-/** Ends the session, in all tabs. @throws {ApiError} the service was not reached: the session goes on */
+/** Sign out in all tabs. @throws {ApiError} the service is unreachable, and the session continues */
 export async function signOut() {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   await send("POST", "/auth/sign-out", { headers, credentials: "same-origin" });
   end();
 }
 
-/** Forgets the session, which the service has ended, in all tabs. */
+/** Drop the session in all tabs after the service has ended it. */
 export function end() {
   forget("here");
   channel.postMessage("end");
 }
 
-/** Looks up whether somebody is signed in. @throws {ApiError} as `freshToken` */
+/** Find out whether a user is signed in. @throws {ApiError} see `freshToken` */
 export async function resume() {
   if ((await freshToken()) === "") user.value = null;
 }
 
-/** How many writes wait until the user has signed in again. */
+/** The number of writes that wait until the user has signed in again. */
 export const waiting = signal(0);
 
 /**
- * Waits until the user has signed in again, over the page that is open.
- * @returns {Promise<boolean>} false: nobody did, or somebody else
+ * Wait until the user has signed in again in the dialog over the open page.
+ * @returns {Promise<boolean>} false if they did not, or if another user signed in
  */
 export function signedInAgain() {
   const before = last.value?.id;
@@ -168,14 +168,14 @@ export function signedInAgain() {
   });
 }
 
-/** Whoever was asked to sign in again does not. */
+/** Decline to sign in again. */
 export function giveUp() {
   ended.value = "here";
-  user.value = undefined; // `null` would be no change, and those who wait would not hear of it
+  user.value = undefined; // so that setting `null` is a change that notifies the waiting writes
   user.value = null;
 }
 
-// A page that the browser had put aside shows nothing of a user who has left meanwhile.
+// A page restored from the back/forward cache must not show data of a user who has signed out since.
 addEventListener("pageshow", ({ persisted }) => {
   if (!persisted) return;
   token = "";

@@ -1,11 +1,11 @@
-/** What somebody has chosen in this browser: theme, language, shortcuts. It is all that is kept in localStorage. */
+/** Settings of this browser: theme, language, shortcuts. Nothing else is kept in localStorage. */
 
 import { effect, signal } from "@preact/signals";
 
 /**
  * @template {string} T
  * @param {string} name
- * @param {[T, ...T[]]} choices the first is the one that holds until another is chosen
+ * @param {[T, ...T[]]} choices the first is the default
  * @returns {import("@preact/signals").Signal<T>}
  */
 function setting(name, choices) {
@@ -18,7 +18,7 @@ function setting(name, choices) {
   return chosen;
 }
 
-// A browser may forbid its storage; then a choice holds until the page is closed.
+// If the browser forbids storage, settings last until the page is closed.
 /** @param {string} name */
 function stored(name) {
   try {
@@ -33,7 +33,7 @@ function store(name, value) {
   try {
     if (stored(name) !== value) localStorage.setItem(name, value);
   } catch {
-    // see above
+    // Storage is forbidden.
   }
 }
 
@@ -46,7 +46,7 @@ effect(() => {
   else document.documentElement.dataset.theme = theme.value;
 });
 
-/** @returns {"en" | "de"} the language of the texts: the chosen one, else the first of the browser's that there is */
+/** @returns {"en" | "de"} the chosen language, otherwise the first supported language of the browser */
 export function textLanguage() {
   if (language.value !== "system") return language.value;
   const spoken = navigator.languages.map((tag) => tag.split("-")[0]);

@@ -1,37 +1,37 @@
-/** What would be lost with its page, which is not left without being asked then, by whatever way. */
+/** Unsent input and values shown only once. Leaving a page that has either requires confirmation. */
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 
-/** How many parts of the page hold something that somebody has typed and nobody has sent. */
+/** The number of components with unsent input. */
 export const unsent = signal(0);
 
-/** How many show what is told this once, as the value of a key. */
-export const toldOnce = signal(0);
+/** The number of components that show a value only once, such as a new API key. */
+export const shownOnce = signal(0);
 
-/** @returns {boolean} whether something would be lost with the page */
-export const holdsSomething = () => unsent.value + toldOnce.value > 0;
+/** @returns {boolean} true if leaving the page would lose something */
+export const holdsSomething = () => unsent.value + shownOnce.value > 0;
 
 /** @param {BeforeUnloadEvent} event */
 const ask = (event) => event.preventDefault();
 
-/** @param {boolean} holds whether a component has something, as long as it is shown @param {typeof unsent} of what */
-function useHeld(holds, of) {
-  // At once, not after the next frame: whoever types and goes is asked as well.
+/** Count a component while it is mounted and `holds` is true. @param {boolean} holds @param {typeof unsent} counter */
+function useHeld(holds, counter) {
+  // Before the next frame, so that a user who types and leaves quickly is asked too.
   useLayoutEffect(() => {
     if (!holds) return undefined;
-    of.value += 1;
+    counter.value += 1;
     addEventListener("beforeunload", ask);
     return () => {
-      of.value -= 1;
-      // The same listener is there once, however many hold something.
+      counter.value -= 1;
+      // The listener is registered only once for all components.
       if (!holdsSomething()) removeEventListener("beforeunload", ask);
     };
   }, [holds]);
 }
 
-/** @param {boolean} holds whether a component has something that was not sent */
+/** @param {boolean} holds true if the component has unsent input */
 export const useUnsent = (holds) => useHeld(holds, unsent);
 
-/** @param {boolean} shows whether a component shows something that cannot be had again */
-export const useToldOnce = (shows) => useHeld(shows, toldOnce);
+/** @param {boolean} shows true if the component shows a value that cannot be retrieved again */
+export const useShownOnce = (shows) => useHeld(shows, shownOnce);

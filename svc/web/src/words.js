@@ -1,4 +1,4 @@
-/** The texts of the pages in the reader's language; English is at hand, another one is fetched when it is wanted. */
+/** The interface texts in the reader's language. English is built in; German loads on demand. */
 
 import { effect, signal } from "@preact/signals";
 
@@ -8,24 +8,24 @@ import en from "./words/en.js";
 /** @typedef {typeof import("./words/en-rest.js").default} Rest */
 /** @typedef {typeof en & Rest} Words */
 
-/** The texts of the pages that come later are added with them. */
+/** The texts of the pages that load later are added when they load. */
 const english = /** @type {Words} */ ({ ...en });
 const words = signal(english);
 
-/** @param {Rest} texts the English ones of the pages that have just come */
+/** Add the English texts of the pages that have just loaded. @param {Rest} texts */
 export const add = (texts) => void Object.assign(english, texts);
 
-/** @returns {Words} read it where a component is drawn: then it is drawn again when the language changes */
+/** @returns {Words} call this during rendering, so that the component re-renders when the language changes */
 export const t = () => words.value;
 
-/** Fetches the texts of the reader's language; when that fails, English stays. @returns {Promise<void>} */
+/** Load the texts in the reader's language; if that fails, English stays. @returns {Promise<void>} */
 export async function loadWords() {
   const tag = textLanguage();
   let found = english;
   try {
     if (tag === "de") found = (await import("./words/de.js")).default;
   } catch {
-    // the file was not reached
+    // Keep English.
   }
   if (tag !== textLanguage()) return;
   words.value = found;

@@ -1,10 +1,10 @@
-/** What the modules ask of a browser when they are loaded, as little as there can be; nothing of it is drawn. */
+/** The minimal browser globals that the modules need when they are imported. */
 
-/** Must come before the modules are loaded: `await import(…)` them after it. */
+/** Define the globals. Call this first, then load the modules with `await import(…)`. */
 export function inBrowser() {
   const target = new EventTarget();
   const globals = {
-    // Node's own would keep the process alive.
+    // Node's implementation would keep the process running.
     BroadcastChannel: class {
       postMessage() {}
     },
@@ -19,7 +19,7 @@ export function inBrowser() {
   speak(["en-US"]);
 }
 
-/** @param {string[]} languages that the browser's user reads */
+/** Set the languages of the browser. @param {string[]} languages */
 export function speak(languages) {
   Object.defineProperty(globalThis, "navigator", { value: { languages }, configurable: true });
 }

@@ -11,7 +11,7 @@ const request = {
   body: JSON.stringify({ host: "it's $(id)", respect_gpc: true, excluded_paths: null, at: ["\\", "ä"] }),
 };
 
-test("a shell takes the words as they are meant, and nothing in them is carried out", () => {
+test("curl sample quotes its arguments so that the shell executes nothing in them", () => {
   const printed = CALLS.curl(request).replace(/^curl/, "printf '%s\\n'");
   const words = execFileSync("sh", ["-c", printed], { env: { SVC_KEY: "svc_1" }, encoding: "utf8" })
     .trim()
@@ -21,7 +21,7 @@ test("a shell takes the words as they are meant, and nothing in them is carried 
   assert.deepEqual(words, expected);
 });
 
-test("JavaScript sends the same request", async () => {
+test("JavaScript sample sends the same request", async () => {
   /** @type {any[]} */
   const asked = [];
   const answer = { status: 200, text: async () => "" };
@@ -32,7 +32,7 @@ test("JavaScript sends the same request", async () => {
   assert.deepEqual(asked, [request.url, { method: "POST", headers, body: request.body }]);
 });
 
-test("Python has its own words for true and null", () => {
+test("Python sample uses True and None", () => {
   const python = CALLS["Python (httpx)"](request);
   assert.match(python, /"respect_gpc": True, "excluded_paths": None, "at": \["\\\\", "ä"\]/);
   assert.match(python, /"Authorization": "Bearer " \+ os\.environ\["SVC_KEY"\]/);

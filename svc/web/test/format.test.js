@@ -7,10 +7,10 @@ inBrowser();
 const format = await import("../src/format.js");
 const { language } = await import("../src/settings.js");
 
-/** @param {string} text with the spaces that no line breaks at @returns {string} with plain ones */
+/** @param {string} text with non-breaking spaces @returns {string} with plain spaces */
 const plain = (text) => text.replace(/[\u00a0\u202f]/g, " ");
 
-test("a locale that no standard knows is passed over", () => {
+test("invalid locale tag is skipped", () => {
   speak(["en-US@posix", "en-GB"]);
   assert.equal(format.locale(), "en-GB");
   speak(["en-US@posix"]);
@@ -18,7 +18,7 @@ test("a locale that no standard knows is passed over", () => {
   assert.equal(format.country("DE", { unknown: "?" }), "Germany");
 });
 
-test("numbers and days follow the language of the texts", () => {
+test("numbers follow the language of the texts", () => {
   speak(["ja", "ar"]);
   assert.equal(format.number(12345.5), "12,345.5");
   speak(["de-DE", "en"]);
@@ -29,14 +29,14 @@ test("numbers and days follow the language of the texts", () => {
   language.value = "system";
 });
 
-test("days are UTC days wherever the reader is, and say so", () => {
+test("days are UTC days in every time zone and are labelled as such", () => {
   speak(["en-US"]);
   assert.equal(format.day("2026-11-21"), "Nov 21");
   assert.equal(format.longDay("2026-11-21"), "Sat, Nov 21, 2026 UTC");
   assert.equal(format.hour("2026-11-21T00:00:00Z"), "00:00");
 });
 
-test("a change is told only where there was something before", () => {
+test("change is null if the previous value is zero", () => {
   speak(["en-US"]);
   assert.equal(format.change(112, 100), "+12%");
   assert.equal(format.change(100, 100), "0%");
@@ -44,7 +44,7 @@ test("a change is told only where there was something before", () => {
   assert.equal(format.change(5, 0), null);
 });
 
-test("spans and moments are told in the unit that fits", () => {
+test("durations use the largest suitable unit", () => {
   speak(["en-US"]);
   const now_ms = Date.parse("2026-11-21T12:00:00Z");
   assert.equal(format.ago("2026-11-21T11:43:00Z", now_ms), "17 minutes ago");
@@ -55,14 +55,14 @@ test("spans and moments are told in the unit that fits", () => {
   assert.equal(format.span(300), "5 minutes");
 });
 
-test("sizes have at most one place behind the point", () => {
+test("sizes have at most one decimal", () => {
   speak(["en-US"]);
   assert.equal(plain(format.bytes(0)), "0 byte");
   assert.equal(plain(format.bytes(1_234)), "1 kB");
   assert.equal(plain(format.bytes(1_250_000)), "1.3 MB");
 });
 
-test("countries have names, also those that are none", () => {
+test("countries and special codes have names", () => {
   speak(["en-US"]);
   const names = ["DE", "XX", "T1", "(other)", "ZZ"].map((code) => format.country(code, { unknown: "Unknown" }));
   assert.deepEqual(names.slice(0, 4), ["Germany", "Unknown", "Tor", "(other)"]);

@@ -3,11 +3,11 @@ import { test } from "node:test";
 
 import { decoded, inRequests, readLines } from "../src/import-lines.js";
 
-/** @param {string} text @returns {unknown[]} line, address, code or fault of each line */
+/** @param {string} text @returns {unknown[]} line number, URL and code, or line number and fault */
 const short = (text) =>
   readLines(text).map((line) => ("row" in line ? [line.line, line.row.url, line.row.code] : [line.line, line.fault]));
 
-test("an address a line, with its code or without", () => {
+test("lines contain a URL with or without a code", () => {
   assert.deepEqual(short("https://a.example,one\r\n\r\nhttps://b.example\n,two\n"), [
     [1, "https://a.example", "one"],
     [3, "https://b.example", null],
@@ -16,7 +16,7 @@ test("an address a line, with its code or without", () => {
   assert.deepEqual(short("https://a.example\tone"), [[1, "https://a.example", "one"]]);
 });
 
-test("exports of other products by the names of their columns", () => {
+test("exports of other products are recognized by their columns", () => {
   assert.deepEqual(short('"Short link";"Destination URL"\nhttps://sho.rt/abc?x;"https://a.example/?a=1;b"'), [
     [2, "https://a.example/?a=1;b", "abc"],
   ]);
@@ -29,7 +29,7 @@ test("exports of other products by the names of their columns", () => {
   assert.equal(not && "fault" in not && not.fault, "noRules");
 });
 
-test("JSON, as lines and as a list", () => {
+test("JSON is read as lines and as a list", () => {
   assert.deepEqual(short('{"url":"https://a.example","code":"x"}\n{"code":"x"}\n{oops\n'), [
     [1, "https://a.example", "x"],
     [2, "noAddress"],
@@ -43,7 +43,7 @@ test("JSON, as lines and as a list", () => {
   assert.deepEqual(short(""), []);
 });
 
-test("a request has a thousand rows at the most, and less than a megabyte", () => {
+test("requests have at most 1,000 rows and less than 1 MB", () => {
   const rows = (/** @type {number} */ count, /** @type {string} */ url) =>
     Array.from({ length: count }, () => ({ row: { url, code: null } }));
   const sizes = (/** @type {{row: {url: string, code: null}}[]} */ lines) => inRequests(lines).map((one) => one.length);
@@ -52,7 +52,7 @@ test("a request has a thousand rows at the most, and less than a megabyte", () =
   assert.deepEqual(sizes([]), []);
 });
 
-test("a file is text in UTF-8, UTF-16 or Windows-1252", () => {
+test("files are decoded as UTF-8, UTF-16 or Windows-1252", () => {
   const text = (/** @type {number[]} */ bytes) => decoded(new Uint8Array(bytes).buffer);
   assert.equal(text([0xc3, 0xbc]), "ü");
   assert.equal(text([0xfc]), "ü");
@@ -60,7 +60,7 @@ test("a file is text in UTF-8, UTF-16 or Windows-1252", () => {
   assert.equal(text([0xfe, 0xff, 0x00, 0xfc]), "ü");
 });
 
-/** @param {string} text @returns {unknown[]} what restricts each link */
+/** @param {string} text @returns {unknown[]} the restriction of each link */
 const restricted = (text) =>
   readLines(text).map((line) => ("row" in line ? (line.restriction ?? (line.expires ? "expires" : "")) : line.fault));
 
@@ -85,7 +85,7 @@ test("links that another product restricted are marked", () => {
   );
 });
 
-test("an export of Sink keeps its codes, and what is over is marked", () => {
+test("Sink export keeps its codes, and restricted links are marked", () => {
   const links = [
     { slug: "a", url: "https://a.example", expiration: 1_500_000_000 },
     { slug: "b", url: "https://a.example", unsafe: true },

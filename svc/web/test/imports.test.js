@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
 
-test("no file imports one that imports it, also not over others, and also not later", async () => {
+test("there are no import cycles, static or dynamic", async () => {
   const { metafile } = await build({
     entryPoints: ["src/main.jsx"],
     absWorkingDir: fileURLToPath(new URL("..", import.meta.url)),
@@ -25,9 +25,9 @@ test("no file imports one that imports it, also not over others, and also not la
   assert.ok(imports.size > 50);
   /** @type {Set<string>} */
   const done = new Set();
-  /** @param {string} path @param {string[]} above the files that lead to it */
+  /** @param {string} path @param {string[]} above the import chain */
   const visit = (path, above) => {
-    assert.ok(!above.includes(path), `a circle: ${[...above.slice(above.indexOf(path)), path].join(" → ")}`);
+    assert.ok(!above.includes(path), `import cycle: ${[...above.slice(above.indexOf(path)), path].join(" → ")}`);
     if (done.has(path)) return;
     for (const next of imports.get(path) ?? []) visit(next, [...above, path]);
     done.add(path);

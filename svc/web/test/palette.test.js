@@ -9,12 +9,12 @@ const offers = ["Overview", "Links", "New link", "Import links", "Übersicht"].m
 }));
 const names = (/** @type {string} */ typed) => fitting(offers, typed).map(({ name }) => name);
 
-test("all places are offered while nothing is typed, in their own order", () => {
+test("empty text offers all places in their order", () => {
   assert.deepEqual(names(""), ["Overview", "Links", "New link", "Import links", "Übersicht"]);
   assert.deepEqual(names("  "), names(""));
 });
 
-test("each word has to be in the name, in any order; a name that begins with what is typed comes first", () => {
+test("names must contain all words in any order; names that start with the text come first", () => {
   assert.deepEqual(names("LINK"), ["Links", "New link", "Import links"]);
   assert.deepEqual(names("link new"), ["New link"]);
   assert.deepEqual(names("im"), ["Import links"]);
@@ -22,7 +22,7 @@ test("each word has to be in the name, in any order; a name that begins with wha
   assert.deepEqual(names("(.*"), []);
 });
 
-test("the arrows go round, and nowhere where nothing is", () => {
+test("arrow keys wrap around and do nothing in an empty list", () => {
   assert.equal(chosenBy("ArrowDown", 0, 3), 1);
   assert.equal(chosenBy("ArrowDown", 2, 3), 0);
   assert.equal(chosenBy("ArrowUp", 0, 3), 2);

@@ -6,7 +6,7 @@ import { inBrowser } from "./browser.js";
 inBrowser();
 const { match, safeNext } = await import("../src/router.js");
 
-test("a pattern's parts are found, decoded, and only in a path of its form", () => {
+test("parameters are decoded, and only matching paths match", () => {
   assert.deepEqual(match("/sites/:id", "/sites/site_1"), { id: "site_1" });
   assert.deepEqual(match("/sites/:id", "/sites/a%20b/"), { id: "a b" });
   assert.deepEqual(match("/", "/"), {});
@@ -15,7 +15,7 @@ test("a pattern's parts are found, decoded, and only in a path of its form", () 
   }
 });
 
-test("after signing in nobody is led to another host", () => {
+test("sign-in never redirects to another host", () => {
   assert.equal(safeNext("/links?q=a"), "/links?q=a");
   for (const evil of [null, "", "//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil.example", "x"]) {
     assert.equal(safeNext(evil), "/", String(evil));

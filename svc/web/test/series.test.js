@@ -5,14 +5,14 @@ import { addDays, firstListed, periodBefore, scale, slotsOf, sum, sumFrom } from
 
 const counts = { views: 3, visitors: 2, bots: 1 };
 
-test("days are counted over the ends of months, years and summer time", () => {
+test("day arithmetic crosses months, years and daylight saving time", () => {
   assert.equal(addDays("2026-12-31", 1), "2027-01-01");
   assert.equal(addDays("2026-03-30", -2), "2026-03-28");
   assert.deepEqual(periodBefore({ from: "2026-11-16", to: "2026-11-22" }), { from: "2026-11-09", to: "2026-11-15" });
   assert.deepEqual(periodBefore({ from: "2026-03-01", to: "2026-03-01" }), { from: "2026-02-28", to: "2026-02-28" });
 });
 
-test("each day has its place, also where nothing is known of it, beside the same place of the period before", () => {
+test("each day has a slot, even if unknown, aligned with the previous period", () => {
   const week = { period: /** @type {const} */ ("7d"), from: "2026-11-16", to: "2026-11-22" };
   const series = [{ at: "2026-11-22T00:00:00.000Z", ...counts }];
   const slots = slotsOf({ ...week, series }, [{ at: "2026-11-10", ...counts }]);
@@ -28,7 +28,7 @@ test("each day has its place, also where nothing is known of it, beside the same
   assert.equal(slotsOf({ ...week, series }, null)[0]?.before, null);
 });
 
-test("lists of fewer days than the report say so, and are a part of those days", () => {
+test("breakdowns of fewer days than the report give their first day and their totals", () => {
   assert.equal(firstListed({ from: "2026-11-16", breakdowns_from: "2026-11-16" }), null);
   assert.equal(firstListed({ from: "2026-11-16", breakdowns_from: null }), null);
   assert.equal(firstListed({ from: "2026-11-16", breakdowns_from: "2026-11-20" }), "2026-11-20");
@@ -36,7 +36,7 @@ test("lists of fewer days than the report say so, and are a part of those days",
   assert.deepEqual(sumFrom({ series }, "2026-11-20"), { views: 6, visitors: 4, bots: 2 });
 });
 
-test("today has 24 hours, those to come too", () => {
+test("today has 24 slots, including future hours", () => {
   const today = { period: /** @type {const} */ ("today"), from: "2026-11-22", to: "2026-11-22" };
   const series = [{ at: "2026-11-22T13:00:00.000Z", ...counts }];
   const slots = slotsOf({ ...today, series }, [{ at: "2026-11-21T14:00:00.000Z", ...counts }]);
@@ -46,7 +46,7 @@ test("today has 24 hours, those to come too", () => {
   assert.equal(slots[14]?.before?.views, 3);
 });
 
-test("a scale has few, round, whole numbers and reaches the largest", () => {
+test("scale has at most six round integers and reaches the largest value", () => {
   assert.deepEqual(scale(0), [0, 1]);
   assert.deepEqual(scale(3), [0, 1, 2, 3]);
   assert.deepEqual(scale(76), [0, 25, 50, 75, 100]);

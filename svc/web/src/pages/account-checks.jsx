@@ -1,4 +1,4 @@
-/** Whether all is as it should be: a look at the edge platform, and the statement of a day's counts. */
+/** The health check and the daily ledger of an account. */
 
 import { useSignal } from "@preact/signals";
 
@@ -7,14 +7,14 @@ import { list, longDay, number } from "../format.js";
 import { useResource } from "../resource.js";
 import { address, setSearch } from "../router.js";
 import { Rows } from "../ui/list.jsx";
-import { Loaded, Mark, Trouble } from "../ui/parts.jsx";
+import { ErrorMessage, Loaded, Mark } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
-import { HELD, reasons } from "./account-facts.jsx";
+import { COUNT_LIMIT, reasons } from "./account-facts.jsx";
 
 /** @typedef {import("../wire").LedgerTarget} Target */
 
-/** @param {{id: string, checked: () => void}} props `checked`: the account's own state may be another then */
+/** @param {{id: string, checked: () => void}} props `checked`: called after each check */
 export function Check({ id, checked }) {
   const words = t().account.check;
   const findings = useSignal(/** @type {import("../wire").Finding[] | null} */ (null));
@@ -35,10 +35,10 @@ export function Check({ id, checked }) {
         </button>
         <span role="status">{findings.value?.length === 0 && <Mark kind="good">{words.well}</Mark>}</span>
       </p>
-      {error && <Trouble error={error} again={check} />}
+      {error && <ErrorMessage error={error} again={check} />}
       {findings.value && findings.value.length > 0 && (
         <ul class="findings">
-          {findings.value.map(sayFinding).map(({ thing, expected, found, remedy, mended }) => (
+          {findings.value.map(findingTexts).map(({ thing, expected, found, remedy, mended }) => (
             <li key={thing + expected}>
               <p>
                 <strong>{thing}</strong>{" "}
@@ -63,15 +63,15 @@ export function Check({ id, checked }) {
   );
 }
 
-/** @param {import("../wire").Finding} finding @returns {import("../wire").Finding} in the reader's words */
-function sayFinding(finding) {
+/** @param {import("../wire").Finding} finding @returns {import("../wire").Finding} in the reader's language */
+function findingTexts(finding) {
   const { kind, facts, remedy_code } = finding;
   const [thing, expected, found] = t().api.findings[kind]?.(facts) ?? [finding.thing, finding.expected, finding.found];
   const own = remedy_code ? t().troubles[remedy_code]?.[1] : t().account.check.byItself;
   return { ...finding, thing, expected, found, remedy: finding.remedy && (own ?? finding.remedy) };
 }
 
-/** @param {{id: string}} props the statement of a day, which is read once it is asked for: it is read live */
+/** The ledger of a day. Loaded only on request, as the service reads it live. @param {{id: string}} props */
 export function Ledger({ id }) {
   const words = t().account.ledger;
   const day = address.value.searchParams.get("day") ?? "";
@@ -110,17 +110,17 @@ function Statement({ id, day }) {
   const words = t().account.ledger;
   const read = useResource("GET /v1/accounts/{account_id}/ledger", { account_id: id, day });
   const names = useNames(id);
-  const shown = useSignal(HELD);
+  const shown = useSignal(COUNT_LIMIT);
   return (
     <Loaded read={read}>
       {({ ledger }) => {
         const { targets, agrees, closed, unavailable, platform_requests: platform } = ledger;
         const lost = reasons(ledger.dropped ?? {});
-        // Those that do not agree come first.
+        // Mismatches first.
         const sorted = targets.toSorted((a, b) => Number(a.agrees !== false) - Number(b.agrees !== false));
         return (
           <>
-            <p role="status" class="told">
+            <p role="status" class="result">
               <strong>{longDay(ledger.day)}</strong>{" "}
               {unavailable ? (
                 <Mark kind="none">{words.unavailable[unavailable]}</Mark>
@@ -134,8 +134,8 @@ function Statement({ id, day }) {
             {targets.length > 0 && <Targets rows={sorted.slice(0, shown.value)} names={names} />}
             {targets.length > shown.value && (
               <p>
-                <button type="button" class="quiet" onClick={() => (shown.value += HELD)}>
-                  {t().common.more(Math.min(HELD, targets.length - shown.value))}
+                <button type="button" class="quiet" onClick={() => (shown.value += COUNT_LIMIT)}>
+                  {t().common.more(Math.min(COUNT_LIMIT, targets.length - shown.value))}
                 </button>
               </p>
             )}
@@ -150,10 +150,10 @@ function Statement({ id, day }) {
   );
 }
 
-/** @param {string} id @returns {Map<string, string>} what the account's sites and links are called, by their ids */
+/** @param {string} id @returns {Map<string, string>} the names of the account's sites and links, by id */
 function useNames(id) {
-  const sites = useResource("GET /v1/sites", { account_id: id, limit: HELD }).data?.sites ?? [];
-  const links = useResource("GET /v1/links", { account_id: id, limit: HELD }).data?.links ?? [];
+  const sites = useResource("GET /v1/sites", { account_id: id, limit: COUNT_LIMIT }).data?.sites ?? [];
+  const links = useResource("GET /v1/links", { account_id: id, limit: COUNT_LIMIT }).data?.links ?? [];
   return new Map([
     ...sites.map((site) => /** @type {const} */ ([site.id, site.host])),
     ...links.map((link) => /** @type {const} */ ([link.id, `/${link.code}`])),
@@ -167,7 +167,7 @@ function Targets({ rows, names }) {
   const counts = (name) => ({
     label: words[name],
     number: true,
-    cell: (/** @type {Target} */ row) => <Counts of={row[name]} />,
+    cell: (/** @type {Target} */ row) => <Counts counts={row[name]} />,
   });
   return (
     <Rows
@@ -185,7 +185,7 @@ function Targets({ rows, names }) {
         counts("counted"),
         counts("pushed"),
         counts("stored"),
-        { label: words.agrees, cell: (row) => <Agrees of={row} /> },
+        { label: words.agrees, cell: (row) => <Agrees target={row} /> },
       ]}
     />
   );
@@ -194,19 +194,19 @@ function Targets({ rows, names }) {
 /** @param {string[]} parts */
 const lines = (parts) => (parts.length === 0 ? number(0) : list(parts));
 
-/** @param {{of: import("../wire").EventCounts | null}} props */
-function Counts({ of }) {
-  if (!of) return <>–</>;
+/** @param {{counts: import("../wire").EventCounts | null}} props */
+function Counts({ counts }) {
+  if (!counts) return <>–</>;
   return (
     <span>
-      {number(of.views)}
-      <span class="also hint">{t().account.ledger.bots(of.bots)}</span>
+      {number(counts.views)}
+      <span class="also hint">{t().account.ledger.bots(counts.bots)}</span>
     </span>
   );
 }
 
-/** @param {{of: Target}} props */
-function Agrees({ of: { agrees, fault, off_by } }) {
+/** @param {{target: Target}} props */
+function Agrees({ target: { agrees, fault, off_by } }) {
   const words = t().account.ledger;
   if (agrees === null) return <>–</>;
   if (agrees) return <Mark kind="good">{words.yes}</Mark>;

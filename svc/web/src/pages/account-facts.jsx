@@ -1,4 +1,4 @@
-/** What is installed in an account, and how much it holds. */
+/** The installation of an account, and its numbers of sites and links. */
 
 import { ago, list, longDay, moment, number } from "../format.js";
 import { useResource } from "../resource.js";
@@ -8,8 +8,8 @@ import { t } from "../words.js";
 /** @typedef {import("../wire").FullAccount} Account */
 /** @typedef {import("preact").ComponentChildren} Children */
 
-/** So many of each are counted here; of more it is only said that there are more. */
-export const HELD = 100;
+/** Sites and links are counted up to this number; beyond it the page shows "100+". */
+export const COUNT_LIMIT = 100;
 
 /** @param {{name: string, children: Children}} props */
 const Fact = ({ name, children }) => (
@@ -21,7 +21,7 @@ const Fact = ({ name, children }) => (
 
 /**
  * @param {Record<string, number>} counts by reason
- * @returns {string[]} as `12: the database failed`; a reason that is not known by its own name
+ * @returns {string[]} such as `12 (database error)`; unknown reasons by their code
  */
 export function reasons(counts) {
   const words = /** @type {Record<string, string | undefined>} */ (t().account.reasons);
@@ -67,11 +67,11 @@ export function Installed({ account: { edge_account_id, edge, token, push, locat
   );
 }
 
-/** @param {{id: string}} props the sites and links of an account */
+/** The numbers of sites and links of an account. @param {{id: string}} props */
 export function Holds({ id }) {
   const words = t().account.installed;
-  const sites = useResource("GET /v1/sites", { account_id: id, limit: HELD }).data;
-  const links = useResource("GET /v1/links", { account_id: id, limit: HELD }).data;
+  const sites = useResource("GET /v1/sites", { account_id: id, limit: COUNT_LIMIT }).data;
+  const links = useResource("GET /v1/links", { account_id: id, limit: COUNT_LIMIT }).data;
   /** @param {unknown[]} rows @param {string | undefined} next */
   const count = (rows, next) => (next ? words.over(rows.length) : number(rows.length));
   return (

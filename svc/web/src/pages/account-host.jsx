@@ -1,4 +1,4 @@
-/** The link host of an account: set, changed, and what its DNS lacks. */
+/** The link host of an account, with its form and DNS problems. */
 
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
@@ -8,11 +8,11 @@ import { changed, useResource } from "../resource.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { DnsRecord } from "../ui/dns-record.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
-import { State, Trouble } from "../ui/parts.jsx";
+import { ErrorMessage, State } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").FullAccount} Account */
-/** @typedef {"replace_website" | "has_certificate"} Leave what a user may allow after it was refused */
+/** @typedef {"replace_website" | "has_certificate"} Override an option that the user can enable after a rejection */
 
 /** @param {{account: Account, changed: () => void}} props */
 export function Host({ account, changed: again }) {
@@ -37,13 +37,13 @@ export function Host({ account, changed: again }) {
             <div>
               <dt>{words.state}</dt>
               <dd>
-                <State of={host.state} />
+                <State state={host.state} />
               </dd>
             </div>
             <div>
               <dt>{words.configuration}</dt>
               <dd>
-                <State of={host.config === "pending" ? "config_pending" : host.config} />
+                <State state={host.config === "pending" ? "config_pending" : host.config} />
               </dd>
             </div>
           </dl>
@@ -69,22 +69,22 @@ export function Host({ account, changed: again }) {
 }
 
 /**
- * How a host is sent; what a user may allow after a refusal is asked for from then on.
+ * The form fields and submit handler for a link host. An option appears after a rejection that it can override.
  * @param {string} id of the account
  * @param {() => void} done
  */
 function useHost(id, done) {
-  const leave = useSignal(/** @type {Leave | null} */ (null));
+  const override = useSignal(/** @type {Override | null} */ (null));
   return {
-    fields: <HostFields id={id} leave={leave.value} />,
-    trouble: (/** @type {ApiError} */ error) => <Refused error={error} />,
+    fields: <HostFields id={id} override={override.value} />,
+    renderError: (/** @type {ApiError} */ error) => <Refused error={error} />,
     send: async (/** @type {Record<string, string>} */ values, /** @type {string} */ key) => {
       const allowed = Object.fromEntries(["replace_website", "has_certificate"].map((name) => [name, name in values]));
       try {
         const body = { host: (values.host ?? "").trim(), ...allowed };
         await call("PUT /v1/accounts/{account_id}/link-host", { account_id: id, body, key });
       } catch (error) {
-        leave.value = error instanceof ApiError ? whatMayBeAllowed(error) : null;
+        override.value = error instanceof ApiError ? whatMayBeAllowed(error) : null;
         throw error;
       }
       changed("/v1/links");
@@ -93,7 +93,7 @@ function useHost(id, done) {
   };
 }
 
-/** @param {ApiError} error @returns {Leave | null} */
+/** @param {ApiError} error @returns {Override | null} */
 function whatMayBeAllowed({ code, details }) {
   if (code === "link_host_is_website" && details.why !== "site") return "replace_website";
   return code === "link_host_without_certificate" ? "has_certificate" : null;
@@ -101,9 +101,9 @@ function whatMayBeAllowed({ code, details }) {
 
 /** @param {{id: string, done: () => void}} props */
 function SetHost({ id, done }) {
-  const { fields, trouble, send } = useHost(id, done);
+  const { fields, renderError, send } = useHost(id, done);
   return (
-    <Form submit={t().account.host.set} send={send} trouble={trouble}>
+    <Form submit={t().account.host.set} send={send} renderError={renderError}>
       {fields}
     </Form>
   );
@@ -112,7 +112,7 @@ function SetHost({ id, done }) {
 /** @param {{id: string, host: string, done: () => void, close: () => void}} props */
 function ChangeHost({ id, host, done, close }) {
   const words = t().account.host;
-  const { fields, trouble, send } = useHost(id, () => {
+  const { fields, renderError, send } = useHost(id, () => {
     close();
     done();
   });
@@ -121,7 +121,7 @@ function ChangeHost({ id, host, done, close }) {
       title={words.changeTitle(host)}
       submit={words.change}
       send={(key, values) => send(values, key)}
-      trouble={trouble}
+      renderError={renderError}
       close={close}
     >
       <p>{words.changeWarning}</p>
@@ -130,8 +130,8 @@ function ChangeHost({ id, host, done, close }) {
   );
 }
 
-/** @param {{id: string, leave: Leave | null}} props */
-function HostFields({ id, leave }) {
+/** @param {{id: string, override: Override | null}} props */
+function HostFields({ id, override }) {
   const words = t().account.host;
   const own = useId();
   const { data } = useResource("GET /v1/accounts/{account_id}/zones", { account_id: id });
@@ -152,7 +152,7 @@ function HostFields({ id, leave }) {
           <option key={name} value={`go.${name}`} />
         ))}
       </datalist>
-      {leave && <Check name={leave} label={leave === "replace_website" ? words.replace : words.certificate} />}
+      {override && <Check name={override} label={override === "replace_website" ? words.replace : words.certificate} />}
     </>
   );
 }
@@ -161,8 +161,8 @@ function HostFields({ id, leave }) {
 function Refused({ error }) {
   return (
     <>
-      <Trouble error={error} />
-      <DnsRecord of={error} />
+      <ErrorMessage error={error} />
+      <DnsRecord problem={error} />
     </>
   );
 }

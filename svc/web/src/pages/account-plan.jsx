@@ -1,4 +1,4 @@
-/** How near an account is to the limits of its plan at the edge platform. */
+/** The plan usage of an account at Cloudflare. */
 
 import { useId } from "preact/hooks";
 
@@ -12,7 +12,7 @@ import { Level } from "./accounts.jsx";
  * @typedef {keyof ReturnType<typeof t>["account"]["plan"]["metrics"]} Metric
  */
 
-/** What is measured on each plan, in the order in which it is shown. @type {Record<Account["plan"], Metric[]>} */
+/** The metrics of each plan, in display order. @type {Record<Account["plan"], Metric[]>} */
 const METRICS = { free: ["requests", "writes", "reads", "size"], paid: ["size"] };
 
 /**
@@ -21,7 +21,7 @@ const METRICS = { free: ["requests", "writes", "reads", "size"], paid: ["size"] 
  *   choose: (plan: Account["plan"]) => void,
  *   busy: boolean,
  *   changeDays: () => void,
- * }} props `changeDays`: asks for another number of days kept
+ * }} props `changeDays`: opens the dialog for the retention of breakdowns
  */
 export function Plan({ account: { advice, plan, days_kept }, choose, busy, changeDays }) {
   const words = t().account.plan;
@@ -36,7 +36,7 @@ export function Plan({ account: { advice, plan, days_kept }, choose, busy, chang
           <ul class="gauges">
             {METRICS[plan].map((metric) => (
               <li key={metric}>
-                <Measured metric={metric} told={advice.metrics[metric]} />
+                <Measured metric={metric} advice={advice.metrics[metric]} />
               </li>
             ))}
           </ul>
@@ -57,11 +57,11 @@ export function Plan({ account: { advice, plan, days_kept }, choose, busy, chang
   );
 }
 
-/** @param {{metric: Metric, told: import("../wire").MetricAdvice | undefined}} props */
-function Measured({ metric, told }) {
+/** @param {{metric: Metric, advice: import("../wire").MetricAdvice | undefined}} props */
+function Measured({ metric, advice }) {
   const words = t().account.plan;
   const name = words.metrics[metric];
-  if (!told) {
+  if (!advice) {
     return (
       <>
         <span class="name">{name}</span>
@@ -69,7 +69,7 @@ function Measured({ metric, told }) {
       </>
     );
   }
-  const { busiest, limit, level, forecast } = told;
+  const { busiest, limit, level, forecast } = advice;
   const shown = metric === "size" ? bytes : number;
   const value = words.of(shown(busiest.value), shown(limit));
   const when = metric === "size" ? "" : busiest.day ? words.busiest(busiest.day) : words.idle;
@@ -78,7 +78,7 @@ function Measured({ metric, told }) {
       <span class="name">{name}</span>
       <Gauge label={name} text={value} part={busiest.value / limit} />
       <span class="number">{value}</span>
-      <Level of={level} />
+      <Level level={level} />
       <span class="more hint">{[when, forecast && words.forecast(forecast)].filter(Boolean).join(" · ")}</span>
     </>
   );
@@ -108,7 +108,7 @@ function Choose({ plan, choose, busy }) {
   );
 }
 
-/** @param {{days: number, change: () => void}} props the days whose breakdowns the worker's database keeps */
+/** The retention of breakdowns in the worker's database. @param {{days: number, change: () => void}} props */
 function Days({ days, change }) {
   const words = t().account.days;
   const id = useId();

@@ -1,14 +1,14 @@
-/** What is under way in an account, and what is wrong with it: each with the button that mends it. */
+/** The running operation, errors and warnings of an account, each with the button that resolves it. */
 
 import { ago } from "../format.js";
-import { Mark, Note, Trouble, explain } from "../ui/parts.jsx";
+import { ErrorMessage, Mark, Note, explain } from "../ui/parts.jsx";
 import { t } from "../words.js";
 import { Revoke, toRevoke } from "./account-token.jsx";
 
 /**
  * @typedef {import("../wire").FullAccount} Account
  * @typedef {import("../wire").Operation} Operation
- * @typedef {{install: () => void, renew: () => void}} Does
+ * @typedef {{install: () => void, renew: () => void}} Handlers
  */
 
 /** @type {Record<Operation["kind"], string[]>} the steps of an operation, in order */
@@ -19,12 +19,12 @@ const STEPS = {
   update: ["database", "script", "cron", "selfcheck"],
   disconnect: ["routes", "script", "database"],
 };
-/** Steps that people need not tell from the one that they belong to. @type {Record<string, string>} */
+/** Steps shown as part of another one. @type {Record<string, string>} */
 const WITHIN = { subdomain: "database", waiting: "token" };
 const SLOW_MS = 60_000;
 
-/** What mends a trouble or a warning, by its code. @type {Record<string, "install" | "renew" | "connect">} */
-const MENDS = {
+/** The action that resolves an error or warning, by code. @type {Record<string, "install" | "renew" | "connect">} */
+const ACTIONS = {
   revoked: "renew",
   token_refused: "renew",
   permission_error: "renew",
@@ -49,13 +49,13 @@ const MENDS = {
   crons_stopped: "install",
 };
 
-/** @param {{account: Account}} props the operation that runs, step by step */
+/** @param {{account: Account}} props the running operation with its steps */
 export function Progress({ account: { state, operation } }) {
   const words = t().account.progress;
   if (operation?.state !== "running") return null;
   const { kind, step, updated_at } = operation;
   const now = WITHIN[step] ?? step;
-  // A step that this page does not know shows its own name.
+  // Show an unknown step by its own name.
   const steps = STEPS[kind]?.includes(now) ? STEPS[kind] : [...(STEPS[kind] ?? []), now];
   const at = steps.indexOf(now);
   const names = /** @type {Record<string, string | undefined>} */ (words.steps);
@@ -80,35 +80,35 @@ export function Progress({ account: { state, operation } }) {
   );
 }
 
-/** @param {{account: Account, does: Does, busy: boolean}} props */
-export function Troubles({ account, does, busy }) {
+/** @param {{account: Account, does: Handlers, busy: boolean}} props */
+export function AccountErrors({ account, does, busy }) {
   const { error, operation } = account;
   const words = t().account;
-  const mend = { id: account.edge_account_id, does, busy };
-  // An operation's own failure, where it is not the account's trouble: an update that failed changes nothing.
+  const button = { id: account.edge_account_id, does, busy };
+  // A failed operation whose error is not that of the account. For example, a failed update changes nothing.
   const failed = operation?.state === "failed" && operation.error?.code !== error?.code ? operation : null;
-  // A renewal tells its failure to who asked for it; what it has left is a warning.
-  const told = failed?.kind === "install" || failed?.kind === "update" ? failed : null;
+  // A failed renewal is shown in its dialog, and a remaining token as a warning.
+  const shown = failed?.kind === "install" || failed?.kind === "update" ? failed : null;
   return (
     <>
       {error?.code && (
-        <Trouble error={error}>
-          <Mend code={account.state === "pending" ? "bootstrap_lost" : error.code} {...mend} />
-        </Trouble>
+        <ErrorMessage error={error}>
+          <ActionButton code={account.state === "pending" ? "bootstrap_lost" : error.code} {...button} />
+        </ErrorMessage>
       )}
       {!error?.code && account.state === "pending" && operation?.step === "waiting" && (
         <p class="actions">
-          <Mend code="bootstrap_lost" {...mend} />
+          <ActionButton code="bootstrap_lost" {...button} />
         </p>
       )}
-      {told?.error && (
+      {shown?.error && (
         <Note kind="watch">
-          <p class="said">
-            <Mark kind="watch">{words.progress.failed[told.kind]}</Mark>
+          <p class="message">
+            <Mark kind="watch">{words.progress.failed[shown.kind]}</Mark>
           </p>
-          <p>{sentences(explain(told.error))}</p>
+          <p>{sentences(explain(shown.error))}</p>
           <p class="actions">
-            <Mend code="cloudflare_error" {...mend} />
+            <ActionButton code="cloudflare_error" {...button} />
           </p>
         </Note>
       )}
@@ -116,7 +116,7 @@ export function Troubles({ account, does, busy }) {
         <Note key={warning} kind="watch">
           <p class="actions">
             <Mark kind="watch">{words.warnings[warning] ?? warning}</Mark>
-            <Mend code={warning} quiet {...mend} />
+            <ActionButton code={warning} quiet {...button} />
           </p>
         </Note>
       ))}
@@ -129,14 +129,14 @@ export function Troubles({ account, does, busy }) {
 const sentences = ({ message, remedy }) => (remedy ? `${message} ${remedy}` : message);
 
 /**
- * What carries out a remedy, where a page can.
- * @param {{code: string, id: string, does: Does, busy: boolean, quiet?: boolean}} props
+ * The button or link that carries out a remedy; nothing if the page has none.
+ * @param {{code: string, id: string, does: Handlers, busy: boolean, quiet?: boolean}} props
  */
-function Mend({ code, id, does, busy, quiet = false }) {
+function ActionButton({ code, id, does, busy, quiet = false }) {
   const words = t().account.menu;
-  const mends = MENDS[code];
-  if (!mends) return null;
-  if (mends === "connect") {
+  const action = ACTIONS[code];
+  if (!action) return null;
+  if (action === "connect") {
     return (
       <a class="button" href={`/accounts/connect?account=${id}`}>
         {words.again}
@@ -144,8 +144,8 @@ function Mend({ code, id, does, busy, quiet = false }) {
     );
   }
   return (
-    <button type="button" class={quiet ? "quiet" : undefined} aria-disabled={busy} onClick={does[mends]}>
-      {words[mends]}
+    <button type="button" class={quiet ? "quiet" : undefined} aria-disabled={busy} onClick={does[action]}>
+      {words[action]}
     </button>
   );
 }

@@ -1,4 +1,4 @@
-/** The bootstrap token, for a connect and for a renewal: where it is made, with which rights, and its field. */
+/** The bootstrap token of a connect or renewal: how to create it, its permissions and its form field. */
 
 import { useSignal } from "@preact/signals";
 
@@ -7,24 +7,24 @@ import { Field } from "../ui/form.jsx";
 import { Copy, Mark } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
-/** What the edge platform's pages begin with: no other page is opened by what an answer names. */
+/** Prefix of Cloudflare's pages. A link from a response must start with it. */
 const PLATFORM = "https://dash.cloudflare.com/";
 const TOKENS = `${PLATFORM}?to=/:account/api-tokens`;
 const RIGHTS = ["Account Settings Read", "Account API Tokens Write"];
 
-/** @param {string} right as the API names it @returns {string} as the platform's pages do: `Account Settings: Read` */
+/** @param {string} right the API's name @returns {string} Cloudflare's label, such as `Account Settings: Read` */
 const shownRight = (right) => right.replace(/ (Read|Write)$/, (_, may) => (may === "Read" ? ": Read" : ": Edit"));
 
 /**
  * @param {string} token
- * @returns {"user" | "global" | ""} which wrong kind it shows itself to be, by its prefix or as an old global key
+ * @returns {"user" | "global" | ""} the wrong kind of token, recognized by its prefix or the format of a global key
  */
 function wrongKind(token) {
   if (token.startsWith("cfut_")) return "user";
   return token.startsWith("cfk_") || /^[0-9a-f]{37,45}$/.test(token) ? "global" : "";
 }
 
-/** @param {import("../http.js").ApiError | null} refused @returns {string[]} the rights that its token lacked */
+/** @param {import("../http.js").ApiError | null} refused @returns {string[]} the permissions that its token lacked */
 function missingRights(refused) {
   const named = refused?.code === "bootstrap_permission_error" && refused.details.missing;
   return Array.isArray(named) ? named.map(String) : [];
@@ -40,7 +40,7 @@ function Outside({ href, quiet = false, children }) {
   );
 }
 
-/** @param {{refused: import("../http.js").ApiError | null}} props `refused`: why the last token was of no use */
+/** @param {{refused: import("../http.js").ApiError | null}} props `refused`: the error of the last attempt */
 export function MakeToken({ refused }) {
   const words = t().account.token;
   const missing = missingRights(refused);
@@ -69,7 +69,7 @@ export function MakeToken({ refused }) {
   );
 }
 
-/** The field for it. A token of a wrong kind is told while it is typed; nothing of it is kept. */
+/** The form field of the token. Warns about the wrong kind of token during input; the token is never stored. */
 export function TokenField() {
   const words = t().account.token;
   const wrong = useSignal(/** @type {"user" | "global" | ""} */ (""));
@@ -86,14 +86,14 @@ export function TokenField() {
           if (event.target instanceof HTMLInputElement) wrong.value = wrongKind(event.target.value.trim());
         }}
       />
-      <p role="status" class="told">
+      <p role="status" class="result">
         {wrong.value && <Mark kind="watch">{words.kinds[wrong.value]}</Mark>}
       </p>
     </>
   );
 }
 
-/** @param {{names: string[]}} props names of tokens that may be alive, which only a person can delete */
+/** Tokens that may still be valid and that the user must delete. @param {{names: string[]}} props */
 export function Revoke({ names }) {
   const words = t().account.revoke;
   if (names.length === 0) return null;
@@ -108,7 +108,7 @@ export function Revoke({ names }) {
       <ul>
         {names.map((name) => (
           <li key={name}>
-            <code id={`token-${name}`}>{name}</code> <Copy text={name} of={`token-${name}`} />
+            <code id={`token-${name}`}>{name}</code> <Copy text={name} shownIn={`token-${name}`} />
           </li>
         ))}
       </ul>
@@ -116,7 +116,7 @@ export function Revoke({ names }) {
   );
 }
 
-/** @param {{details: Record<string, unknown>}} props of a final refusal, after which the bootstrap token still works */
+/** A note that the bootstrap token is still valid. @param {{details: Record<string, unknown>}} props of the error */
 export function StillValid({ details: { bootstrap_token } }) {
   const words = t().account.wizard;
   if (!bootstrap_token) return null;
@@ -130,7 +130,7 @@ export function StillValid({ details: { bootstrap_token } }) {
   );
 }
 
-/** @param {Record<string, unknown> | undefined} details of an error @returns {string[]} */
+/** @param {Record<string, unknown> | undefined} details of an error @returns {string[]} names of tokens to revoke */
 export function toRevoke(details) {
   const names = details?.revoke_tokens ?? details?.revoke_token ?? [];
   return (Array.isArray(names) ? names : [names]).map(String);

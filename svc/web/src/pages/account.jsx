@@ -1,4 +1,4 @@
-/** One account: what is under way, what is wrong with it, how near its limits it is, and what is installed. */
+/** The page of an account: operation, errors, plan usage, link host, installation, health check and ledger. */
 
 import { useSignal } from "@preact/signals";
 
@@ -8,22 +8,22 @@ import { changed, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
 import { Field, Form } from "../ui/form.jsx";
-import { sayLeft } from "../ui/left.js";
-import { Loaded, Page, State, Trouble } from "../ui/parts.jsx";
+import { leftTexts } from "../ui/left.js";
+import { ErrorMessage, Loaded, Page, State } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
-import { useToldOnce } from "../unsent.js";
+import { useShownOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Check, Ledger } from "./account-checks.jsx";
 import { Holds, Installed } from "./account-facts.jsx";
 import { Host } from "./account-host.jsx";
 import { Plan } from "./account-plan.jsx";
-import { Progress, Troubles } from "./account-state.jsx";
+import { AccountErrors, Progress } from "./account-state.jsx";
 import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-token.jsx";
 
 /** @typedef {import("../wire").FullAccount} Account */
-/** @typedef {"rename" | "renew" | "days" | "disconnect"} Asking what a dialog asks */
+/** @typedef {"rename" | "renew" | "days" | "disconnect"} Asking the open dialog */
 
-/** After a change of the plan its advice is computed anew, which is a matter of seconds. */
+/** Polling for the new advice after a change of the plan, which takes seconds. */
 const ADVICE_MS = 2_000;
 const ADVICE_WITHIN_MS = 30_000;
 
@@ -34,7 +34,7 @@ const MOST_DAYS = 35;
 /** @param {{id: string}} props */
 export function Account({ id }) {
   const words = t().account;
-  const gone = useSignal(/** @type {import("../wire").Disconnected | null} */ (null));
+  const disconnected = useSignal(/** @type {import("../wire").Disconnected | null} */ (null));
   const asking = useSignal(/** @type {Asking | null} */ (null));
   const replanned = useSignal(false);
   const write = useWrite();
@@ -42,9 +42,9 @@ export function Account({ id }) {
     "GET /v1/accounts/{account_id}",
     { account_id: id },
     {
-      pace: ({ account }, looks, since_ms) => {
+      pace: ({ account }, polls, since_ms) => {
         const computed = !replanned.value || account.advice !== null || since_ms > ADVICE_WITHIN_MS;
-        const waits = [account, account.link_host].map((each) => whileWorking(each, looks, since_ms) ?? Infinity);
+        const waits = [account, account.link_host].map((each) => whileWorking(each, polls, since_ms) ?? Infinity);
         const wait_ms = Math.min(...waits, computed ? Infinity : ADVICE_MS);
         return wait_ms === Infinity ? null : wait_ms;
       },
@@ -56,7 +56,7 @@ export function Account({ id }) {
     ...(account ? [{ keys: "e", says: words.menu.rename, does: () => void (asking.value = "rename") }] : []),
   ]);
 
-  /** @param {import("../wire").Account} answered by a write; the rest is read again */
+  /** @param {import("../wire").Account} answered the response of a write; the other data is reloaded */
   const show = (answered) => {
     if (account) read.put({ account: { ...account, ...answered } });
     changed("/v1/accounts");
@@ -74,9 +74,9 @@ export function Account({ id }) {
       }, `plan ${plan}`),
   };
 
-  if (gone.value) return <Gone answer={gone.value} name={account?.name ?? ""} />;
+  if (disconnected.value) return <DisconnectResult answer={disconnected.value} name={account?.name ?? ""} />;
   return (
-    <Page title={account?.name ?? words.one} head={account && <State of={account.state} />}>
+    <Page title={account?.name ?? words.one} head={account && <State state={account.state} />}>
       <Loaded read={read} rows={8}>
         {({ account }) => (
           <>
@@ -98,9 +98,9 @@ export function Account({ id }) {
                 {words.menu.disconnect}
               </button>
             </p>
-            {write.error && <Trouble error={write.error} />}
+            {write.error && <ErrorMessage error={write.error} />}
             <Progress account={account} />
-            <Troubles account={account} does={does} busy={write.busy} />
+            <AccountErrors account={account} does={does} busy={write.busy} />
             {account.token && (
               <>
                 <Plan
@@ -122,7 +122,7 @@ export function Account({ id }) {
             {asking.value === "disconnect" && (
               <Disconnect
                 account={account}
-                gone={(answer) => (gone.value = answer)}
+                disconnected={(answer) => (disconnected.value = answer)}
                 close={() => (asking.value = null)}
               />
             )}
@@ -200,7 +200,7 @@ function Renew({ account, show, close }) {
       <MakeToken refused={refused.value} />
       <Form
         submit={refused.value?.code === "cloudflare_unavailable" ? words.wizard.goOn : words.renew.submit}
-        meanwhile={words.wizard.asking}
+        busyLabel={words.wizard.asking}
         send={async ({ bootstrap_token = "" }, key) => {
           const body = { bootstrap_token: bootstrap_token.trim() };
           try {
@@ -211,9 +211,9 @@ function Renew({ account, show, close }) {
             throw error;
           }
         }}
-        trouble={(error) => (
+        renderError={(error) => (
           <>
-            <Trouble error={error}>{error.code === "cloudflare_unavailable" && words.wizard.kept}</Trouble>
+            <ErrorMessage error={error}>{error.code === "cloudflare_unavailable" && words.wizard.kept}</ErrorMessage>
             <Revoke names={toRevoke(error.details)} />
             <StillValid details={error.details} />
           </>
@@ -226,17 +226,17 @@ function Renew({ account, show, close }) {
   );
 }
 
-/** @param {Omit<Shown, "show"> & {gone: (answer: import("../wire").Disconnected) => void}} props */
-function Disconnect({ account, gone, close }) {
+/** @param {Omit<Shown, "show"> & {disconnected: (answer: import("../wire").Disconnected) => void}} props */
+function Disconnect({ account, disconnected, close }) {
   const words = t().account.disconnect;
   return (
     <Confirm
       title={words.title(account.name)}
       submit={words.submit}
-      meanwhile={words.asking}
+      busyLabel={words.asking}
       close={close}
       send={async (key) => {
-        gone(await call("DELETE /v1/accounts/{account_id}", { account_id: account.id, body: {}, key }));
+        disconnected(await call("DELETE /v1/accounts/{account_id}", { account_id: account.id, body: {}, key }));
         changed("/v1/accounts", "/v1/sites", "/v1/links", "/v1/me");
       }}
     >
@@ -253,10 +253,10 @@ const Cancel = ({ close }) => (
   </button>
 );
 
-/** @param {{answer: import("../wire").Disconnected, name: string}} props what is left where an account was */
-function Gone({ answer: { left, leftovers, revoke_token }, name }) {
+/** @param {{answer: import("../wire").Disconnected, name: string}} props the result of a disconnect */
+function DisconnectResult({ answer: { left, leftovers, revoke_token }, name }) {
   const words = t().account;
-  useToldOnce(left.length > 0 || revoke_token !== null);
+  useShownOnce(left.length > 0 || revoke_token !== null);
   return (
     <Page title={`${words.disconnect.done}: ${name}`} focus>
       {left.length === 0 ? (
@@ -265,7 +265,7 @@ function Gone({ answer: { left, leftovers, revoke_token }, name }) {
         <>
           <p>{words.disconnect.left}</p>
           <ul>
-            {sayLeft(left, leftovers).map((each) => (
+            {leftTexts(left, leftovers).map((each) => (
               <li key={each}>{each}</li>
             ))}
           </ul>

@@ -11,18 +11,18 @@ import { t } from "../words.js";
 
 /** @typedef {import("../wire").Account} Account */
 
-/** How near to its limits an account is, as a shape. @type {Record<string, "good" | "watch" | "bad">} */
+/** The mark of each usage level. @type {Record<string, "good" | "watch" | "bad">} */
 const LEVELS = { ok: "good", watch: "watch", upgrade_soon: "watch", over: "bad" };
 
 /** @type {import("../resource.js").Pace} */
-const whileAnyWorks = ({ accounts }, looks, since_ms) => {
-  const waits = accounts.map((/** @type {Account} */ each) => whileWorking(each, looks, since_ms) ?? Infinity);
+const whileAnyWorks = ({ accounts }, polls, since_ms) => {
+  const waits = accounts.map((/** @type {Account} */ each) => whileWorking(each, polls, since_ms) ?? Infinity);
   const wait_ms = Math.min(...waits);
   return wait_ms === Infinity ? null : wait_ms;
 };
 
-/** @param {{of: import("../wire").MetricAdvice["level"]}} props */
-export const Level = ({ of }) => <Mark kind={LEVELS[of] ?? "none"}>{t().account.levels[of] ?? of}</Mark>;
+/** @param {{level: import("../wire").MetricAdvice["level"]}} props */
+export const Level = ({ level }) => <Mark kind={LEVELS[level] ?? "none"}>{t().account.levels[level] ?? level}</Mark>;
 
 export function Accounts() {
   const words = t().account;
@@ -54,10 +54,11 @@ export function Accounts() {
                     </>
                   ),
                 },
-                { label: words.columns.state, cell: ({ state }) => <State of={state} /> },
+                { label: words.columns.state, cell: ({ state }) => <State state={state} /> },
                 {
                   label: words.columns.use,
-                  cell: ({ advice }) => (advice?.level ? <Level of={advice.level} /> : <Quiet>{words.notKnown}</Quiet>),
+                  cell: ({ advice }) =>
+                    advice?.level ? <Level level={advice.level} /> : <Quiet>{words.notKnown}</Quiet>,
                 },
                 {
                   label: words.columns.report,

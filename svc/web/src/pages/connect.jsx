@@ -1,4 +1,4 @@
-/** How an account is connected: a bootstrap token, the account's id, and what was refused with its remedy. */
+/** The form that connects an account, with the remedies for its errors. */
 
 import { useSignal } from "@preact/signals";
 
@@ -7,7 +7,7 @@ import { changed, useResource } from "../resource.js";
 import { address, go } from "../router.js";
 import { user } from "../session.js";
 import { Field, Form } from "../ui/form.jsx";
-import { Page, Trouble } from "../ui/parts.jsx";
+import { ErrorMessage, Page } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
 import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-token.jsx";
@@ -16,7 +16,7 @@ import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-t
 
 const ID = /(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/i;
 
-/** An account's id stays; of the address of one of its pages only the id does. @param {Event} event */
+/** Reduce a pasted dashboard URL to the account ID in it. @param {Event} event */
 function keepId({ target }) {
   const found = target instanceof HTMLInputElement && ID.exec(target.value)?.[0];
   if (found && found !== target.value) target.value = found;
@@ -32,7 +32,7 @@ export function Connect() {
       <p>{words.wizard.intro}</p>
       <Form
         submit={refused.value?.code === "cloudflare_unavailable" ? words.wizard.goOn : words.wizard.submit}
-        meanwhile={words.wizard.asking}
+        busyLabel={words.wizard.asking}
         send={async ({ edge_account_id = "", bootstrap_token = "", location }, key, form) => {
           asked.value = edge_account_id.trim();
           const body = /** @type {Asked} */ ({
@@ -50,7 +50,7 @@ export function Connect() {
             throw error;
           }
         }}
-        trouble={(error) => <Refused error={error} asked={asked.value} />}
+        renderError={(error) => <Refused error={error} asked={asked.value} />}
       >
         <ol class="wizard">
           <Part title={words.token.title}>
@@ -91,17 +91,17 @@ const Part = ({ title, children }) => (
   </li>
 );
 
-/** @param {{error: ApiError, asked: string}} props `asked`: the account that was to be connected */
+/** @param {{error: ApiError, asked: string}} props `asked`: the account ID of the request */
 function Refused({ error, asked }) {
   const words = t().account.wizard;
   return (
     <>
-      <Trouble error={error}>
+      <ErrorMessage error={error}>
         {error.code === "cloudflare_unavailable" && words.kept}
         {error.code === "already_connected" && <ToAccount asked={asked} />}
         {error.code === "limit_reached" && <a href="/profile">{words.toProfile}</a>}
         {error.code === "email_unconfirmed" && <Resend />}
-      </Trouble>
+      </ErrorMessage>
       <Revoke names={toRevoke(error.details)} />
       <StillValid details={error.details} />
     </>

@@ -1,4 +1,4 @@
-/** The door: sign in, sign up, confirm, set a new password; and what is shown where nothing is. */
+/** Pages for signed-out users: sign-in, sign-up, email confirmation, password reset; and the "not found" page. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -8,7 +8,7 @@ import { ApiError } from "../http.js";
 import { address, go, replaceAddress, safeNext } from "../router.js";
 import { end, ended, signIn, user } from "../session.js";
 import { Field, Form, Password } from "../ui/form.jsx";
-import { Note, Page, Trouble } from "../ui/parts.jsx";
+import { ErrorMessage, Note, Page } from "../ui/parts.jsx";
 import { SendAgain } from "../ui/send-again.jsx";
 import { t } from "../words.js";
 
@@ -47,8 +47,8 @@ export function SignIn() {
         guard={false}
         submit={words.signIn.submit}
         send={({ email = "", password = "" }) => signIn(email.trim(), password)}
-        trouble={(error) =>
-          error.status === 401 && <Trouble error={{ code: error.code, message: words.signIn.wrong }} own />
+        renderError={(error) =>
+          error.status === 401 && <ErrorMessage error={{ code: error.code, message: words.signIn.wrong }} own />
         }
       >
         <Email />
@@ -90,7 +90,7 @@ export function SignUp() {
   );
 }
 
-/** @param {{email: string, other: () => void}} props after a sign-up; it is the same for known addresses */
+/** @param {{email: string, other: () => void}} props shown after a sign-up, including one with a registered address */
 function Sent({ email, other }) {
   const words = t().door.signUp;
   return (
@@ -111,18 +111,18 @@ function Sent({ email, other }) {
 }
 
 /**
- * A page that a link in an e-mail leads to. Its token leaves the address bar at once: it must stay in no history and no
- * screenshot. A button uses it, since mail scanners open links.
+ * The target page of a link in an email. It removes the token from the address bar immediately, to keep it out of the
+ * history and screenshots. The user must press a button, as mail scanners open links.
  * @param {{
  *   words: {title: string, explain: string, submit: string, done: string, stale: string},
  *   use: (token: string, values: Record<string, string>) => Promise<unknown>,
  *   stale: Children,
  *   done: Children,
  *   children?: Children,
- * }} props `use`: what the token is for; `stale`: the way to a new link; `done`: what is shown afterwards; `children`:
- *   what is asked for
+ * }} props `use`: sends the token; `stale`: shown if the token is no longer valid; `done`: shown after success;
+ *   `children`: form fields
  */
-function ByMail({ words, use, stale, done, children }) {
+function EmailLinkPage({ words, use, stale, done, children }) {
   const token = useRef(address.peek().searchParams.get("token") ?? "");
   const state = useSignal(/** @type {"open" | "stale" | "done"} */ (token.current ? "open" : "stale"));
   useEffect(() => replaceAddress(location.pathname), []);
@@ -162,11 +162,11 @@ function ByMail({ words, use, stale, done, children }) {
   );
 }
 
-/** @param {unknown} error @returns {boolean} whether it is the link that is wrong */
+/** @param {unknown} error @returns {boolean} true if the token of the link is not valid */
 const aboutToken = (error) => error instanceof ApiError && error.issues.some(({ path }) => path === "token");
 
 /** @param {{to: string, children: string}} props */
-const Onward = ({ to, children }) => (
+const NextLink = ({ to, children }) => (
   <p class="actions">
     <a class="button" href={to}>
       {children}
@@ -177,7 +177,7 @@ const Onward = ({ to, children }) => (
 export function Confirm() {
   const words = t().door.confirm;
   return (
-    <ByMail
+    <EmailLinkPage
       words={words}
       use={(token) => call("POST /auth/confirm", { body: { token } })}
       stale={
@@ -197,7 +197,7 @@ export function Confirm() {
           </p>
         </>
       }
-      done={<Onward to={user.value ? "/" : "/sign-in"}>{words.goOn}</Onward>}
+      done={<NextLink to={user.value ? "/" : "/sign-in"}>{words.goOn}</NextLink>}
     />
   );
 }
@@ -232,7 +232,7 @@ export function Forgot() {
 export function Reset() {
   const words = t().door.reset;
   return (
-    <ByMail
+    <EmailLinkPage
       words={words}
       use={async (token, { password = "" }) => {
         await call("POST /auth/password-reset/confirm", { body: { token, password } });
@@ -246,12 +246,12 @@ export function Reset() {
       done={
         <>
           <p>{words.doneText}</p>
-          <Onward to="/sign-in">{t().door.signIn.title}</Onward>
+          <NextLink to="/sign-in">{t().door.signIn.title}</NextLink>
         </>
       }
     >
       <NewPassword label={t().door.newPassword} />
-    </ByMail>
+    </EmailLinkPage>
   );
 }
 

@@ -1,4 +1,4 @@
-/** What was changed, by whom, from where: the newest first, more when they are wanted. */
+/** The activity page, newest events first, loaded page by page. */
 
 import { call } from "../api.js";
 import { moment, number } from "../format.js";
@@ -11,10 +11,10 @@ import { t } from "../words.js";
 
 /**
  * @typedef {import("../wire").Event} Event
- * @typedef {Record<string, string | undefined>} Names of objects, by their ids
+ * @typedef {Record<string, string | undefined>} Names of objects, by id
  */
 
-/** Where an object is looked at, by how its id begins. */
+/** The page of an object, by the prefix of its id. */
 const PAGES = { acc: "/accounts/", site: "/sites/", lnk: "/links/" };
 
 export function Events() {
@@ -49,7 +49,7 @@ export function Events() {
   );
 }
 
-/** @returns {Names} of what is there now; what is deleted has its id */
+/** @returns {Names} of existing objects; deleted objects are shown by id */
 function useNames() {
   const accounts = useResource("GET /v1/accounts", {}).data?.accounts ?? [];
   const keys = useResource("GET /v1/keys", {}).data?.keys ?? [];
@@ -85,7 +85,7 @@ function List({ events, names }) {
         { label: words.when, cell: ({ at }) => <time dateTime={at}>{moment(at)}</time> },
         { label: words.who, cell: ({ via }) => words.via[via] ?? words.byKey(names[via] ?? via) },
         { label: words.from, cell: ({ ip }) => (ip ? <code>{ip}</code> : words.nowhere) },
-        { label: words.outcome, cell: (event) => <Outcome of={event} /> },
+        { label: words.outcome, cell: (event) => <Outcome event={event} /> },
       ]}
     />
   );
@@ -101,10 +101,10 @@ function Target({ id, names }) {
   return page ? <a href={page + id}>{name}</a> : <span>{name}</span>;
 }
 
-/** @param {{of: Event}} props */
-function Outcome({ of: { action, outcome } }) {
+/** @param {{event: Event}} props */
+function Outcome({ event: { action, outcome } }) {
   const words = t().events;
-  if (action === "account.state") return <State of={/** @type {import("../wire").Account["state"]} */ (outcome)} />;
+  if (action === "account.state") return <State state={/** @type {import("../wire").Account["state"]} */ (outcome)} />;
   if (outcome === "done") return <Mark kind="good">{words.done}</Mark>;
   if (outcome === "accepted") return <Mark kind="busy">{words.accepted}</Mark>;
   return (

@@ -1,4 +1,4 @@
-/** API keys: which there are, making one, whose value is shown once, renaming and ending one. */
+/** API keys: list, create, rename and revoke. */
 
 import { useSignal } from "@preact/signals";
 
@@ -68,7 +68,7 @@ export function Keys() {
           </>
         )}
       </Loaded>
-      {issued.value && <IssuedKey of={issued.value} close={() => (issued.value = null)} />}
+      {issued.value && <IssuedKey issued={issued.value} close={() => (issued.value = null)} />}
     </Page>
   );
 }
@@ -88,7 +88,7 @@ function List({ keys, accounts }) {
         rows={keys}
         id={({ id }) => id}
         columns={[
-          { label: words.name, cell: (key) => <Named of={key} /> },
+          { label: words.name, cell: (key) => <Named apiKey={key} /> },
           { label: words.may, cell: ({ scopes }) => list(scopes.map((scope) => words.scopes[scope].name)) },
           {
             label: words.only,
@@ -127,8 +127,8 @@ function List({ keys, accounts }) {
           },
         ]}
       />
-      {renamed.value && <Rename of={renamed.value} close={() => (renamed.value = null)} />}
-      {revoked.value && <Revoke of={revoked.value} close={() => (revoked.value = null)} />}
+      {renamed.value && <Rename apiKey={renamed.value} close={() => (renamed.value = null)} />}
+      {revoked.value && <Revoke apiKey={revoked.value} close={() => (revoked.value = null)} />}
     </>
   );
 }
@@ -136,8 +136,8 @@ function List({ keys, accounts }) {
 /** @param {Key} key */
 const titleOf = ({ name, prefix }) => name ?? `${prefix}…`;
 
-/** @param {{of: Key}} props */
-const Named = ({ of: { name, prefix } }) => (
+/** @param {{apiKey: Key}} props */
+const Named = ({ apiKey: { name, prefix } }) => (
   <span>
     {name ?? t().keys.unnamed}
     <br />
@@ -145,8 +145,8 @@ const Named = ({ of: { name, prefix } }) => (
   </span>
 );
 
-/** @param {{of: Key, close: () => void}} props */
-function Rename({ of: key, close }) {
+/** @param {{apiKey: Key, close: () => void}} props */
+function Rename({ apiKey: key, close }) {
   const words = t().keys;
   return (
     <Dialog title={words.renameOf(titleOf(key))} close={close}>
@@ -169,8 +169,8 @@ function Rename({ of: key, close }) {
   );
 }
 
-/** @param {{of: Key, close: () => void}} props */
-function Revoke({ of: key, close }) {
+/** @param {{apiKey: Key, close: () => void}} props */
+function Revoke({ apiKey: key, close }) {
   const words = t().keys;
   return (
     <Confirm

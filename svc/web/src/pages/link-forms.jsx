@@ -1,4 +1,4 @@
-/** A new link; a link's target and rules. */
+/** The forms to create and edit a link. */
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
@@ -8,31 +8,31 @@ import { changed, useResource } from "../resource.js";
 import { address, go } from "../router.js";
 import { Field, Form } from "../ui/form.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
-import { Loaded, Note, Page, Trouble, sayIssue } from "../ui/parts.jsx";
+import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
 import { bare } from "../ui/qr.jsx";
 import { asDrafts, asRules, Leads, RulesEditor } from "../ui/rules.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Link} Link */
 
-/** @returns {string} an address that was pasted into the search, as the service takes it */
+/** @returns {string} the URL pasted into the search field, with a scheme */
 function pasted() {
   const url = address.value.searchParams.get("url") ?? "";
   return url === "" || /^[a-z]+:/i.test(url) ? url : `https://${url}`;
 }
 
-/** @param {string} place @returns {import("preact").JSX.Element} a way out beside the button */
+/** @param {string} place @returns {import("preact").JSX.Element} a cancel button that leads there */
 const cancel = (place) => (
   <a class="button quiet" href={place}>
     {t().common.cancel}
   </a>
 );
 
-/** @param {ApiError} error what belongs to no field is said above the button */
+/** Issues that belong to no field, shown above the button. @param {ApiError} error */
 const unplaced = (error) => {
   if (error.code !== "invalid_request") return undefined;
-  const said = error.issues.map(sayIssue).join(" ");
-  return said && <Trouble own error={new ApiError(error.code, said)} />;
+  const said = error.issues.map(issueText).join(" ");
+  return said && <ErrorMessage own error={new ApiError(error.code, said)} />;
 };
 
 export function NewLink() {
@@ -45,7 +45,7 @@ export function NewLink() {
           <Form
             submit={words.make}
             more={cancel("/links")}
-            trouble={unplaced}
+            renderError={unplaced}
             send={async ({ url = "", code = "" }, key) => {
               const body = { account_id, url: url.trim(), code: code.trim() || null, rules: asRules(rules.value) };
               const { link } = await call("POST /v1/links", { body, key });
@@ -92,13 +92,13 @@ export function EditLink({ id }) {
   );
 }
 
-const MEANWHILE = "changed_meanwhile";
+const CHANGED_ELSEWHERE = "changed_elsewhere";
 
-/** @param {Link} a @param {Link} b @returns {boolean} whether they lead to the same */
+/** @param {Link} a @param {Link} b @returns {boolean} true if their destinations are the same */
 const same = (a, b) => JSON.stringify([a.url, a.rules]) === JSON.stringify([b.url, b.rules]);
 
 /**
- * What somebody else has changed since the form was opened is not overwritten unseen.
+ * The edit form. It does not overwrite a change made elsewhere since it was opened without showing that change.
  * @param {{link: Link}} props
  */
 function Change({ link }) {
@@ -108,7 +108,7 @@ function Change({ link }) {
   const round = useSignal(0);
   const rules = useSignal(asDrafts(link.rules));
   useLayoutEffect(() => {
-    document.getElementById("meanwhile")?.focus();
+    document.getElementById("conflict")?.focus();
   }, [theirs.value]);
 
   const take = () => {
@@ -127,11 +127,11 @@ function Change({ link }) {
         key={round.value}
         submit={words.save}
         more={cancel(`/links/${link.id}`)}
-        trouble={(error) =>
-          error.code === MEANWHILE && theirs.value ? (
+        renderError={(error) =>
+          error.code === CHANGED_ELSEWHERE && theirs.value ? (
             <Note kind="watch">
               <p role="alert">
-                <strong id="meanwhile" tabIndex={-1}>
+                <strong id="conflict" tabIndex={-1}>
                   {words.meanwhile.said}
                 </strong>
               </p>
@@ -153,7 +153,7 @@ function Change({ link }) {
           if (!same(now, base.value)) {
             base.value = now;
             theirs.value = now;
-            throw new ApiError(MEANWHILE);
+            throw new ApiError(CHANGED_ELSEWHERE);
           }
           const body = { url: url.trim(), rules: asRules(rules.value) };
           await call("PATCH /v1/links/{link_id}", { link_id: link.id, body, key });

@@ -1,4 +1,4 @@
-/** Many links at once: looked at first, then made, with what came of each line. */
+/** Import of links in three steps: input, preview, and the result of each line. */
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -8,7 +8,7 @@ import { decoded, inRequests, readLines } from "../import-lines.js";
 import { changed } from "../resource.js";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
-import { Mark, Page, explain, sayIssue } from "../ui/parts.jsx";
+import { Mark, Page, explain, issueText } from "../ui/parts.jsx";
 import { useUnsent } from "../unsent.js";
 import { t } from "../words.js";
 
@@ -16,12 +16,12 @@ import { t } from "../words.js";
  * @typedef {import("../import-lines.js").Line} Line
  * @typedef {Extract<Line, {row: unknown}>} Good
  * @typedef {{line: Good, error: {code?: string, message?: string, details?: Record<string, unknown>}}} Refused
- * @typedef {{key: string, lines: Good[]}} Request what is sent at once; `key`: the same when it is sent again
- * @typedef {{good: Good[], restricted: Good[], wrong: Line[], requests: Request[]}} Looked `restricted`: links that
- *   another product restricted, which are left out, or among the good ones as well
+ * @typedef {{key: string, lines: Good[]}} Request one API call; `key`: its Idempotency-Key, reused in retries
+ * @typedef {{good: Good[], restricted: Good[], wrong: Line[], requests: Request[]}} Preview `restricted`: links that
+ *   another product restricted; `good` contains them only if the user includes them
  */
 
-// So many lines of each kind are shown; the others are as many more.
+// The number of lines shown in each table.
 const SHOWN = 50;
 
 export function ImportLinks() {
@@ -42,13 +42,13 @@ export function ImportLinks() {
 /** @param {{account_id: string}} props */
 function Import({ account_id }) {
   const text = useSignal("");
-  const looked = useSignal(/** @type {Looked | null} */ (null));
+  const previewed = useSignal(/** @type {Preview | null} */ (null));
   const made = useSignal(0);
   const refused = useSignal(/** @type {Refused[] | null} */ (null));
 
   useUnsent(text.value !== "" && refused.value === null);
-  /** @param {string} given @param {boolean} [include] restricted links, too */
-  const look = (given, include = false) => {
+  /** @param {string} given @param {boolean} [include] include restricted links */
+  const preview = (given, include = false) => {
     const lines = readLines(given);
     const readable = lines.filter((line) => "row" in line);
     const restricted = readable.filter((line) => line.restriction);
@@ -56,7 +56,7 @@ function Import({ account_id }) {
     text.value = given;
     refused.value = null;
     made.value = 0;
-    looked.value = {
+    previewed.value = {
       good,
       restricted,
       wrong: lines.filter((line) => !("row" in line)),
@@ -64,18 +64,18 @@ function Import({ account_id }) {
     };
   };
   /** @param {string} given */
-  const write = (given) => {
+  const edit = (given) => {
     text.value = given;
-    looked.value = null;
+    previewed.value = null;
   };
-  if (!looked.value) return <Write text={text.value} look={look} />;
-  if (refused.value) return <Made count={made.value} refused={refused.value} mend={write} />;
+  if (!previewed.value) return <InputStep text={text.value} preview={preview} />;
+  if (refused.value) return <ResultStep count={made.value} refused={refused.value} edit={edit} />;
   return (
-    <Look
-      {...looked.value}
+    <PreviewStep
+      {...previewed.value}
       account_id={account_id}
-      include={(yes) => look(text.value, yes)}
-      back={() => write(text.value)}
+      include={(yes) => preview(text.value, yes)}
+      back={() => edit(text.value)}
       done={(count, left) => {
         made.value = count;
         refused.value = left;
@@ -84,11 +84,11 @@ function Import({ account_id }) {
   );
 }
 
-/** @param {{text: string, look: (text: string) => void}} props */
-function Write({ text, look }) {
+/** @param {{text: string, preview: (text: string) => void}} props */
+function InputStep({ text, preview }) {
   const words = t().links.bulk;
   return (
-    <Form submit={words.look} send={async ({ lines = "" }) => look(lines)}>
+    <Form submit={words.look} send={async ({ lines = "" }) => preview(lines)}>
       <p>{words.explain}</p>
       <Field name="lines" label={words.text} area rows={10} placeholder={words.example} defaultValue={text} />
       <Field
@@ -98,7 +98,7 @@ function Write({ text, look }) {
         accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
         onChange={async (/** @type {any} */ event) => {
           const [file] = event.currentTarget.files;
-          if (file) look(decoded(await file.arrayBuffer()));
+          if (file) preview(decoded(await file.arrayBuffer()));
         }}
       />
     </Form>
@@ -106,20 +106,20 @@ function Write({ text, look }) {
 }
 
 /**
- * What would be sent; nothing has been.
- * @param {Looked & {
+ * The lines to send, before and while they are sent.
+ * @param {Preview & {
  *   account_id: string,
  *   include: (yes: boolean) => void,
  *   back: () => void,
  *   done: (made: number, refused: Refused[]) => void,
  * }} props
  */
-function Look({ good, restricted, wrong, requests, account_id, include, back, done }) {
+function PreviewStep({ good, restricted, wrong, requests, account_id, include, back, done }) {
   const words = t().links.bulk;
   const sent = useSignal(0);
   const results = useRef({ made: 0, refused: /** @type {Refused[]} */ ([]) });
 
-  /** Goes on where it was interrupted: what was sent already is not sent again. */
+  /** Send the remaining requests. After a failure, continue with the first one not yet sent. */
   const send = async () => {
     for (const { key, lines } of requests.slice(sent.value)) {
       const body = { account_id, links: lines.map(({ row }) => row) };
@@ -173,7 +173,7 @@ function Look({ good, restricted, wrong, requests, account_id, include, back, do
 }
 
 /**
- * Links that did not work for everybody in another product.
+ * Links that were restricted in another product.
  * @param {{lines: Good[], included: boolean, include: (yes: boolean) => void}} props
  */
 function Restricted({ lines, included, include }) {
@@ -210,10 +210,10 @@ function Faults({ wrong }) {
   );
 }
 
-/** @param {{count: number, refused: Refused[], mend: (text: string) => void}} props */
-function Made({ count, refused, mend }) {
+/** @param {{count: number, refused: Refused[], edit: (text: string) => void}} props */
+function ResultStep({ count, refused, edit }) {
   const words = t().links.bulk;
-  const lines = refused.map(({ line, error }) => ({ ...line, says: <Mark kind="bad">{inWords(error)}</Mark> }));
+  const lines = refused.map(({ line, error }) => ({ ...line, says: <Mark kind="bad">{lineError(error)}</Mark> }));
   return (
     <>
       <Heading>{words.made(count)}</Heading>
@@ -225,8 +225,8 @@ function Made({ count, refused, mend }) {
       )}
       <p class="actions">
         {refused.length > 0 && (
-          // As JSON, whatever they were in: it needs no names of columns.
-          <button type="button" onClick={() => mend(refused.map(({ line }) => JSON.stringify(line.row)).join("\n"))}>
+          // As JSON, whatever the input was, because JSON needs no header row.
+          <button type="button" onClick={() => edit(refused.map(({ line }) => JSON.stringify(line.row)).join("\n"))}>
             {words.mend}
           </button>
         )}
@@ -238,18 +238,18 @@ function Made({ count, refused, mend }) {
   );
 }
 
-/** @param {Refused["error"]} error @returns {string} what is wrong with one line */
-function inWords(error) {
+/** @param {Refused["error"]} error @returns {string} the error of one line */
+function lineError(error) {
   const { issues } = new ApiError(error.code ?? "", error.message, { details: error.details ?? {} });
   const { target, code } = t().links.bulk.columns;
   /** @type {Record<string, string>} */
   const fields = { url: target, code };
   return issues.length > 0
-    ? issues.map((issue) => `${fields[issue.path] ?? issue.path}: ${sayIssue(issue)}`).join("; ")
+    ? issues.map((issue) => `${fields[issue.path] ?? issue.path}: ${issueText(issue)}`).join("; ")
     : explain(error).message;
 }
 
-/** @param {{children: string}} props each step begins with what there is now */
+/** The heading of a step, which takes the focus. @param {{children: string}} props */
 function Heading({ children }) {
   const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null));
   useLayoutEffect(() => heading.current?.focus(), []);

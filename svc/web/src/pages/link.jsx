@@ -1,4 +1,4 @@
-/** A link: what is done with it, where it leads, and its report. */
+/** The page of a link: actions, destinations and report. */
 
 import { useSignal } from "@preact/signals";
 
@@ -9,7 +9,7 @@ import { changed, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
-import { Loaded, Note, Page, Trouble } from "../ui/parts.jsx";
+import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
 import { bare } from "../ui/qr.jsx";
 import { Report } from "../ui/report.jsx";
 import { t } from "../words.js";
@@ -19,7 +19,7 @@ import { t } from "../words.js";
 const Leading = later("Leading", { part: true });
 
 /** @type {import("../resource.js").Pace} */
-const whileUnderWay = ({ link }, looks, since_ms) => (underWay(link) ? whileWorking(link, looks, since_ms) : null);
+const whileUnderWay = ({ link }, polls, since_ms) => (underWay(link) ? whileWorking(link, polls, since_ms) : null);
 
 /** @param {{id: string}} props */
 export function LinkReport({ id }) {
@@ -77,7 +77,7 @@ function Head({ link }) {
   return (
     <>
       {link.state === "deleted" && <Note>{words.wasDeleted}</Note>}
-      {link.error && <Trouble error={link.error} />}
+      {link.error && <ErrorMessage error={link.error} />}
       <p class="lead">
         <LinkState link={link} /> <span class="hint">{words.made(ago(link.created_at))}</span>
         {underWay(link) && <span class="hint">{words.clickFlight}</span>}

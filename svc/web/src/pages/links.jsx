@@ -1,4 +1,4 @@
-/** The list of links: searched and put in order by the service, fifty at a time. */
+/** The list of links. The service searches and sorts it. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -21,11 +21,11 @@ import { t } from "../words.js";
  * @typedef {import("../wire").Link} Link
  * @typedef {"newest" | "clicks" | "code" | "oldest"} Order
  * @typedef {"active" | "deleted"} Which
- * @typedef {{q: string, order: Order, account_id: string, state: Which}} Wanted what the address says
+ * @typedef {{q: string, order: Order, account_id: string, state: Which}} Wanted the query of the URL
  */
 
 const SEARCH_AFTER_MS = 250;
-// The service looks for so many characters at the most; an address that was pasted is found by its beginning.
+// The service accepts at most 50 characters. A longer pasted URL is found by its beginning.
 const LONGEST_Q = 50;
 const ADDRESS = /^(https?:\/\/\S+|[^\s/]+\.[^\s/]{2,}\/\S*)$/i;
 
@@ -42,9 +42,9 @@ function wanted() {
 }
 
 /** @type {import("../resource.js").Pace} */
-const whileAnyIsUnderWay = ({ links }, looks, since_ms) =>
+const whileAnyIsUnderWay = ({ links }, polls, since_ms) =>
   links.some((/** @type {Link} */ link) => link.state === "active" && underWay(link))
-    ? whileWorking({ config: "pending" }, looks, since_ms)
+    ? whileWorking({ config: "pending" }, polls, since_ms)
     : null;
 
 export function Links() {
@@ -109,7 +109,7 @@ export function Links() {
   );
 }
 
-/** @param {{q: string}} props what is typed stands in the address a moment later */
+/** The search field. Input updates the URL after a short delay. @param {{q: string}} props */
 function Search({ q }) {
   const words = t().links;
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
@@ -117,7 +117,7 @@ function Search({ q }) {
   const timer = useRef(0);
   useKeys([{ keys: "/", says: t().common.shortcuts.search, does: () => field.current?.select() }]);
   useEffect(() => {
-    // Not under the fingers of who types on.
+    // Do not replace the text while the user types.
     if (q !== typed.peek().trim() && document.activeElement !== field.current) typed.value = q;
   }, [q]);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -156,7 +156,7 @@ function Search({ q }) {
 }
 
 /**
- * What was found. What was found before stays until then.
+ * The search results. Previous results stay until new ones have loaded.
  * @param {Wanted} wanted
  */
 function Found({ q, order, account_id, state }) {

@@ -1,4 +1,4 @@
-/** The first page: four steps until the first view is counted; then what needs attention, sites, and busy links. */
+/** The overview: the setup steps until the first view, then problems, sites and top links. */
 
 import { list, number } from "../format.js";
 import { useKeys } from "../keys.js";
@@ -12,32 +12,32 @@ import { t } from "../words.js";
 
 const SITES_SHOWN = 50;
 const LINKS_SHOWN = 10;
-// How often a step is looked at that is done elsewhere: in a mail program, on a site.
+// Polling intervals for steps that the user completes elsewhere: confirming the email address, opening a site.
 const CONFIRMED_MS = 5_000;
 const FIRST_VIEW_MS = 30_000;
 
 /**
- * @param {any[]} objects @param {number} looks @param {number} since_ms
- * @returns {number | null} as `whileWorking`, of the one that is looked at next
+ * @param {any[]} objects @param {number} polls @param {number} since_ms
+ * @returns {number | null} the shortest interval of `whileWorking` for these objects
  */
-function whileAny(objects, looks, since_ms) {
-  const waits = objects.map((one) => whileWorking(one, looks, since_ms)).filter((wait) => wait !== null);
+function whileAny(objects, polls, since_ms) {
+  const waits = objects.map((one) => whileWorking(one, polls, since_ms)).filter((wait) => wait !== null);
   return waits.length > 0 ? Math.min(...waits) : null;
 }
 
 /** @type {import("../resource.js").Pace} */
-const whileNotCounted = ({ sites }, looks, since_ms) =>
-  whileAny(sites, looks, since_ms) ?? (sites.length > 0 && !anyCounted(sites, []) ? FIRST_VIEW_MS : null);
+const whileNotCounted = ({ sites }, polls, since_ms) =>
+  whileAny(sites, polls, since_ms) ?? (sites.length > 0 && !anyCounted(sites, []) ? FIRST_VIEW_MS : null);
 
 /**
- * Whether anything was ever counted.
+ * True if a site has had a view or a link a click.
  * @param {import("../wire").Site[]} sites @param {import("../wire").Link[]} links
  */
 const anyCounted = (sites, links) =>
   sites.some(({ first_view_at }) => first_view_at !== null) || links.some(({ clicks_7d }) => (clicks_7d ?? 0) > 0);
 
 /**
- * The report of a link that nobody has clicked before today: it alone tells the first click at once.
+ * The report of a link without clicks before today, which alone shows the first click immediately.
  * @param {import("../wire").Site[] | undefined} sites @param {import("../wire").Link[] | undefined} links
  */
 function useFirstClick(sites = [], links = []) {
@@ -91,7 +91,7 @@ export function Overview() {
  *   more: boolean,
  *   links: import("../wire").Link[],
  *   clicked: boolean,
- * }} props `more`: there are more sites than these; `clicked`: a link was, today
+ * }} props `more`: true if there are more sites; `clicked`: true if a link was clicked today
  */
 function Found({ user, accounts, sites, more, links, clicked }) {
   const needs = attention(user, accounts, sites);
@@ -140,17 +140,17 @@ function Sites({ sites, more }) {
   );
 }
 
-/** @param {number[]} series @returns {string} 1, 2 and 3 */
+/** @param {number[]} series @returns {string} for screen readers */
 const daily = (series) => t().overview.daily(list(series.map(number)));
 
-/** @param {{site: import("../wire").Site}} props why it is not counting; nothing where it is */
+/** @param {{site: import("../wire").Site}} props the site's status, or that it has no views yet */
 function Counting({ site: { state, config, first_view_at } }) {
-  if (state !== "active") return <State of={state} />;
-  if (config === "pending") return <State of="config_pending" />;
-  return first_view_at === null ? <Mark kind="none">{t().overview.noView}</Mark> : <State of="active" />;
+  if (state !== "active") return <State state={state} />;
+  if (config === "pending") return <State state="config_pending" />;
+  return first_view_at === null ? <Mark kind="none">{t().overview.noView}</Mark> : <State state="active" />;
 }
 
-/** @param {{links: import("../wire").Link[]}} props those that were clicked, the most clicked first */
+/** @param {{links: import("../wire").Link[]}} props sorted by clicks, the most clicked first */
 function Links({ links }) {
   const words = t().overview;
   const busy = links.filter(({ clicks_7d = 0 }) => clicks_7d > 0);

@@ -1,4 +1,4 @@
-/** Who I am here, what I have, where I am signed in, how the pages look in this browser; and how I leave. */
+/** The profile page: user, limits, notifications, browser settings, password, sessions, export and deletion. */
 
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
@@ -9,9 +9,9 @@ import { changed, useResource } from "../resource.js";
 import { language, shortcuts, theme } from "../settings.js";
 import { Choice } from "../ui/choice.jsx";
 import { Export } from "../ui/export.jsx";
-import { Farewell, Leave } from "../ui/leave.jsx";
+import { DeleteUser, UserDeleted } from "../ui/leave.jsx";
 import { Field, Form, Password } from "../ui/form.jsx";
-import { Loaded, Mark, Note, Page, Skeleton, Trouble } from "../ui/parts.jsx";
+import { ErrorMessage, Loaded, Mark, Note, Page, Skeleton } from "../ui/parts.jsx";
 import { SendAgain } from "../ui/send-again.jsx";
 import { Sessions } from "../ui/sessions.jsx";
 import { useWrite } from "../ui/write.js";
@@ -24,10 +24,10 @@ export function Profile() {
   const me = useResource("GET /v1/me", {});
   const sessions = useResource("GET /v1/me/sessions", {});
   const left = useSignal(/** @type {import("../wire").Left | null} */ (null));
-  if (left.value) return <Farewell left={left.value} />;
+  if (left.value) return <UserDeleted left={left.value} />;
   return (
     <Page title={words.title}>
-      {/* Drawn as a whole: a part that comes later would move a button away while it is clicked. */}
+      {/* Rendered together, so that no late part moves a button while the user clicks it. */}
       {me.loading || sessions.loading ? (
         <Skeleton rows={12} />
       ) : (
@@ -35,25 +35,25 @@ export function Profile() {
           <Loaded read={me}>
             {(caller) => (
               <>
-                <Facts of={caller} />
-                <Limits of={caller} />
-                <Notify of={caller} take={me.put} />
+                <Facts caller={caller} />
+                <Limits caller={caller} />
+                <Notify caller={caller} take={me.put} />
               </>
             )}
           </Loaded>
-          <Look />
+          <BrowserSettings />
           <ChangePassword />
           <Sessions />
           <Export />
-          <Leave left={(answer) => (left.value = answer)} />
+          <DeleteUser left={(answer) => (left.value = answer)} />
         </>
       )}
     </Page>
   );
 }
 
-/** @param {{of: Caller}} props */
-function Facts({ of: { user, plan } }) {
+/** @param {{caller: Caller}} props */
+function Facts({ caller: { user, plan } }) {
   const words = t().profile;
   return (
     <>
@@ -78,8 +78,8 @@ function Facts({ of: { user, plan } }) {
   );
 }
 
-/** @param {{of: Caller}} props */
-function Limits({ of: { limits, use } }) {
+/** @param {{caller: Caller}} props */
+function Limits({ caller: { limits, use } }) {
   const words = t().profile;
   const { accounts, sites, links, keys } = t();
   /** @type {["accounts" | "sites" | "links" | "keys", string][]} */
@@ -125,8 +125,8 @@ function Limits({ of: { limits, use } }) {
   );
 }
 
-/** @param {{of: Caller, take: (caller: Caller) => void}} props the switch holds at once */
-function Notify({ of: { user }, take }) {
+/** @param {{caller: Caller, take: (caller: Caller) => void}} props the switch takes effect immediately */
+function Notify({ caller: { user }, take }) {
   const words = t().profile;
   const id = useId();
   const { busy, error, run } = useWrite();
@@ -141,7 +141,7 @@ function Notify({ of: { user }, take }) {
           checked={user.notify}
           aria-disabled={busy}
           onClick={(event) => {
-            // It shows what holds, not what was asked for.
+            // Show the stored setting, not the requested one.
             event.preventDefault();
             run(async () => take(await call("PATCH /v1/me", { body: { notify: !user.notify } })));
           }}
@@ -149,17 +149,17 @@ function Notify({ of: { user }, take }) {
         <label for={id}>{words.notifyLabel}</label>
       </p>
       <p class="small">{words.notifyHint}</p>
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
     </section>
   );
 }
 
-function Look() {
+function BrowserSettings() {
   const words = t().profile;
   const themes = t().common.theme;
   return (
-    <section aria-labelledby="look">
-      <h2 id="look">{words.look}</h2>
+    <section aria-labelledby="appearance">
+      <h2 id="appearance">{words.look}</h2>
       <div class="choices">
         <Choice
           label={words.theme}

@@ -1,4 +1,4 @@
-/** The reference of the API. It is drawn by a file of its own, which is fetched with the contract that it shows. */
+/** The API reference. Its component is loaded together with the OpenAPI document that it shows. */
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -11,7 +11,7 @@ import { t } from "../words.js";
 
 const state = signal(/** @type {{data?: Found, error?: ApiError}} */ ({}));
 
-/** Reads both, once. */
+/** Load both, once. */
 async function read() {
   if (state.peek().data) return;
   try {

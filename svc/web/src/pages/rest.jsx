@@ -1,4 +1,4 @@
-/** Every page that the first report does not need: one file for the browser, fetched after the first page is shown. */
+/** All pages that the first report does not need: one bundle, loaded after the first page is shown. */
 
 import "../focus.js";
 import { add } from "../words.js";

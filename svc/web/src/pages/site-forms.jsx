@@ -1,4 +1,4 @@
-/** A new site; a site's settings. */
+/** The form for a new site, and the settings of a site. */
 
 import { useSignal } from "@preact/signals";
 
@@ -10,7 +10,7 @@ import { Confirm } from "../ui/dialog.jsx";
 import { HostWarnings } from "../ui/dns-record.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
-import { Loaded, Note, Page, Trouble } from "../ui/parts.jsx";
+import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
 import { Snippet } from "../ui/snippet.jsx";
 import { t } from "../words.js";
 
@@ -83,7 +83,7 @@ function AddForm({ accounts }) {
   );
 }
 
-/** @param {{site?: Site}} props what is not counted */
+/** The fields for exclusions. @param {{site?: Site}} props */
 function Uncounted({ site }) {
   const words = t().sites;
   return (
@@ -114,7 +114,7 @@ export function SiteSettings({ id }) {
   const read = useResource(
     "GET /v1/sites/{site_id}",
     { site_id: id },
-    { pace: ({ site }, looks, since_ms) => whileWorking(site, looks, since_ms) },
+    { pace: ({ site }, polls, since_ms) => whileWorking(site, polls, since_ms) },
   );
   const host = read.data?.site.host;
   return (
@@ -125,7 +125,7 @@ export function SiteSettings({ id }) {
       <Loaded read={read}>
         {({ site }) => (
           <>
-            {site.error && <Trouble error={site.error} />}
+            {site.error && <ErrorMessage error={site.error} />}
             <HostWarnings warnings={site.warnings} />
             {site.state === "deleted" ? (
               <Note>
@@ -155,7 +155,7 @@ function Settings({ site, put }) {
       <section aria-labelledby="snippet">
         <h2 id="snippet">{words.snippet}</h2>
         <p>{words.snippetHint}</p>
-        {site.snippet && <Snippet of={site.snippet} />}
+        {site.snippet && <Snippet snippet={site.snippet} />}
       </section>
       <section aria-labelledby="rotate">
         <h2 id="rotate">{words.rotate}</h2>

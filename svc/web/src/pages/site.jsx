@@ -1,23 +1,23 @@
-/** A site: until its first view what is left to do, then its report. */
+/** The page of a site: setup until its first view, then its report. */
 
 import { call } from "../api.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
 import { visit } from "../router.js";
 import { HostWarnings } from "../ui/dns-record.jsx";
-import { Loaded, Note, Page, State, Trouble } from "../ui/parts.jsx";
+import { ErrorMessage, Loaded, Note, Page, State } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
 import { Setup, useFirstView } from "../ui/setup.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Site} Site */
 
-// Its first view comes with a push of its worker, once an hour.
+// The first view arrives with the worker's hourly push.
 const FIRST_VIEW_AGAIN_MS = 60_000;
 
 /** @type {import("../resource.js").Pace} */
-const untilItCounts = ({ site }, looks, since_ms) =>
-  whileWorking(site, looks, since_ms) ?? (site.state === "active" && !site.first_view_at ? FIRST_VIEW_AGAIN_MS : null);
+const untilItCounts = ({ site }, polls, since_ms) =>
+  whileWorking(site, polls, since_ms) ?? (site.state === "active" && !site.first_view_at ? FIRST_VIEW_AGAIN_MS : null);
 
 /** @param {{id: string}} props */
 export function SiteReport({ id }) {
@@ -25,7 +25,7 @@ export function SiteReport({ id }) {
   const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace: untilItCounts });
   const site = read.data?.site;
   const first = useFirstView(site);
-  // What was imported is there before the first view.
+  // Imported totals can exist before the first view.
   const before = useResource(
     "GET /v1/sites/{site_id}/report",
     site && !site.first_view_at ? { site_id: id, period: "30d" } : null,
@@ -47,7 +47,7 @@ export function SiteReport({ id }) {
       <Loaded read={read}>
         {({ site }) => (
           <>
-            {site.error && <Trouble error={site.error} />}
+            {site.error && <ErrorMessage error={site.error} />}
             <HostWarnings warnings={site.warnings} />
             {deleted && (
               <Note>
@@ -63,7 +63,7 @@ export function SiteReport({ id }) {
   );
 }
 
-/** @param {number} place of the list of sites */
+/** Open a site by its position. @param {number} place from 0 */
 async function toSite(place) {
   const { sites } = await call("GET /v1/sites", { limit: 9 }).catch(() => ({ sites: [] }));
   const site = sites[place];
@@ -75,7 +75,11 @@ function Head({ site }) {
   const words = t().sites;
   return (
     <p class="actions">
-      {site.state !== "active" ? <State of={site.state} /> : site.config === "pending" && <State of="config_pending" />}
+      {site.state !== "active" ? (
+        <State state={site.state} />
+      ) : (
+        site.config === "pending" && <State state="config_pending" />
+      )}
       <a href={`https://${site.host}/`} target="_blank" rel="noopener noreferrer">
         {words.openSite}
       </a>

@@ -25,8 +25,8 @@ import { t } from "../words.js";
 const TYPED_MS = 200;
 
 /** @type {import("../resource.js").Pace} */
-const whileAnyWorks = ({ sites }, looks, since_ms) => {
-  const waits = sites.map((/** @type {Site} */ site) => whileWorking(site, looks, since_ms) ?? Infinity);
+const whileAnyWorks = ({ sites }, polls, since_ms) => {
+  const waits = sites.map((/** @type {Site} */ site) => whileWorking(site, polls, since_ms) ?? Infinity);
   const wait_ms = Math.min(...waits);
   return wait_ms === Infinity ? null : wait_ms;
 };
@@ -83,8 +83,8 @@ export function Sites() {
   );
 }
 
-/** @template T @param {string | null} asked @param {T[]} of @returns {T} the first, where another was asked for */
-const one = (asked, of) => of.find((each) => each === asked) ?? /** @type {T} */ (of[0]);
+/** @template T @param {string | null} asked @param {T[]} options @returns {T} the match, or the first option */
+const one = (asked, options) => options.find((each) => each === asked) ?? /** @type {T} */ (options[0]);
 
 /** @param {{q: string, order: Order, state: Which}} props */
 function Filters({ q, order, state }) {
@@ -100,7 +100,7 @@ function Filters({ q, order, state }) {
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => setSearch({ q: text }), wait_ms);
   };
-  /** @param {KeyboardEvent & {currentTarget: HTMLInputElement}} event Esc clears what was typed, then leaves */
+  /** @param {KeyboardEvent & {currentTarget: HTMLInputElement}} event Esc clears the text, then leaves the field */
   const leave = (event) => {
     if (event.key !== "Escape") return;
     event.preventDefault();
@@ -141,7 +141,7 @@ function Filters({ q, order, state }) {
   );
 }
 
-/** @param {{rows: Site[], names: Map<string, string>}} props `names`: of the accounts by their ids */
+/** @param {{rows: Site[], names: Map<string, string>}} props `names`: account names by id */
 function List({ rows, names }) {
   const words = t().sites;
   return (
@@ -169,8 +169,8 @@ const Week = ({ series }) => <Sparkline values={series} label={t().sites.days7(s
 function SiteState({ site }) {
   const [warning] = site.state === "route_conflict" ? [] : site.warnings;
   if (warning) return <Mark kind="watch">{t().dns.short[warning.code] ?? warning.code}</Mark>;
-  if (site.state !== "active") return <State of={site.state} />;
-  if (site.config === "pending") return <State of="config_pending" />;
+  if (site.state !== "active") return <State state={site.state} />;
+  if (site.config === "pending") return <State state="config_pending" />;
   if (!site.first_view_at && !site.views_7d) return <Mark kind="watch">{t().sites.noViewYet}</Mark>;
-  return <State of="active" />;
+  return <State state="active" />;
 }

@@ -1,4 +1,4 @@
-/** What needs somebody's hand: each with its name, what it is, and where it is mended. */
+/** Problems that need the user's attention, each with a link to the page where they can fix it. */
 
 import { moment } from "../format.js";
 import { t } from "../words.js";
@@ -6,10 +6,10 @@ import { Mark, State, explain } from "./parts.jsx";
 
 /**
  * @typedef {object} Need
- * @property {string} href where it is mended
+ * @property {string} href the page where the user can fix it
  * @property {string} name of the account, site or address
- * @property {import("preact").ComponentChildren} mark what it is, as a shape and a word
- * @property {(string | null)[]} texts what it means, and what to do
+ * @property {import("preact").ComponentChildren} mark the problem in a word
+ * @property {(string | null)[]} texts explanation and remedy
  */
 
 const WELL = ["ready", "pending", "installing"];
@@ -18,7 +18,7 @@ const WELL = ["ready", "pending", "installing"];
  * @param {import("../wire").User} user
  * @param {import("../wire").Account[]} accounts
  * @param {import("../wire").Site[]} sites
- * @returns {Need[]} the user's own first, then accounts, then sites
+ * @returns {Need[]} of the user first, then of accounts, then of sites
  */
 export function attention(user, accounts, sites) {
   return [...ofUser(user), ...accounts.flatMap(ofAccount), ...sites.flatMap(ofSite)];
@@ -39,7 +39,7 @@ function ofAccount({ id, name, state, error, advice, token }) {
   const needs = [];
   if (!WELL.includes(state)) {
     const { message, remedy } = error?.code ? explain(error) : { message: null, remedy: words.seePage };
-    needs.push({ href, name, mark: <State of={state} />, texts: [message, remedy] });
+    needs.push({ href, name, mark: <State state={state} />, texts: [message, remedy] });
   }
   const warnings = error?.warnings ?? [];
   if (warnings.includes("token_expires_soon") && token) {
@@ -61,11 +61,11 @@ function ofSite({ id, host, state, error, warnings }) {
   const problem = error ?? (state === "route_conflict" ? { code: state } : warnings[0]);
   if (!problem) return [];
   const { message, remedy } = explain(problem);
-  const mark = state === "active" ? <Mark kind="watch">{t().overview.needs.warning}</Mark> : <State of={state} />;
+  const mark = state === "active" ? <Mark kind="watch">{t().overview.needs.warning}</Mark> : <State state={state} />;
   return [{ href: `/sites/${id}/settings`, name: host, mark, texts: [message, remedy] }];
 }
 
-/** @param {{needs: Need[]}} props nothing at all where nothing is to be done */
+/** @param {{needs: Need[]}} props renders nothing if the list is empty */
 export function Attention({ needs }) {
   if (needs.length === 0) return null;
   return (

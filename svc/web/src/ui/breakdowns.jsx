@@ -1,4 +1,4 @@
-/** The lists of a report: what was counted most, each line with a bar behind it. */
+/** The breakdowns of a report: lists of the most frequent values, with bars. */
 
 import { country, day, number } from "../format.js";
 import { t } from "../words.js";
@@ -10,31 +10,37 @@ import { t } from "../words.js";
 
 /** @type {Name[]} */
 const NAMES = ["pages", "sources", "countries", "devices", "browsers", "os", "bots"];
-/** What is beyond the keys that the worker keeps apart. */
+/** The key that combines all values beyond the worker's limit. */
 const OTHER = "(other)";
 
 /**
- * @param {{kind: "site" | "link", of: Lists, totals: import("../wire").Counts, from: string | null}} props
- *   `totals`: what a whole bar is; `from`: the first day of the lists, where that is later than the report's
+ * @param {{kind: "site" | "link", lists: Lists, totals: import("../wire").Counts, from: string | null}} props
+ *   `totals`: the full length of a bar; `from`: the first day of the breakdowns, if later than that of the report
  */
-export const Breakdowns = ({ kind, of, totals, from }) => (
+export const Breakdowns = ({ kind, lists, totals, from }) => (
   <section aria-labelledby="lists">
     <h2 id="lists">{t().report.lists}</h2>
     {from && <p class="small">{t().report.listsFrom(day(from))}</p>}
     <div class="breakdowns">
       {NAMES.filter((name) => kind === "site" || name !== "pages").map((name) => (
-        <List key={name} kind={kind} name={name} of={of[name]} all={name === "bots" ? totals.bots : totals.views} />
+        <List
+          key={name}
+          kind={kind}
+          name={name}
+          rows={lists[name]}
+          all={name === "bots" ? totals.bots : totals.views}
+        />
       ))}
     </div>
   </section>
 );
 
-/** @param {{kind: "site" | "link", name: Name, of: Lists[Name], all: number}} props */
-function List({ kind, name, of, all }) {
+/** @param {{kind: "site" | "link", name: Name, rows: Lists[Name], all: number}} props */
+function List({ kind, name, rows, all }) {
   const words = t().report;
-  const sorted = [...of].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
-  // A site's lists are newer than its totals.
-  const whole = Math.max(1, all, ...of.map(({ n }) => n));
+  const sorted = [...rows].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
+  // A site's breakdowns are more recent than its totals.
+  const whole = Math.max(1, all, ...rows.map(({ n }) => n));
   return (
     <section class={`breakdown ${name}`} aria-labelledby={`list-${name}`}>
       <h3 id={`list-${name}`}>{words[name]}</h3>
@@ -47,7 +53,7 @@ function List({ kind, name, of, all }) {
               <rect width={`${(100 * n) / whole}%`} height="100%" />
             </svg>
             <span class="what">
-              <What name={name} of={key} kind={kind} />
+              <What name={name} value={key} kind={kind} />
             </span>
             <span class="number">{number(n)}</span>
           </li>
@@ -57,15 +63,15 @@ function List({ kind, name, of, all }) {
   );
 }
 
-/** @param {{name: Name, of: string, kind?: "site" | "link"}} props a key of a list, in words */
-export function What({ name, of, kind = "link" }) {
+/** @param {{name: Name, value: string, kind?: "site" | "link"}} props the label of a key */
+export function What({ name, value, kind = "link" }) {
   const words = t().report;
-  if (of === OTHER) return <em>{words.others}</em>;
-  if (name === "countries") return <>{country(of, { unknown: words.unknownCountry })}</>;
+  if (value === OTHER) return <em>{words.others}</em>;
+  if (name === "countries") return <>{country(value, { unknown: words.unknownCountry })}</>;
   if (name === "bots") {
     /** @type {Record<string, string[]>} */
     const reasons = words.reasons;
-    const [is = of, because = ""] = reasons[of] ?? [];
+    const [is = value, because = ""] = reasons[value] ?? [];
     return (
       <>
         {is} <span class="small">{because}</span>
@@ -79,5 +85,5 @@ export function What({ name, of, kind = "link" }) {
       : name === "devices"
         ? words.deviceNames
         : {};
-  return <>{known[of] ?? (of || t().common.unknown)}</>;
+  return <>{known[value] ?? (value || t().common.unknown)}</>;
 }

@@ -1,25 +1,25 @@
-/** A request as somebody would write it: for a shell, in Python, in JavaScript. Pure. */
+/** Code samples of a request in curl, Python and JavaScript. Pure functions. */
 
 /**
- * @typedef {{method: string, url: string, headers: Record<string, string>, body: string}} Request `body`: JSON, or "";
- *   where a header has a credential, `$SVC_KEY` stands for it
+ * @typedef {{method: string, url: string, headers: Record<string, string>, body: string}} Request `body`: JSON, or "".
+ *   `$SVC_KEY` is the placeholder for a credential in a header
  */
 
-/** @param {string} text @returns {string} one word of a shell, whatever is in it */
+/** @param {string} text @returns {string} the text quoted as one word for a shell */
 const word = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** @param {Request} request @returns {string} */
 function curl({ method, url, headers, body }) {
   const parts = [`curl ${method === "GET" ? "" : `-X ${method} `}${word(url)}`];
   for (const [name, value] of Object.entries(headers)) {
-    // In double quotes the shell puts the key in.
+    // Double quotes, so that the shell expands the key.
     parts.push(name === "Authorization" ? `-H "${name}: ${value}"` : `-H ${word(`${name}: ${value}`)}`);
   }
   if (body) parts.push(`--data ${word(body)}`);
   return parts.join(" \\\n  ");
 }
 
-/** @param {unknown} value of JSON @returns {string} the same in Python */
+/** @param {unknown} value of JSON @returns {string} the value as a Python literal */
 function python(value) {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -32,7 +32,7 @@ function python(value) {
   return JSON.stringify(value);
 }
 
-/** @param {Record<string, string>} headers @param {string} key how the key is got there */
+/** @param {Record<string, string>} headers @param {string} key expression that reads the key */
 function entries(headers, key) {
   return Object.entries(headers).map(([name, value]) => {
     const [begin = ""] = value.split("$SVC_KEY");
@@ -61,5 +61,5 @@ function javascript({ method, url, headers, body }) {
   return `const answer = await fetch(${JSON.stringify(url)}, ${options});\nconsole.log(answer.status, await answer.text());`;
 }
 
-/** By the name of each language. */
+/** Generators by the label of the language. */
 export const CALLS = { curl, "Python (httpx)": httpx, JavaScript: javascript };

@@ -1,6 +1,6 @@
 /**
- * The course of a report: bars for views, a line with dots for visitors, outlines for the period before. What it draws
- * along it is measured in percent, so it fits every width without being measured itself.
+ * The chart of a report: bars for views, a line with dots for visitors, outlines for the previous period. Horizontal
+ * positions are percentages, so the chart fits every width without measuring it.
  */
 
 import { useSignal } from "@preact/signals";
@@ -14,24 +14,24 @@ import { t } from "../words.js";
 
 const HEIGHT = 220;
 const TOP = 12;
-/** How much of its place a bar takes, and the outline behind it, by how many there are. */
+/** The width of a bar as a fraction of its slot, and the offset of the outline behind it. */
 const WIDE = (/** @type {number} */ count) => (count > 7 ? 0.62 : 0.4);
 const OUTLINE = 0.16;
-/** A name below each so many bars. */
+/** The interval of labels below the bars. */
 const NAMED = (/** @type {number} */ count) => (count > 24 ? 5 : count > 7 ? 3 : 1);
 
 /**
  * @typedef {object} Drawn
  * @property {"site" | "link"} kind
- * @property {boolean} hourly hours of today, else days
+ * @property {boolean} hourly true for hours of today, false for days
  * @property {Slot[]} slots
  * @property {boolean} compared
- * @property {boolean} bots whether bots stand on the views
+ * @property {boolean} bots true to stack bots on top of the views
  */
 
 /**
  * @param {Drawn & {toggle: {compared: () => void, bots: () => void}, more: import("preact").ComponentChildren}} props
- *   `more`: beside the table
+ *   `more`: shown beside the table
  */
 export function Chart({ toggle, more, ...drawn }) {
   const { kind, slots, compared, bots } = drawn;
@@ -64,13 +64,13 @@ export function Chart({ toggle, more, ...drawn }) {
         {words.chart}
       </h2>
       <div class="legend">
-        <Swatch of="views">{kind === "site" ? words.views : words.clicks}</Swatch>
-        <Swatch of="visitors">{words.visitors}</Swatch>
+        <Swatch series="views">{kind === "site" ? words.views : words.clicks}</Swatch>
+        <Swatch series="visitors">{words.visitors}</Swatch>
         <button type="button" class="quiet" aria-pressed={compared} onClick={toggle.compared}>
-          <Swatch of="before">{words.compare}</Swatch> <kbd aria-hidden="true">x</kbd>
+          <Swatch series="before">{words.compare}</Swatch> <kbd aria-hidden="true">x</kbd>
         </button>
         <button type="button" class="quiet" aria-pressed={bots} onClick={toggle.bots}>
-          <Swatch of="bots">{words.withBots}</Swatch>
+          <Swatch series="bots">{words.withBots}</Swatch>
         </button>
       </div>
       <div
@@ -97,11 +97,11 @@ export function Chart({ toggle, more, ...drawn }) {
   );
 }
 
-/** @param {{of: string, children: import("preact").ComponentChildren}} props */
-const Swatch = ({ of, children }) => (
+/** @param {{series: string, children: import("preact").ComponentChildren}} props */
+const Swatch = ({ series, children }) => (
   <span class="swatch">
-    <svg width="16" height="12" aria-hidden="true" class={of}>
-      {of === "visitors" ? (
+    <svg width="16" height="12" aria-hidden="true" class={series}>
+      {series === "visitors" ? (
         <>
           <line x1="0" x2="16" y1="6" y2="6" />
           <circle cx="8" cy="6" r="3.5" />
@@ -127,7 +127,7 @@ function Drawing({ hourly, slots, bots, at, point, leave }) {
   const count = slots.length;
   /** @param {number} value */
   const y = (value) => HEIGHT - ((HEIGHT - TOP) * value) / top;
-  /** @param {number} place in the middle of a slot at .5 */
+  /** @param {number} place the index of a slot; .5 is its middle */
   const x = (place) => `${((100 * place) / count).toFixed(3)}%`;
   const wide = WIDE(count);
   return (
@@ -214,7 +214,7 @@ function Drawing({ hourly, slots, bots, at, point, leave }) {
 /** @param {string} at @param {boolean} hourly @returns {string} */
 const named = (at, hourly) => (hourly ? `${hour(at)} UTC (${localHour(at)})` : longDay(at));
 
-/** @param {Drawn} drawn @returns {string} what the chart shows, in a sentence */
+/** @param {Drawn} drawn @returns {string} a text alternative for the chart */
 function sentence({ kind, hourly, slots }) {
   const words = t().report;
   const what = (hourly ? words.perHour : words.perDay)[kind];

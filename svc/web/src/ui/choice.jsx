@@ -1,4 +1,4 @@
-/** One of several, which holds as soon as it is chosen. */
+/** A select field that takes effect immediately. */
 
 import { useId } from "preact/hooks";
 

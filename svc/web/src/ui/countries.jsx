@@ -1,4 +1,4 @@
-/** Choosing countries: a list to tick, which can be searched by name and code. */
+/** A country picker: checkboxes, searchable by name and code. */
 
 import { useSignal } from "@preact/signals";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
@@ -9,7 +9,7 @@ import { t } from "../words.js";
 
 /**
  * @param {string[]} codes
- * @returns {string} `Germany, Austria, and 3 more`; without any, "any country"
+ * @returns {string} such as `Germany, Austria, and 3 more`; "any country" for an empty list
  */
 export function inWords(codes) {
   const words = t().links.rules;
@@ -23,7 +23,7 @@ export function inWords(codes) {
  *   place: number,
  *   chosen: string[],
  *   choose: (codes: string[]) => void,
- * }} props `place` of the rule, from 1
+ * }} props `place`: the position of the rule, from 1
  */
 export function CountryPicker({ place, chosen, choose }) {
   const words = t().links.rules;
@@ -66,9 +66,9 @@ function Panel({ id, chosen, choose, close }) {
   const wanted = useSignal("");
   const filter = useRef(/** @type {HTMLInputElement | null} */ (null));
   useLayoutEffect(() => filter.current?.focus(), []);
-  const looked = wanted.value.trim().toLocaleLowerCase();
+  const query = wanted.value.trim().toLocaleLowerCase();
   const found = countries(chosen).filter(
-    ({ code, name }) => code.toLowerCase() === looked || name.toLocaleLowerCase().includes(looked),
+    ({ code, name }) => code.toLowerCase() === query || name.toLocaleLowerCase().includes(query),
   );
   /** @param {string} code */
   const toggle = (code) => choose(chosen.includes(code) ? chosen.filter((one) => one !== code) : [...chosen, code]);
@@ -91,13 +91,13 @@ function Panel({ id, chosen, choose, close }) {
         spellcheck={false}
         value={wanted.value}
         onInput={(event) => {
-          // It is no change of what is sent.
+          // Not an edit of the form.
           event.stopPropagation();
           wanted.value = event.currentTarget.value;
         }}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
-          // The form is not sent from here: the only one that is left is ticked.
+          // Do not submit the form: if only one country matches, toggle it.
           event.preventDefault();
           const [only] = found;
           if (found.length === 1 && only) toggle(only.code);

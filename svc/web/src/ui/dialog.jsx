@@ -1,4 +1,4 @@
-/** Dialogs: the browser's own, which keeps the focus inside and gives it back. */
+/** Modal dialogs, based on the browser's `<dialog>`, which traps and restores the focus. */
 
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
@@ -8,20 +8,20 @@ import { Form } from "./form.jsx";
 /** @typedef {import("preact").ComponentChildren} Children */
 
 /**
- * @param {{title: string, close?: () => void, children: Children}} props shown as long as it is drawn; `close` is what
- *   Esc does, without it nothing
+ * @param {{title: string, close?: () => void, children: Children}} props open while mounted; Esc calls `close`. Without
+ *   `close`, Esc does nothing
  */
 export function Dialog({ title, close, children }) {
   const id = useId();
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  // In the same task as the dialog appears, so that the next key already goes to it.
+  // In the same task as the dialog appears, so that the next key press goes to it.
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     const first = dialog.current?.querySelector("input:not([readonly]), select, textarea");
     if (first instanceof HTMLElement) first.focus();
     return () => {
-      // Preact removes the element after this; while it is modal, nothing outside of it takes the focus.
+      // Preact removes the element after this. While it is modal, no element outside can take the focus.
       dialog.current?.remove();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
@@ -34,7 +34,7 @@ export function Dialog({ title, close, children }) {
         event.preventDefault();
         close?.();
       }}
-      // A second Esc closes it whatever we say.
+      // Browsers close the dialog at the second Esc even if the event is canceled.
       onClose={() => (close ? close() : dialog.current?.showModal())}
     >
       <h2 id={id}>{title}</h2>
@@ -44,17 +44,17 @@ export function Dialog({ title, close, children }) {
 }
 
 /**
- * Asks before something that cannot be taken back. Enter does it, Esc leaves it.
+ * Ask for confirmation of an action that cannot be undone. Enter confirms, Esc cancels.
  * @param {{
  *   title: string,
  *   submit: string,
  *   send: (key: string, values: Record<string, string>) => Promise<unknown>,
  *   close: () => void,
  *   children: Children,
- *   meanwhile?: string,
- *   trouble?: (error: import("../http.js").ApiError) => Children | undefined,
- * }} props `title` names the thing; `children` say what stays, and may have fields; `send` closes it by what it does;
- *   `meanwhile` and `trouble` are the form's
+ *   busyLabel?: string,
+ *   renderError?: (error: import("../http.js").ApiError) => Children | undefined,
+ * }} props `title` names the object; `children` explain the effect and may contain fields; `send` must close the
+ *   dialog; `busyLabel` and `renderError`: see `Form`
  */
 export function Confirm({ title, submit, send, close, children, ...form }) {
   return (

@@ -1,4 +1,4 @@
-/** What a host lacks before its visitors reach the worker: warnings of a site, and the DNS record to create. */
+/** Warnings about the zone and DNS of a host, and the DNS record to create. */
 
 import { t } from "../words.js";
 import { Mark, Note, explain } from "./parts.jsx";
@@ -6,21 +6,22 @@ import { Mark, Note, explain } from "./parts.jsx";
 /** @typedef {{code?: string, details?: Record<string, unknown>}} Problem */
 
 /** @param {{warnings: import("../wire").ErrorObject[]}} props of a site */
-export const HostWarnings = ({ warnings }) => warnings.map((warning) => <Warning key={warning.code} of={warning} />);
+export const HostWarnings = ({ warnings }) =>
+  warnings.map((warning) => <Warning key={warning.code} warning={warning} />);
 
-/** @param {{of: import("../wire").ErrorObject}} props */
-function Warning({ of: warning }) {
+/** @param {{warning: import("../wire").ErrorObject}} props */
+function Warning({ warning }) {
   const { message, remedy } = explain(warning);
   const status = warning.details?.status;
   const zone = warning.details?.zone;
   return (
     <Note kind="watch">
-      <p class="said">
+      <p class="message">
         <Mark kind="watch">{message}</Mark>
       </p>
       {typeof zone === "string" && typeof status === "string" && <p>{t().dns.status(zone, status)}</p>}
       {remedy && <p>{remedy}</p>}
-      <DnsRecord of={warning} />
+      <DnsRecord problem={warning} />
       <p class="small">
         {t().dns.clears} {t().common.code} <code>{warning.code}</code>
       </p>
@@ -28,8 +29,8 @@ function Warning({ of: warning }) {
   );
 }
 
-/** @param {{of: Problem}} props the record that `dns_not_proxied` asks for; nothing for other problems */
-export function DnsRecord({ of: { code, details } }) {
+/** The record that a `dns_not_proxied` problem requires; nothing for others. @param {{problem: Problem}} props */
+export function DnsRecord({ problem: { code, details } }) {
   const record = details?.record;
   if (code !== "dns_not_proxied" || typeof record !== "object" || record === null) return null;
   const words = t().dns;

@@ -1,10 +1,10 @@
-/** Everything that is the user's, as a file on their machine. */
+/** The export of all data of the user as a ZIP file. */
 
 import { ask } from "../api.js";
 import { saveFile } from "../files.js";
 import { ApiError } from "../http.js";
 import { t } from "../words.js";
-import { Trouble } from "./parts.jsx";
+import { ErrorMessage } from "./parts.jsx";
 import { useWrite } from "./write.js";
 
 /** @throws {ApiError} */
@@ -14,7 +14,7 @@ async function download() {
   try {
     file = await answer.blob();
   } catch {
-    // It is made while it is sent: one that breaks off is none.
+    // The service streams the file, so the connection can fail halfway.
     throw new ApiError("offline");
   }
   const named = /filename="([\w.-]+)"/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
@@ -28,7 +28,7 @@ export function Export() {
     <section aria-labelledby="export">
       <h2 id="export">{words.title}</h2>
       <p>{words.text}</p>
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
       <p class="actions">
         <button type="button" class="quiet" aria-disabled={busy} onClick={() => run(download)}>
           {busy ? t().common.busy : words.submit}

@@ -1,4 +1,4 @@
-/** Forms: one Idempotency-Key for what is sent, errors at their fields, nothing that was typed is lost. */
+/** Forms: one Idempotency-Key per request, errors shown at their fields, protection of unsent input. */
 
 import { useSignal } from "@preact/signals";
 import { createContext } from "preact";
@@ -8,15 +8,15 @@ import { ApiError } from "../http.js";
 import { span } from "../format.js";
 import { useUnsent } from "../unsent.js";
 import { t } from "../words.js";
-import { Trouble, sayIssue, useCountdown, useRetryAt } from "./parts.jsx";
+import { ErrorMessage, issueText, useCountdown, useRetryAt } from "./parts.jsx";
 import { useWrite } from "./write.js";
 
 /** @typedef {import("preact").ComponentChildren} Children */
 
-/** What was typed is of no use any more: the way to what is there needs no question. */
-const THERE_ALREADY = "already_connected";
+/** After this error the input is obsolete, so leaving the page needs no confirmation. */
+const INPUT_OBSOLETE = "already_connected";
 
-/** Issues by field. */
+/** Issue texts by field. */
 const Issues = createContext(/** @type {Record<string, string>} */ ({}));
 
 /**
@@ -25,22 +25,32 @@ const Issues = createContext(/** @type {Record<string, string>} */ ({}));
  *   submit: string,
  *   children: Children,
  *   more?: Children,
- *   meanwhile?: string,
+ *   busyLabel?: string,
  *   danger?: boolean,
  *   guard?: boolean,
  *   rest?: ApiError | null,
- *   trouble?: (error: ApiError) => Children | undefined,
- * }} props `send`: sends the fields by their names; what it throws is shown. `more`: beside the button.
- *   `meanwhile`: what the button says while it is sent. `guard`: false where nobody minds what was typed. `rest`: has
- *   when it may be sent again. `trouble`: what is shown in place of an error, where the page knows better
+ *   renderError?: (error: ApiError) => Children | undefined,
+ * }} props `send`: gets the fields by name; an error that it throws is shown. `more`: shown beside the button.
+ *   `busyLabel`: the label of the button while sending. `guard`: false if input may be discarded without confirmation.
+ *   `rest`: an error with the time of the next allowed attempt. `renderError`: replaces the default error message
  */
-export function Form({ send, submit, children, more, meanwhile, danger = false, guard = true, rest = null, trouble }) {
+export function Form({
+  send,
+  submit,
+  children,
+  more,
+  busyLabel,
+  danger = false,
+  guard = true,
+  rest = null,
+  renderError,
+}) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const { busy, error, run, renew } = useWrite();
   const typed = useSignal(false);
   const left_s = useCountdown(useRetryAt(error ?? rest ?? NONE));
 
-  useUnsent(typed.value && error?.code !== THERE_ALREADY);
+  useUnsent(typed.value && error?.code !== INPUT_OBSOLETE);
 
   const edited = () => {
     renew();
@@ -55,15 +65,15 @@ export function Form({ send, submit, children, more, meanwhile, danger = false, 
     else requestAnimationFrame(() => focusFirst(element));
   };
 
-  // What is wrong with an item of a list is shown at the list, where the item has no field of its own.
+  // An issue of a list item is shown at the list if the item has no separate field.
   const fields = Object.fromEntries(
     (error?.issues ?? []).flatMap((issue) => [
-      [issue.path.split(".", 1)[0], sayIssue(issue)],
-      [issue.path, sayIssue(issue)],
+      [issue.path.split(".", 1)[0], issueText(issue)],
+      [issue.path, issueText(issue)],
     ]),
   );
   const shown = error && Object.keys(fields).some((path) => form.current?.elements.namedItem(path));
-  const button = busy ? (meanwhile ?? t().common.busy) : left_s > 0 ? t().common.againIn(span(left_s)) : submit;
+  const button = busy ? (busyLabel ?? t().common.busy) : left_s > 0 ? t().common.againIn(span(left_s)) : submit;
   return (
     <Issues.Provider value={fields}>
       <form
@@ -76,7 +86,7 @@ export function Form({ send, submit, children, more, meanwhile, danger = false, 
         }}
       >
         {children}
-        {error && !shown && (trouble?.(error) || <Trouble error={error} />)}
+        {error && !shown && (renderError?.(error) || <ErrorMessage error={error} />)}
         <p class="actions">
           <button type="submit" class={danger ? "danger" : undefined} aria-disabled={busy || left_s > 0}>
             {button}
@@ -105,7 +115,7 @@ function focusFirst(form) {
 }
 
 /**
- * A labelled field with its hint and its error. Without `name` it is none of the form's.
+ * A labelled field with its hint and error. A field without `name` is not sent.
  * @param {{
  *   name: string,
  *   label: string,
@@ -114,7 +124,7 @@ function focusFirst(form) {
  *   area?: boolean,
  *   children?: Children,
  *   [attribute: string]: unknown,
- * }} props `children`: the options of a select; other attributes are the field's own
+ * }} props `children`: the options of a select; other attributes are passed to the field
  */
 export function Field({ name, label, hint, optional = false, area = false, children, ...attributes }) {
   const id = useId();
@@ -152,8 +162,8 @@ export function Field({ name, label, hint, optional = false, area = false, child
 }
 
 /**
- * Fields that answer one question together, with what is wrong with the answer.
- * @param {{name: string, legend: string, hint?: Children, children: Children}} props `name`: of the body's field
+ * A group of fields for one value of the body, with its error.
+ * @param {{name: string, legend: string, hint?: Children, children: Children}} props `name`: the field of the body
  */
 export function Group({ name, legend, hint, children }) {
   const id = useId();
@@ -176,7 +186,10 @@ export function Group({ name, legend, hint, children }) {
   );
 }
 
-/** @param {{label: Children, type?: "checkbox" | "radio", [attribute: string]: unknown}} props one choice in words */
+/**
+ * A checkbox or radio button with its label.
+ * @param {{label: Children, type?: "checkbox" | "radio", [attribute: string]: unknown}} props
+ */
 export function Check({ label, type = "checkbox", ...attributes }) {
   const id = useId();
   /** @type {any} */
@@ -199,7 +212,7 @@ export function Password({ name, label, ...attributes }) {
         label={t().session.showPassword}
         checked={shown.value}
         onInput={(/** @type {import("preact").TargetedEvent<HTMLInputElement>} */ event) => {
-          // It is no change of what is sent.
+          // Not an edit of the form.
           event.stopPropagation();
           shown.value = event.currentTarget.checked;
         }}

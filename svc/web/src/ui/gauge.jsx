@@ -1,11 +1,11 @@
-/** A bar of how much of a limit is used. */
+/** A bar that shows usage relative to a limit. */
 
-/** From here on a limit is near: what the service's advice calls `watch`, and `upgrade_soon`. */
+/** Thresholds of the service's advice levels `watch` and `upgrade_soon`, in percent. */
 const TICKS = [60, 80];
 
 /**
- * @param {{label: string, text: string, part: number}} props `text`: the figures, said in place of the bar; `part`: of
- *   the limit, 1 where it is reached
+ * @param {{label: string, text: string, part: number}} props `text`: text alternative; `part`: the fraction of the
+ *   limit, 1 when it is reached
  */
 export function Gauge({ label, text, part }) {
   const percent = Math.max(0, Math.min(100, 100 * part));

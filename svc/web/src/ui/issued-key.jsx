@@ -1,17 +1,17 @@
-/** A key's value, this once. */
+/** The dialog that shows the value of a new API key, once. */
 
-import { useToldOnce } from "../unsent.js";
+import { useShownOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
 import { Copy } from "./parts.jsx";
 
 /**
- * @param {{of: import("../wire").IssuedKey, close: () => void}} props it closes by its button alone; who draws it
- *   forgets the value then
+ * @param {{issued: import("../wire").IssuedKey, close: () => void}} props only its button closes the dialog; the
+ *   caller then drops the value
  */
-export function IssuedKey({ of: { key, name }, close }) {
+export function IssuedKey({ issued: { key, name }, close }) {
   const words = t().keys.issued;
-  useToldOnce(true);
+  useShownOnce(true);
   const tried = `curl -H "Authorization: Bearer ${key}" ${location.origin}/v1/me`;
   return (
     <Dialog title={name ? words.titleOf(name) : words.title}>
@@ -20,14 +20,14 @@ export function IssuedKey({ of: { key, name }, close }) {
         <code id="key-value">{key}</code>
       </pre>
       <p>
-        <Copy text={key} of="key-value" label={words.copy} />
+        <Copy text={key} shownIn="key-value" label={words.copy} />
       </p>
       <p>{words.tryIt}</p>
       <pre class="verbatim">
         <code id="key-tried">{tried}</code>
       </pre>
       <p>
-        <Copy text={tried} of="key-tried" label={words.copyCall} />
+        <Copy text={tried} shownIn="key-tried" label={words.copyCall} />
       </p>
       <p class="actions">
         <button type="button" onClick={close}>

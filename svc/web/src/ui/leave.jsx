@@ -1,20 +1,20 @@
-/** How a user is deleted, and what is left of them elsewhere: it is told once, while the page is open. */
+/** Deletion of the user, and the list of remaining resources, which is shown only once. */
 
 import { useSignal } from "@preact/signals";
 
 import { call } from "../api.js";
 import { end } from "../session.js";
-import { useToldOnce } from "../unsent.js";
+import { useShownOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Confirm } from "./dialog.jsx";
 import { Field } from "./form.jsx";
-import { sayLeft } from "./left.js";
+import { leftTexts } from "./left.js";
 import { Copy, Note, Page } from "./parts.jsx";
 
 /** @typedef {import("../wire").Left} Left */
 
-/** @param {{left: (answer: Left) => void}} props `left`: the user is gone; the session is forgotten by `Farewell` */
-export function Leave({ left }) {
+/** @param {{left: (answer: Left) => void}} props `left`: called after the deletion; `UserDeleted` ends the session */
+export function DeleteUser({ left }) {
   const words = t().profile.leave;
   const asked = useSignal(false);
   return (
@@ -52,13 +52,13 @@ export function Leave({ left }) {
   );
 }
 
-/** @param {{left: Left}} props the session is dead already; it is forgotten once this was read */
-export function Farewell({ left: { left: sentences, leftovers, revoke_tokens: tokens } }) {
+/** @param {{left: Left}} props the session is no longer valid; it is dropped when the user closes the page */
+export function UserDeleted({ left: { left: sentences, leftovers, revoke_tokens: tokens } }) {
   const words = t().profile.leave;
-  const left = sayLeft(sentences, leftovers);
-  useToldOnce(left.length + tokens.length > 0);
+  const left = leftTexts(sentences, leftovers);
+  useShownOnce(left.length + tokens.length > 0);
   return (
-    <Page key="farewell" title={words.gone} focus>
+    <Page key="deleted" title={words.gone} focus>
       <p>{words.goneText}</p>
       {left.length + tokens.length > 0 && <Note kind="watch">{words.onlyHere}</Note>}
       {tokens.length > 0 && (
@@ -68,7 +68,7 @@ export function Farewell({ left: { left: sentences, leftovers, revoke_tokens: to
           <ul class="listed">
             {tokens.map((token, i) => (
               <li key={token}>
-                <code id={`token-${i}`}>{token}</code> <Copy text={token} of={`token-${i}`} />
+                <code id={`token-${i}`}>{token}</code> <Copy text={token} shownIn={`token-${i}`} />
               </li>
             ))}
           </ul>
@@ -82,7 +82,7 @@ export function Farewell({ left: { left: sentences, leftovers, revoke_tokens: to
               <li key={sentence}>{sentence}</li>
             ))}
           </ul>
-          <Copy text={left.join("\n")} of="left-list" />
+          <Copy text={left.join("\n")} shownIn="left-list" />
         </section>
       )}
       <p class="actions">

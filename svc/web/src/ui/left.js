@@ -1,13 +1,13 @@
-/** What a disconnect has left at the edge platform, in the language of the page. */
+/** Texts for the remaining resources of a disconnect. */
 
 import { t } from "../words.js";
 
 /**
- * @param {string[]} left the service's own sentences
- * @param {import("../wire").Leftover[]} leftovers the same, by codes
- * @returns {string[]}
+ * @param {string[]} left the sentences of the API
+ * @param {import("../wire").Leftover[]} leftovers the same resources with codes
+ * @returns {string[]} in the reader's language
  */
-export function sayLeft(left, leftovers) {
+export function leftTexts(left, leftovers) {
   const words = t().api;
   return left.map((sentence, i) => {
     const { kind = "", why = "", facts = {} } = leftovers[i] ?? {};

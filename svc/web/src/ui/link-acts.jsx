@@ -1,4 +1,4 @@
-/** What is done with a link wherever it is shown: copied, shown as QR code, changed; by buttons and by keys. */
+/** Actions of a link (copy, QR code, edit) as buttons and shortcuts, and its status. */
 
 import { useSignal } from "@preact/signals";
 
@@ -9,7 +9,7 @@ import { bare, QrDialog } from "./qr.jsx";
 
 /** @typedef {import("../wire").Link} Link */
 
-/** @param {{link: Link}} props buttons with `data-key`, which `useLinkKeys` presses */
+/** @param {{link: Link}} props renders buttons with `data-key` for `useLinkKeys` */
 export function LinkActs({ link }) {
   const words = t().link;
   const shown = useSignal(false);
@@ -30,7 +30,7 @@ export function LinkActs({ link }) {
   );
 }
 
-/** c, q and e do it to the row that has the focus; on a page of one link, to that. */
+/** Register c, q and e for the row that has the focus, or for the only link on the page. */
 export function useLinkKeys() {
   const words = t().link;
   /** @param {string} key */
@@ -47,7 +47,7 @@ export function useLinkKeys() {
   ]);
 }
 
-/** @param {{link: Link}} props whether the edge has it */
+/** @param {{link: Link}} props the sync status */
 export function LinkState({ link }) {
   const words = t().link;
   if (link.state === "deleted") return <Mark kind="none">{t().common.states.deleted}</Mark>;
@@ -59,5 +59,5 @@ export function LinkState({ link }) {
   );
 }
 
-/** @param {Link} link @returns {boolean} whether the edge is about to get it */
+/** @param {Link} link @returns {boolean} true while the link is being synced */
 export const underWay = ({ config, error }) => config === "pending" && !error;

@@ -1,4 +1,4 @@
-/** Which account a link is made in, and that it has a host for links: without, what to do. */
+/** Account selection for new links. Requires an account with a link host. */
 
 import { useSignal } from "@preact/signals";
 
@@ -14,7 +14,7 @@ import { Empty, Loaded } from "./parts.jsx";
  */
 
 /**
- * Asks for the account where there are several.
+ * Render `children` for an account with a link host. If there are several accounts, the user selects one.
  * @param {{children: Shown}} props
  */
 export function WithLinkHost({ children }) {

@@ -1,4 +1,4 @@
-/** Rows of objects: j and k go through them, Enter opens the one in focus. */
+/** Tables of objects. j and k move between the rows, Enter opens the focused one. */
 
 import { useKeys } from "../keys.js";
 import { t } from "../words.js";
@@ -6,7 +6,7 @@ import { t } from "../words.js";
 /** @typedef {import("preact").ComponentChildren} Children */
 
 /**
- * Takes the focus to another row, of all tables of the page.
+ * Move the focus to another row, across all tables on the page.
  * @param {number} step
  */
 function move(step) {
@@ -18,14 +18,14 @@ function move(step) {
 }
 
 /**
- * A table that becomes blocks on narrow screens. Each row's first link is what j and k focus.
+ * A table that is displayed as blocks on narrow screens. j and k focus the first link of a row.
  * @template T
  * @param {{
  *   label: string,
  *   columns: {label: string, number?: boolean, cell: (row: T) => Children}[],
  *   rows: T[],
  *   id: (row: T) => string,
- * }} props the first column names the row; `number`: aligned to the right
+ * }} props the first column is the row header; `number`: align right
  */
 export function Rows({ label, columns, rows, id }) {
   useKeys([

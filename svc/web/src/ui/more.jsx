@@ -1,17 +1,17 @@
-/** Lists that the service gives a page at a time. */
+/** Paginated lists. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import { t } from "../words.js";
-import { Trouble } from "./parts.jsx";
+import { ErrorMessage } from "./parts.jsx";
 import { useWrite } from "./write.js";
 
-/** So many rows come at once. */
+/** Rows per page. */
 export const PAGE = 50;
 
 /**
- * The rows of a list's first page, and of those that were asked for behind it.
+ * The rows of the first page and of further pages loaded on request.
  * @template {{id: string}} T
  * @template {{next_cursor?: string | undefined}} P
  * @param {{
@@ -19,25 +19,25 @@ export const PAGE = 50;
  *   asked: string,
  *   rows: (page: P) => T[],
  *   next: (cursor: string) => Promise<P>,
- * }} list `read`: the first page; `asked`: what is looked for, which another list is for; `next`: reads on
- * @returns {{rows: T[], begin: () => void, more: import("preact").JSX.Element | null}} `begin`: reads all of it anew;
- *   `more`: what stands below the rows
+ * }} list `read`: the first page; `asked`: identifies the query; `next`: loads the next page
+ * @returns {{rows: T[], begin: () => void, more: import("preact").JSX.Element | null}} `begin`: reloads the list;
+ *   `more`: the button below the rows
  */
 export function useMore({ read, asked, rows, next }) {
   const first = read.data ? rows(read.data) : [];
-  // Behind another first page would be a gap: then the list begins again.
+  // If the first page has changed, further pages might leave a gap. The list then starts over.
   const list = `${asked} ${first.at(-1)?.id}`;
   const further = useSignal({ list, pages: /** @type {P[]} */ ([]), from: 0 });
   const shown = useRef(list);
   shown.current = list;
   const pages = further.value.list === list ? further.value.pages : [];
-  // What has moved between two looks is shown once.
+  // A row that moved between two reads must not appear twice.
   const all = [...new Map([...first, ...pages.flatMap(rows)].map((row) => [row.id, row])).values()];
   const begin = () => {
     further.value = { list, pages: [], from: 0 };
     read.again();
   };
-  // The first of the new ones takes the focus, which the button has lost.
+  // Focus the first new row, as the button has lost the focus.
   useEffect(() => {
     if (pages.length > 0) focusRow(further.peek().from);
   }, [pages.length]);
@@ -55,7 +55,7 @@ function More({ show, begin }) {
   const { busy, error, run } = useWrite();
   return (
     <>
-      {error && <Trouble error={error} again={begin} />}
+      {error && <ErrorMessage error={error} again={begin} />}
       <p class="actions">
         <button type="button" class="quiet" aria-disabled={busy} onClick={() => run(show)}>
           {busy ? t().common.busy : t().common.more(PAGE)}

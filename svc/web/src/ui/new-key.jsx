@@ -1,4 +1,4 @@
-/** The form of a new key: what it may, where, from where. */
+/** The form for a new API key: permissions, accounts and IP addresses. */
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -15,7 +15,7 @@ const SCOPES = ["accounts", "sites", "links", "reports"];
  *   accounts: import("../wire").Account[],
  *   close: () => void,
  *   issued: (key: import("../wire").IssuedKey) => void,
- * }} props `issued` has the only answer with the key's value
+ * }} props `issued`: gets the only response that contains the key's value
  */
 export function NewKey({ accounts, close, issued }) {
   const words = t().keys;
@@ -53,7 +53,7 @@ export function NewKey({ accounts, close, issued }) {
           ))}
         </Group>
         <Group name="allow_accounts" legend={words.where}>
-          <Choice of={someAccounts} name="accounts" any={words.allAccounts} some={words.theseAccounts} />
+          <Choice chosen={someAccounts} name="accounts" any={words.allAccounts} some={words.theseAccounts} />
           {someAccounts.value &&
             accounts.map(({ id, edge_account_id, name }) => (
               <div key={id} class="under">
@@ -63,7 +63,7 @@ export function NewKey({ accounts, close, issued }) {
           {someAccounts.value && accounts.length === 0 && <p class="small under">{words.noAccounts}</p>}
         </Group>
         <Group name="ips" legend={words.fromWhere}>
-          <Choice of={someAddresses} name="addresses" any={words.anyAddress} some={words.theseAddresses} />
+          <Choice chosen={someAddresses} name="addresses" any={words.anyAddress} some={words.theseAddresses} />
         </Group>
         {someAddresses.value && (
           <div class="column under">
@@ -76,17 +76,31 @@ export function NewKey({ accounts, close, issued }) {
   );
 }
 
-/** @param {{of: import("@preact/signals").Signal<boolean>, name: string, any: string, some: string}} props */
-const Choice = ({ of, name, any, some }) => (
+/** @param {{chosen: import("@preact/signals").Signal<boolean>, name: string, any: string, some: string}} props */
+const Choice = ({ chosen, name, any, some }) => (
   <>
-    <Check type="radio" name={name} value="any" label={any} checked={!of.value} onChange={() => (of.value = false)} />
-    <Check type="radio" name={name} value="some" label={some} checked={of.value} onChange={() => (of.value = true)} />
+    <Check
+      type="radio"
+      name={name}
+      value="any"
+      label={any}
+      checked={!chosen.value}
+      onChange={() => (chosen.value = false)}
+    />
+    <Check
+      type="radio"
+      name={name}
+      value="some"
+      label={some}
+      checked={chosen.value}
+      onChange={() => (chosen.value = true)}
+    />
   </>
 );
 
 /**
  * @param {HTMLFormElement} form
- * @returns {import("../wire").NewKey} what was chosen; whether it may be, the API says
+ * @returns {import("../wire").NewKey} the body of the request; the API validates it
  */
 function bodyOf(form) {
   const values = new FormData(form);

@@ -1,4 +1,4 @@
-/** One operation of the API: who may, what it takes, what it answers, what it refuses, and trying it. */
+/** An operation of the API reference: access, parameters, body, responses, errors and the "Try it" form. */
 
 import { textLanguage } from "../settings.js";
 import { t } from "../words.js";
@@ -8,7 +8,7 @@ import { TryIt } from "./try-it.jsx";
 
 const JSON_TYPE = "application/json";
 
-/** @param {{method: string, path: string, about: any, contract: any}} props `about`: the operation as it is written */
+/** @param {{method: string, path: string, about: any, contract: any}} props `about`: the OpenAPI operation object */
 export function Operation({ method, path, about, contract }) {
   const words = t().reference;
   const { schemas } = contract.components;
@@ -21,16 +21,16 @@ export function Operation({ method, path, about, contract }) {
     <>
       {about.description && (
         <p lang="en">
-          <Text of={about.description} />
+          <Text text={about.description} />
         </p>
       )}
       <p>{words.access[accessOf(about)]}</p>
-      {about.parameters.length > 0 && <Parameters of={about.parameters} schemas={schemas} />}
+      {about.parameters.length > 0 && <Parameters parameters={about.parameters} schemas={schemas} />}
       {content && <Body title={words.body} schema={content.schema} schemas={schemas} example={example} />}
       {Object.entries(success.content).map(([type, { schema }]) => (
         <Answer key={type} status={status} type={type} schema={schema} schemas={schemas} />
       ))}
-      <Refusals of={about.responses} codes={contract["x-codes"]} />
+      <Refusals responses={about.responses} codes={contract["x-codes"]} />
       <TryIt method={method} path={path} about={about} access={accessOf(about)} example={example} />
     </>
   );
@@ -38,7 +38,7 @@ export function Operation({ method, path, about, contract }) {
 
 /**
  * @param {any} about
- * @returns {"anybody" | "bearer" | "session" | "worker" | "refresh"} whose credential it takes
+ * @returns {"anybody" | "bearer" | "session" | "worker" | "refresh"} the kind of credential required
  */
 function accessOf({ security, responses }) {
   const [name = "anybody"] = Object.keys(security[0] ?? {});
@@ -46,8 +46,8 @@ function accessOf({ security, responses }) {
   return refusesKeys ? "session" : /** @type {any} */ (name);
 }
 
-/** @param {{of: any[], schemas: Record<string, any>}} props */
-function Parameters({ of: parameters, schemas }) {
+/** @param {{parameters: any[], schemas: Record<string, any>}} props */
+function Parameters({ parameters, schemas }) {
   const words = t().reference;
   const rows = parameters.map(({ name, in: where, required, schema, description = "" }) => {
     const [type = "", ...facts] = valueOf(schema, schemas, words.types);
@@ -64,7 +64,7 @@ function Body({ title, schema, schemas, example }) {
   return (
     <>
       {rows.length > 0 ? <Fields title={title} rows={rows} /> : <Plain title={title}>{words.nothing}</Plain>}
-      {rows.length > 0 && <Example of={example} />}
+      {rows.length > 0 && <Example example={example} />}
     </>
   );
 }
@@ -91,8 +91,8 @@ const Plain = ({ title, children }) => (
   </p>
 );
 
-/** @param {{of: unknown}} props */
-const Example = ({ of: example }) => (
+/** @param {{example: unknown}} props */
+const Example = ({ example }) => (
   <details>
     <summary>{t().reference.example}</summary>
     <pre class="verbatim" tabIndex={0}>
@@ -118,7 +118,7 @@ function Fields({ title, rows }) {
               <span class="small">{[type, ...facts].filter(Boolean).join(" · ")}</span>
               {description && (
                 <p lang="en">
-                  <Text of={description} />
+                  <Text text={description} />
                 </p>
               )}
             </dd>
@@ -129,18 +129,18 @@ function Fields({ title, rows }) {
   );
 }
 
-/** @param {{of: Record<string, any>, codes: Record<string, {message: string, remedy?: string}>}} props */
-function Refusals({ of: responses, codes }) {
+/** @param {{responses: Record<string, any>, codes: Record<string, {message: string, remedy?: string}>}} props */
+function Refusals({ responses, codes }) {
   const words = t().reference;
-  const told = Object.entries(responses).flatMap(([status, { content }]) =>
+  const errors = Object.entries(responses).flatMap(([status, { content }]) =>
     status.startsWith("2") ? [] : Object.keys(content[JSON_TYPE].examples).map((code) => ({ status, code })),
   );
   return (
     <details class="answer">
-      <summary>{words.refusals(told.length)}</summary>
+      <summary>{words.refusals(errors.length)}</summary>
       <dl class="fields">
-        {told.map(({ status, code }) => {
-          // The service's own words, where they are in the reader's language.
+        {errors.map(({ status, code }) => {
+          // In English, the texts of the service.
           const { message = "", remedy = null } = codes[code] ?? {};
           const own = (textLanguage() !== "en" && t().troubles[code]) || [message, remedy];
           return (
@@ -149,7 +149,7 @@ function Refusals({ of: responses, codes }) {
                 {status} <code>{code}</code>
               </dt>
               <dd>
-                <Text of={own.filter(Boolean).join(" ")} />
+                <Text text={own.filter(Boolean).join(" ")} />
               </dd>
             </div>
           );

@@ -1,4 +1,4 @@
-/** The operations of the contract: found by a filter, one of them open, as its address says. */
+/** The list of API operations, with a filter. The URL holds the filter and the open operation. */
 
 import { useEffect, useRef } from "preact/hooks";
 
@@ -16,7 +16,7 @@ const listed = (contract) =>
     Object.entries(methods).map(([method, about]) => ({ method: method.toUpperCase(), path, about })),
   );
 
-/** @param {Listed} operation @param {string} q @returns {boolean} whether all of its words are somewhere in it */
+/** @param {Listed} operation @param {string} q @returns {boolean} true if it contains all words of the filter */
 const fits = ({ method, path, about }, q) =>
   q
     .toLowerCase()
@@ -59,11 +59,16 @@ export function Operations({ contract }) {
               {name}
             </h2>
             <p lang="en">
-              <Text of={description} />
+              <Text text={description} />
             </p>
             <div class="operations">
               {own.map((one) => (
-                <Entry key={one.about.operationId} of={one} open={open === one.about.operationId} contract={contract} />
+                <Entry
+                  key={one.about.operationId}
+                  operation={one}
+                  open={open === one.about.operationId}
+                  contract={contract}
+                />
               ))}
             </div>
           </section>
@@ -73,7 +78,7 @@ export function Operations({ contract }) {
   );
 }
 
-/** What holds everywhere. */
+/** Conventions of all operations. */
 function Basics() {
   const words = t().reference;
   return (
@@ -92,11 +97,11 @@ function Basics() {
   );
 }
 
-/** @param {{of: Listed, open: boolean, contract: any}} props */
-function Entry({ of: { method, path, about }, open, contract }) {
+/** @param {{operation: Listed, open: boolean, contract: any}} props */
+function Entry({ operation: { method, path, about }, open, contract }) {
   const id = about.operationId;
   const entry = useRef(/** @type {HTMLDivElement | null} */ (null));
-  // Who comes by an address that names it sees it.
+  // Scroll to the operation that the URL names.
   useEffect(() => {
     if (open) entry.current?.scrollIntoView({ block: "start" });
   }, []);
@@ -112,7 +117,7 @@ function Entry({ of: { method, path, about }, open, contract }) {
         >
           <code class="method">{method}</code> <code class="path">{path}</code>{" "}
           <span class="summary" lang="en">
-            <Text of={about.summary} />
+            <Text text={about.summary} />
           </span>
         </button>
       </h3>

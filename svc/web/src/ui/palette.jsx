@@ -1,4 +1,4 @@
-/** A field that leads to any page, site or link: what is typed is looked for in all of them. */
+/** The search dialog (command palette) for pages, sites and links. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
@@ -8,18 +8,18 @@ import { chosenBy, fitting } from "../palette.js";
 import { useResource } from "../resource.js";
 import { visit } from "../router.js";
 import { t } from "../words.js";
-import { Trouble } from "./parts.jsx";
+import { ErrorMessage } from "./parts.jsx";
 import { bare } from "./qr.jsx";
 
 /** @typedef {import("../palette.js").Offer} Offer */
 
-// So many sites, and links, at the most: who wants others types on.
+// The maximum number of sites and of links shown.
 const FEW = 6;
 const SEARCH_AFTER_MS = 150;
-// The service looks for so many characters at the most.
+// The longest search text that the service accepts.
 const LONGEST_Q = 50;
 
-// Preact's types want a list of the browser's own with this role.
+// Preact's types do not allow this role without a native list.
 const COMBOBOX = /** @type {any} */ ({ type: "search", role: "combobox" });
 
 /** @returns {Offer[]} */
@@ -44,8 +44,8 @@ function pages() {
 
 /**
  * @param {string} q
- * @returns {{sites: Offer[], links: Offer[], busy: boolean, error: import("../http.js").ApiError | undefined}} what the
- *   service finds; nothing for nothing
+ * @returns {{sites: Offer[], links: Offer[], busy: boolean, error: import("../http.js").ApiError | undefined}} the
+ *   results of the service; none for an empty text
  */
 function useFound(q) {
   const asked = q === "" ? null : { q, limit: FEW };
@@ -60,7 +60,7 @@ function useFound(q) {
   };
 }
 
-/** @param {{close: () => void}} props inside of a dialog */
+/** @param {{close: () => void}} props rendered inside a dialog */
 export function Palette({ close }) {
   const words = t().palette;
   const id = useId();
@@ -104,7 +104,7 @@ export function Palette({ close }) {
   const pressed = (event) => {
     if (event.isComposing) return;
     if (event.key === "Escape") {
-      // At once: a browser would empty the field first.
+      // Otherwise the browser would first clear the field.
       event.preventDefault();
       return close();
     }
@@ -152,7 +152,7 @@ export function Palette({ close }) {
           </div>
         ))}
       </div>
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
       <p role="status" class={all.length > 0 ? "unseen" : undefined}>
         {!waits && (all.length > 0 ? words.count(all.length) : words.none(typed.value.trim()))}
       </p>

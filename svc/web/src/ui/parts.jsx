@@ -1,4 +1,4 @@
-/** What pages are made of: their frame, states, troubles, empty places, text to copy. */
+/** Basic components of pages: frame, status marks, errors, empty states, skeletons and copy buttons. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
@@ -11,16 +11,16 @@ import { t } from "../words.js";
 /** @typedef {import("preact").ComponentChildren} Children */
 
 /**
- * A page: its title in the window and as the heading, which takes the focus after a navigation.
+ * A page with its title, which is also the heading. The heading takes the focus after a navigation.
  * @param {{title: string, head?: Children, children?: Children, narrow?: boolean, focus?: boolean}} props `head`:
- *   beside the heading; `focus`: it takes the focus also where it takes the place of another at the same address
+ *   shown beside the heading; `focus`: focus the heading even if only the content at this URL has changed
  */
 export function Page({ title, head, children, narrow = false, focus = false }) {
   const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null));
   useEffect(() => {
     document.title = `${title} · ${t().common.product}`;
   }, [title]);
-  // In the same task as the heading appears, so that the next key already goes to the new page.
+  // In the same task as the heading appears, so that the next key press goes to the new page.
   useLayoutEffect(() => {
     if (arrived() || focus) heading.current?.focus({ preventScroll: true });
   }, []);
@@ -37,13 +37,13 @@ export function Page({ title, head, children, narrow = false, focus = false }) {
   );
 }
 
-/** @param {string} text @returns {Children} it may be broken behind the slashes of an address, or the dots of a host */
+/** @param {string} text @returns {Children} with line break opportunities after slashes of a URL or dots of a host */
 const breakable = (text) =>
   text
     .split(text.includes("/") ? /(?<=\/)(?=\S)/ : /(?<=\.)(?=\S)/)
     .flatMap((part, i) => (i > 0 ? [<wbr key={i} />, part] : part));
 
-/** Shapes say what colours say: good, on its way, look at it, stopped, nothing of these. */
+/** Shapes with the same meaning as the colours: good, in progress, warning, error, neutral. */
 const SHAPES = { good: "●", busy: "◐", watch: "▲", bad: "■", none: "○" };
 
 /** @type {Record<string, keyof typeof SHAPES>} */
@@ -67,13 +67,13 @@ const KINDS = {
 
 /** @typedef {ReturnType<typeof t>["common"]["states"]} StateWords */
 
-/** @param {{of: keyof StateWords}} props a state as a shape and a word */
-export function State({ of }) {
-  const kind = KINDS[of] ?? "none";
-  return <Mark kind={kind}>{t().common.states[of] ?? of}</Mark>;
+/** @param {{state: keyof StateWords}} props a status with its mark */
+export function State({ state }) {
+  const kind = KINDS[state] ?? "none";
+  return <Mark kind={kind}>{t().common.states[state] ?? state}</Mark>;
 }
 
-/** @param {{kind: keyof typeof SHAPES, children: Children}} props a shape, and the word that it stands for */
+/** @param {{kind: keyof typeof SHAPES, children: Children}} props a shape and its text */
 export function Mark({ kind, children }) {
   return (
     <span class={`mark ${kind}`}>
@@ -86,9 +86,9 @@ export function Mark({ kind, children }) {
 }
 
 /**
- * Seconds until a moment, drawn again each second.
+ * The seconds until a time, updated every second.
  * @param {number | null} at_ms since 1970
- * @returns {number} 0 when it has come
+ * @returns {number} 0 once the time has come
  */
 export function useCountdown(at_ms) {
   const left_s = at_ms === null ? 0 : Math.max(0, Math.ceil((at_ms - Date.now()) / 1_000));
@@ -102,7 +102,7 @@ export function useCountdown(at_ms) {
   return left_s;
 }
 
-/** @param {import("../http.js").ApiError} error @returns {number | null} when it may be tried again, ms since 1970 */
+/** @param {import("../http.js").ApiError} error @returns {number | null} time of the earliest retry, ms since 1970 */
 export function useRetryAt(error) {
   const at = useRef({ error, ms: 0 });
   if (at.current.error !== error || at.current.ms === 0) {
@@ -111,42 +111,43 @@ export function useRetryAt(error) {
   return error.retry_after_s ? at.current.ms : null;
 }
 
-/** Behind these codes stands what Cloudflare says, to which the remedy refers. */
+/** Codes whose message quotes Cloudflare. The remedy refers to this quote. */
 const QUOTES = ["cloudflare_error", "edge_firewall"];
 
 /**
- * What is wrong in the reader's words, and what to do.
- * @param {{code?: string, message?: string, details?: Record<string, unknown>}} trouble
+ * The message and remedy of an error in the reader's language.
+ * @param {{code?: string, message?: string, details?: Record<string, unknown>}} error
  * @returns {{message: string, remedy: string | null}}
  */
 export function explain({ code = "", message = "", details = {} }) {
   const own = t().troubles[`${code}.${details.status}`] ?? t().troubles[code];
   const given = typeof details.remedy === "string" ? details.remedy : null;
-  // What refuses the request is the account's own error: its remedy helps.
+  // The cause is the account's own error, so use the remedy for that error.
   const reason = code === "account_not_ready" && typeof details.reason === "string" ? details.reason : null;
   const remedy = reason !== null ? (t().troubles[reason]?.[1] ?? given) : own ? own[1] : given;
   if (!own) return { message: message || code, remedy };
   return { message: QUOTES.includes(code) && message ? `${own[0]} (${message})` : own[0], remedy };
 }
 
-/** @param {import("../http.js").Issue} issue @returns {string} what is wrong with a field, in the reader's words */
-export const sayIssue = ({ code = "", message, limit = 0 }) => t().api.issues[code]?.(limit) ?? message;
+/** @param {import("../http.js").Issue} issue @returns {string} the issue in the reader's language */
+export const issueText = ({ code = "", message, limit = 0 }) => t().api.issues[code]?.(limit) ?? message;
 
 /**
- * An error: what happened, what to do, its code, and "Try again". The same for what an account or a site keeps.
+ * An error with its message, remedy and code, and optionally a "Try again" button. Also for stored errors of an account
+ * or site.
  * @param {{
  *   error: import("../http.js").ApiError | {code?: string, message?: string, details?: Record<string, unknown>},
  *   again?: (() => void) | undefined,
  *   own?: boolean,
  *   children?: Children,
- * }} props `own`: the message is the page's own and says it all; `children`: what carries out the remedy
+ * }} props `own`: show `message` alone, without a remedy; `children`: buttons that carry out the remedy
  */
-export function Trouble({ error, again, own = false, children }) {
+export function ErrorMessage({ error, again, own = false, children }) {
   const { message, remedy } = own ? { message: error.message, remedy: null } : explain(error);
   const id = error.details?.id;
   return (
     <div class="note bad" role="alert">
-      <p class="said">
+      <p class="message">
         <Mark kind="bad">{message}</Mark>
       </p>
       {remedy && <p>{remedy}</p>}
@@ -169,7 +170,7 @@ export function Trouble({ error, again, own = false, children }) {
   );
 }
 
-/** @param {{error: any, again: () => void}} props counts down where the service has said when to come back */
+/** @param {{error: any, again: () => void}} props shows a countdown if the service sent Retry-After */
 function AgainButton({ error, again }) {
   const left_s = useCountdown(useRetryAt(error));
   return (
@@ -179,13 +180,13 @@ function AgainButton({ error, again }) {
   );
 }
 
-/** @param {{kind?: "plain" | "watch" | "good" | "bad", children: Children}} props something to know, no error */
+/** @param {{kind?: "plain" | "watch" | "good" | "bad", children: Children}} props information that is not an error */
 export const Note = ({ kind = "plain", children }) => <div class={`note ${kind}`}>{children}</div>;
 
-/** @param {{children: Children}} props what is here once there is something, and how it comes */
+/** @param {{children: Children}} props says what will appear here and how to add it */
 export const Empty = ({ children }) => <div class="empty">{children}</div>;
 
-/** @param {{rows?: number}} props lines in the place of what is read; they show after a moment only */
+/** @param {{rows?: number}} props a placeholder while data loads; CSS shows it after a short delay */
 export function Skeleton({ rows = 4 }) {
   return (
     <div class="skeleton" role="status">
@@ -198,34 +199,34 @@ export function Skeleton({ rows = 4 }) {
 }
 
 /**
- * What was read: grey lines before, the trouble when it failed; what was read before stays beside it.
+ * Loaded data: a skeleton before, an error after a failure. Data from an earlier read stays beside the error.
  * @template T
  * @param {{read: import("../resource.js").Read<T>, rows?: number, children: (data: T) => Children}} props
  */
 export function Loaded({ read, rows, children }) {
   const { data, error, again } = read;
-  // That nothing can be reached the line under the navigation says, once; it is read as soon as it can be.
+  // When offline, the line below the navigation says so once, and the data loads once the service is reachable.
   const known = error?.code === "offline" && unreachable.value !== null;
   return (
     <>
-      {error && !known && <Trouble error={error} again={again} />}
+      {error && !known && <ErrorMessage error={error} again={again} />}
       {data !== undefined ? children(data) : (known || !error) && <Skeleton rows={rows ?? 4} />}
     </>
   );
 }
 
 /**
- * A button that copies a text. Where the browser does not let it, the text is marked for the keyboard.
- * @param {{text: string, of?: string, label?: string}} props `of`: the id of the element that shows the text
+ * A button that copies a text. If the browser forbids this, the text is selected for copying by keyboard.
+ * @param {{text: string, shownIn?: string, label?: string}} props `shownIn`: the id of the element that shows the text
  */
-export function Copy({ text, of, label }) {
+export function Copy({ text, shownIn, label }) {
   const said = useSignal("");
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
       said.value = t().common.copied;
     } catch {
-      const shown = of && document.getElementById(of);
+      const shown = shownIn && document.getElementById(shownIn);
       if (shown) getSelection()?.selectAllChildren(shown);
       said.value = t().common.copyByHand;
     }

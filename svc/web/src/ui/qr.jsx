@@ -1,4 +1,4 @@
-/** A link's QR code: fetched with the session's token, shown by a blob, downloaded as vectors or pixels. */
+/** The QR code of a link: shown in a dialog, downloadable as SVG or PNG. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -7,7 +7,7 @@ import { ask, fill } from "../api.js";
 import { saveFile } from "../files.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
-import { Skeleton, Trouble } from "./parts.jsx";
+import { ErrorMessage, Skeleton } from "./parts.jsx";
 import { useWrite } from "./write.js";
 
 /** @typedef {import("../wire").Link} Link */
@@ -16,7 +16,7 @@ const SIZES_PX = [256, 512, 1024, 2048];
 
 /**
  * @param {Link} link
- * @param {number} [size_px] without it the picture takes the size that it is shown in
+ * @param {number} [size_px] by default the image scales to the size of its element
  * @returns {Promise<Blob>} an SVG
  * @throws {import("../http.js").ApiError}
  */
@@ -26,7 +26,7 @@ async function picture({ id }, size_px) {
   return new Blob([await answer.text()], { type: "image/svg+xml" });
 }
 
-/** @param {Blob} svg @param {number} size_px @returns {Promise<Blob>} the same as PNG */
+/** @param {Blob} svg @param {number} size_px @returns {Promise<Blob>} the image as PNG */
 async function inPixels(svg, size_px) {
   const url = URL.createObjectURL(svg);
   try {
@@ -35,7 +35,7 @@ async function inPixels(svg, size_px) {
     const canvas = Object.assign(document.createElement("canvas"), { width: size_px, height: size_px });
     canvas.getContext("2d")?.drawImage(image, 0, 0, size_px, size_px);
     const png = await new Promise((/** @type {(png: Blob | null) => void} */ done) => canvas.toBlob(done));
-    if (!png) throw new Error("no picture could be made");
+    if (!png) throw new Error("the browser could not create the PNG");
     return png;
   } finally {
     URL.revokeObjectURL(url);
@@ -73,7 +73,7 @@ export function QrDialog({ link, close }) {
         )}
       </div>
       <p class="hint">{words.counts}</p>
-      {error && <Trouble error={error} again={shown.value ? undefined : read} />}
+      {error && <ErrorMessage error={error} again={shown.value ? undefined : read} />}
       <p class="qr-size">
         <select
           aria-label={words.size}
@@ -102,5 +102,5 @@ export function QrDialog({ link, close }) {
   );
 }
 
-/** @param {Link} link @returns {string} `go.example.com/abc`, or the code where no host has it */
+/** @param {Link} link @returns {string} `go.example.com/abc`, or only the code if there is no link host */
 export const bare = ({ code, short_url }) => short_url?.replace(/^https:\/\//, "") ?? code;

@@ -1,4 +1,4 @@
-/** What was counted of a site or a link: totals, their course, and the lists of where from and with what. */
+/** The report of a site or link: totals, chart and breakdowns. */
 
 import { useRef } from "preact/hooks";
 
@@ -14,7 +14,7 @@ import { firstListed, periodBefore, slotsOf, sum, sumFrom } from "../series.js";
 import { t } from "../words.js";
 import { Breakdowns } from "./breakdowns.jsx";
 import { Chart } from "./chart.jsx";
-import { Empty, Loaded, Note, Trouble, useCountdown } from "./parts.jsx";
+import { Empty, ErrorMessage, Loaded, Note, useCountdown } from "./parts.jsx";
 import { useWrite } from "./write.js";
 
 /**
@@ -24,10 +24,10 @@ import { useWrite } from "./write.js";
  * @typedef {import("../series.js").Counts} Counts
  */
 
-/** @type {Record<string, Period>} Plausible's letters. */
+/** The shortcuts of the periods, as in Plausible. @type {Record<string, Period>} */
 const KEYS = { d: "today", w: "7d", t: "30d" };
 const TODAY_AGAIN_MS = 60_000;
-// What is read live the service keeps for so long.
+// The service caches live data for this long.
 const LIVE_AGAIN_MS = 300_000;
 const REFUSED_AGAIN_MS = 30_000;
 
@@ -37,8 +37,8 @@ const REPORT = { site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{l
 const TOTALS = { site: "GET /v1/sites/{site_id}/totals", link: "GET /v1/links/{link_id}/totals" };
 
 /**
- * The period, and what is shown beside it, are in the address.
- * @param {{kind: Kind, id: string, name: string}} props `name`: what a file of its numbers is called
+ * A report. The URL holds the period and the display options.
+ * @param {{kind: Kind, id: string, name: string}} props `name`: the name of the CSV file
  */
 export function Report({ kind, id, name }) {
   const asked = address.value.searchParams;
@@ -52,11 +52,11 @@ export function Report({ kind, id, name }) {
 
   const own = /** @type {any} */ (kind === "site" ? { site_id: id } : { link_id: id });
   const today = period === "today";
-  // Each period's lists are another read of the account's database, of which a user has few.
+  // The breakdowns of each period cost a read of the account's database, and these reads are limited.
   const { place, shown } = useShown(`${kind} ${id} ${period}`);
   const lists = shown ? { ...own, period, breakdowns: "1" } : null;
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace(today) }));
-  // A site's numbers are stored; a link's newest are read live, once for all periods.
+  // The numbers of a site are stored. The latest of a link are read live, once for all periods.
   const pace = kind === "link" ? livePace(today) : () => (today ? TODAY_AGAIN_MS : null);
   const read = useKept(useResource(REPORT[kind], { ...own, period }, { pace }));
   const report = read.data?.report;
@@ -81,10 +81,10 @@ export function Report({ kind, id, name }) {
 
   return (
     <div class="report">
-      <Periods of={period} />
+      <Periods current={period} />
       <Loaded read={read} rows={8}>
         {({ report }) => {
-          // A number that is not known is not shown as none.
+          // Do not show unknown numbers as zero.
           const withoutToday =
             kind === "link" && (report.unavailable === "cloudflare" || report.unavailable === "rate_limited");
           return (
@@ -124,7 +124,7 @@ export function Report({ kind, id, name }) {
           {({ report }) => (
             <div aria-busy={live.loading}>
               {report.breakdowns ? (
-                <Lists kind={kind} report={report} of={report.breakdowns} />
+                <Lists kind={kind} report={report} lists={report.breakdowns} />
               ) : (
                 <Unavailable report={report} again={live.again} />
               )}
@@ -136,14 +136,14 @@ export function Report({ kind, id, name }) {
   );
 }
 
-/** @param {{kind: Kind, report: What, of: NonNullable<What["breakdowns"]>}} props */
-function Lists({ kind, report, of }) {
+/** @param {{kind: Kind, report: What, lists: NonNullable<What["breakdowns"]>}} props */
+function Lists({ kind, report, lists }) {
   const from = firstListed(report);
-  const empty = Object.values(of).every((list) => list.length === 0);
-  // Where the totals are of days that have no lists any more, empty ones need their reason.
+  const empty = Object.values(lists).every((list) => list.length === 0);
+  // If totals exist for days whose breakdowns were deleted, say why the breakdowns are empty.
   if (empty && (from === null || nothing(report.totals))) return null;
   const totals = from === null ? report.totals : sumFrom(report, from);
-  return <Breakdowns kind={kind} of={of} totals={totals} from={from} />;
+  return <Breakdowns kind={kind} lists={lists} totals={totals} from={from} />;
 }
 
 /** @param {Counts | null} counts */
@@ -155,8 +155,8 @@ const livePace =
   ({ report }) =>
     report.unavailable === "rate_limited" ? REFUSED_AGAIN_MS : today ? LIVE_AGAIN_MS : null;
 
-/** @param {{of: Period}} props links, so that each period has an address */
-function Periods({ of }) {
+/** Links to the periods, so that each has a URL. @param {{current: Period}} props */
+function Periods({ current }) {
   const words = t().report;
   return (
     <nav class="tabs periods" aria-label={words.period}>
@@ -164,7 +164,7 @@ function Periods({ of }) {
         const search = new URLSearchParams(address.value.search);
         search.set("period", period);
         return (
-          <a key={period} class="tab" href={`?${search}`} aria-current={period === of ? "true" : undefined}>
+          <a key={period} class="tab" href={`?${search}`} aria-current={period === current ? "true" : undefined}>
             {words.periods[period]} <kbd aria-hidden="true">{key}</kbd>
           </a>
         );
@@ -174,26 +174,27 @@ function Periods({ of }) {
 }
 
 /**
- * @param {{kind: Kind, report: What, before: Counts | null, compared: boolean}} props `compared`: `before` has its
- *   place also while it is read
+ * @param {{kind: Kind, report: What, before: Counts | null, compared: boolean}} props `compared`: reserve the
+ *   space of `before` while it loads
  */
 function Totals({ kind, report, before, compared }) {
   const words = t().report;
-  /** @param {keyof Counts} of @param {string} name @param {string} [note] */
-  const total = (of, name, note) => (
-    <div class={of}>
+  /** @param {keyof Counts} count @param {string} name @param {string} [note] */
+  const total = (count, name, note) => (
+    <div class={count}>
       <dt>
         {name}
         {note && <span class="small"> ({note})</span>}
       </dt>
-      <dd class="figure">{number(report.totals[of])}</dd>
+      <dd class="figure">{number(report.totals[count])}</dd>
       {compared && (
         <dd class="small before">
           {!before ? null : report.period === "today" ? (
-            words.yesterday(number(before[of]))
+            words.yesterday(number(before[count]))
           ) : (
             <>
-              <span class="change">{change(report.totals[of], before[of])}</span> {words.before(number(before[of]))}
+              <span class="change">{change(report.totals[count], before[count])}</span>{" "}
+              {words.before(number(before[count]))}
             </>
           )}
         </dd>
@@ -209,7 +210,7 @@ function Totals({ kind, report, before, compared }) {
   );
 }
 
-/** @param {{report: What, compared: boolean}} props up to when it is counted, and what is missing */
+/** @param {{report: What, compared: boolean}} props the time of the last count, and what is missing */
 function Counted({ report, compared }) {
   const words = t().report;
   const { from, to } = periodBefore(report);
@@ -235,7 +236,7 @@ function Counted({ report, compared }) {
   );
 }
 
-/** @param {{report: What, again: () => void}} props why what is read live is not there */
+/** @param {{report: What, again: () => void}} props why live data is unavailable */
 function Unavailable({ report, again }) {
   const words = t().report;
   const read = useRef({ report, at_ms: Date.now() });
@@ -258,7 +259,7 @@ function Unavailable({ report, again }) {
   );
 }
 
-/** @param {{kind: Kind, id: string, name: string}} props all stored days as a file */
+/** The CSV export of all stored days. @param {{kind: Kind, id: string, name: string}} props */
 function Download({ kind, id, name }) {
   const { busy, error, run } = useWrite();
   const download = async () => {
@@ -268,7 +269,7 @@ function Download({ kind, id, name }) {
   };
   return (
     <div class="download">
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
       <button type="button" class="quiet" aria-disabled={busy} onClick={() => run(download)}>
         {busy ? t().common.busy : t().report.export}
       </button>

@@ -1,4 +1,4 @@
-/** A link's rules: as sentences, and as a list to be changed. What they mean the worker decides, not this page. */
+/** The rules of a link, as sentences and as an editor. The worker evaluates them. */
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -10,20 +10,20 @@ import { Field } from "./form.jsx";
 /**
  * @typedef {import("../wire").Rule} Rule
  * @typedef {"any" | "mobile" | "desktop"} Device
- * @typedef {{key: number, countries: string[], device: Device, url: string}} Draft a rule while it is changed; `key`
- *   stays with it wherever it is moved
+ * @typedef {{key: number, countries: string[], device: Device, url: string}} Draft a rule in the editor; `key`
+ *   identifies it when it moves
  */
 
 let drafts = 0;
 
-/** @param {Partial<Draft>} [more] @returns {Draft} a rule for everybody, without an address */
+/** @param {Partial<Draft>} [more] @returns {Draft} a rule for all visitors, without a URL */
 const draft = (more) => ({ key: (drafts += 1), countries: [], device: "any", url: "", ...more });
 
 /** @param {Rule[]} rules @returns {Draft[]} */
 export const asDrafts = (rules) =>
   rules.map(({ url, countries = [], devices = [] }) => draft({ url, countries, device: deviceOf(devices) }));
 
-/** @param {Draft[]} rules @returns {import("../wire").NewRule[]} as the API takes them */
+/** @param {Draft[]} rules @returns {import("../wire").NewRule[]} for the API */
 export const asRules = (rules) =>
   rules.map(({ url, countries, device }) => ({
     url: url.trim(),
@@ -31,7 +31,7 @@ export const asRules = (rules) =>
     devices: device === "any" ? null : [device],
   }));
 
-/** @param {string[]} devices @returns {Device} who names both means any */
+/** @param {string[]} devices @returns {Device} `any` if both are listed */
 function deviceOf(devices) {
   const [one] = devices;
   return devices.length === 1 && (one === "mobile" || one === "desktop") ? one : "any";
@@ -48,7 +48,7 @@ function sentence({ countries = [], devices = [] }) {
   });
 }
 
-/** @param {{rules: Rule[], url: string}} props where a link leads, in sentences */
+/** @param {{rules: Rule[], url: string}} props the destinations of a link as sentences */
 export function Leads({ rules, url }) {
   const words = t().links.rules;
   return (
@@ -66,7 +66,7 @@ export function Leads({ rules, url }) {
 }
 
 /**
- * @param {{rules: import("@preact/signals").Signal<Draft[]>}} props the fields are named as the API's issues name them
+ * @param {{rules: import("@preact/signals").Signal<Draft[]>}} props fields have the names that the API uses in issues
  */
 export function RulesEditor({ rules }) {
   const words = t().links.rules;
@@ -75,14 +75,14 @@ export function RulesEditor({ rules }) {
   const dragged = useRef(-1);
   const focusNext = useRef(/** @type {(() => void) | null} */ (null));
 
-  /** @param {Draft[]} next which the form is told of: it is a change of what is sent */
+  /** Store the rules and notify the form of the edit. @param {Draft[]} next */
   const set = (next) => {
     rules.value = next;
     section.current?.form?.dispatchEvent(new Event("input"));
   };
   /** @param {number} i @param {Partial<Draft>} change */
   const change = (i, change) => set(rules.value.map((rule, place) => (place === i ? { ...rule, ...change } : rule)));
-  /** @param {number} from @param {number} to @param {HTMLElement} [button] that keeps the focus where its row moves */
+  /** @param {number} from @param {number} to @param {HTMLElement} [button] to focus after the move */
   const move = (from, to, button) => {
     const moved = rules.value.slice(from, from + 1);
     set(rules.value.toSpliced(from, 1).toSpliced(to, 0, ...moved));
@@ -96,7 +96,7 @@ export function RulesEditor({ rules }) {
       if (element instanceof HTMLElement) element.focus();
     };
   };
-  // In the same task as the changed rules appear, so that the next key already goes to the right element.
+  // In the same task as the changed rules appear, so that the next key press goes to the right element.
   useLayoutEffect(() => {
     focusNext.current?.();
     focusNext.current = null;

@@ -1,4 +1,4 @@
-/** The schemas of the contract as rows of a table, and as examples. Pure. */
+/** Conversion of OpenAPI schemas to table rows and examples. Pure functions. */
 
 /**
  * @typedef {Record<string, any>} Schema
@@ -6,7 +6,7 @@
  * @typedef {ReturnType<typeof import("../words.js").t>["reference"]["types"]} Words
  */
 
-/** Keywords by which rows are found and named; a test holds that the contract has no others than these and FACTS. */
+/** Keywords that define the rows. A test ensures that the contract uses only these and FACTS. */
 export const SHAPE = [
   "$ref",
   "additionalProperties",
@@ -21,7 +21,7 @@ export const SHAPE = [
   "type",
 ];
 
-/** Keywords that tell what a value may be: each has its words under `reference.types.facts`. */
+/** Keywords that restrict a value. Each has a text in `reference.types.facts`. */
 export const FACTS = /** @type {const} */ ([
   "const",
   "enum",
@@ -40,17 +40,17 @@ export const FACTS = /** @type {const} */ ([
   "writeOnly",
 ]);
 
-// A pattern beyond this is no help to a reader.
+// Longer patterns are not shown.
 const LONGEST_PATTERN = 40;
 const DEEPEST = 12;
 
-/** @param {Schema} schema @param {Record<string, Schema>} schemas @returns {Schema} without a reference */
+/** @param {Schema} schema @param {Record<string, Schema>} schemas @returns {Schema} with the reference resolved */
 function resolve(schema, schemas) {
   const name = nameOf(schema);
   return name ? { ...schemas[name], ...schema } : schema;
 }
 
-/** @param {Schema} schema @returns {string} what a reference refers to, else "" */
+/** @param {Schema} schema @returns {string} the name of the referenced schema, or "" */
 const nameOf = ({ $ref = "" }) => $ref.split("/").pop();
 
 /** @param {Schema} schema @param {Words} words @returns {string[]} */
@@ -61,14 +61,14 @@ function factsOf(schema, words) {
 }
 
 /**
- * What a schema is: its type in words, what may be in it, and what lies below it.
+ * Describe a schema: its type, its restrictions and its nested fields.
  * @param {Schema} given @param {Record<string, Schema>} schemas @param {Words} words
  * @returns {{type: string, facts: string[], below: [suffix: string, schema: Schema][]}}
  */
-function lookAt(given, schemas, words) {
+function describe(given, schemas, words) {
   const schema = resolve(given, schemas);
   if (schema["anyOf"]) {
-    const seen = schema["anyOf"].map((/** @type {Schema} */ each) => lookAt(each, schemas, words));
+    const seen = schema["anyOf"].map((/** @type {Schema} */ each) => describe(each, schemas, words));
     const flat = (/** @type {"facts" | "below"} */ part) => seen.flatMap((/** @type {any} */ each) => each[part]);
     const types = seen.map((/** @type {any} */ { type }) => type);
     return {
@@ -79,11 +79,11 @@ function lookAt(given, schemas, words) {
   }
   const facts = factsOf(schema, words);
   if (schema["prefixItems"]) {
-    const items = schema["prefixItems"].map((/** @type {Schema} */ each) => lookAt(each, schemas, words).type);
+    const items = schema["prefixItems"].map((/** @type {Schema} */ each) => describe(each, schemas, words).type);
     return { type: words.listInOrder(items.join(", ")), facts, below: [] };
   }
   if (schema["type"] === "array") {
-    const item = lookAt(schema["items"] ?? {}, schemas, words);
+    const item = describe(schema["items"] ?? {}, schemas, words);
     const below = item.below.map(([suffix, each]) => /** @type {[string, Schema]} */ ([`[]${suffix}`, each]));
     return { type: words.listOf(item.type), facts: [...facts, ...item.facts], below };
   }
@@ -99,7 +99,7 @@ function lookAt(given, schemas, words) {
     };
   }
   if (schema["type"] === "object" && typeof schema["additionalProperties"] === "object") {
-    const value = lookAt(schema["additionalProperties"], schemas, words);
+    const value = describe(schema["additionalProperties"], schemas, words);
     const below = value.below.map(([suffix, each]) => /** @type {[string, Schema]} */ ([`.*${suffix}`, each]));
     return { type: words.objectOf(value.type), facts: [...facts, ...value.facts], below };
   }
@@ -108,14 +108,14 @@ function lookAt(given, schemas, words) {
 
 /**
  * @param {Schema} schema @param {Record<string, Schema>} schemas @param {Words} words
- * @param {string} [above] the path of what it is the schema of
- * @returns {Row[]} a row a field, those of an object in it behind it: `account`, `account.token.name`, `rules[].url`
+ * @param {string} [above] the path of the schema
+ * @returns {Row[]} one row per field, nested fields after their parent: `account`, `account.token.name`, `rules[].url`
  */
 export function rowsOf(schema, schemas, words, above = "", depth = 0) {
   if (depth > DEEPEST) return [];
-  return lookAt(schema, schemas, words).below.flatMap(([suffix, each]) => {
+  return describe(schema, schemas, words).below.flatMap(([suffix, each]) => {
     const path = `${above}${suffix}`.replace(/^\./, "");
-    const { type, facts } = lookAt(each, schemas, words);
+    const { type, facts } = describe(each, schemas, words);
     const { description = "" } = each["$ref"] ? { ...resolve(each, schemas) } : each;
     const row = { path, required: Boolean(each["needed"]), type, facts, description };
     return [row, ...rowsOf(each, schemas, words, path, depth + 1)];
@@ -124,10 +124,10 @@ export function rowsOf(schema, schemas, words, above = "", depth = 0) {
 
 /**
  * @param {Schema} schema @param {Record<string, Schema>} schemas @param {Words} words
- * @returns {string[]} of a value: its type, then what it may be
+ * @returns {string[]} the type of a value, then its restrictions
  */
 export function valueOf(schema, schemas, words) {
-  const { type, facts } = lookAt(schema, schemas, words);
+  const { type, facts } = describe(schema, schemas, words);
   return [type, ...facts];
 }
 
@@ -138,7 +138,7 @@ const FORMATS = { "date-time": "2026-11-21T04:00:00.000Z", date: "2026-11-21", e
 
 /**
  * @param {Schema} given @param {Record<string, Schema>} schemas
- * @returns {unknown} a value of the schema's form, from its own examples where it has some
+ * @returns {unknown} an example value, from the schema's own examples if it has any
  */
 export function exampleOf(given, schemas, depth = 0) {
   const schema = resolve(given, schemas);

@@ -1,4 +1,4 @@
-/** The e-mail of the sign-up, once more. */
+/** The button that resends the confirmation email. */
 
 import { useSignal } from "@preact/signals";
 
@@ -7,10 +7,10 @@ import { ApiError } from "../http.js";
 import { t } from "../words.js";
 import { Form } from "./form.jsx";
 
-/** How long "Send again" rests after it was used, in seconds. */
+/** The minimum interval between two emails, in seconds. */
 const REST_S = 60;
 
-/** @param {{email: string}} props sends it at most once a minute */
+/** @param {{email: string}} props */
 export function SendAgain({ email }) {
   const words = t().session;
   const sent = useSignal(false);

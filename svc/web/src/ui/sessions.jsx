@@ -1,4 +1,4 @@
-/** Where the user is signed in, and how that ends. */
+/** The active sessions of the user, with buttons to end them. */
 
 import { call } from "../api.js";
 import { ago, moment } from "../format.js";
@@ -7,7 +7,7 @@ import { leave } from "../router.js";
 import { end } from "../session.js";
 import { t } from "../words.js";
 import { Rows } from "./list.jsx";
-import { Loaded, Mark, Trouble } from "./parts.jsx";
+import { ErrorMessage, Loaded, Mark } from "./parts.jsx";
 import { SignOut } from "./sign-out.jsx";
 import { useWrite } from "./write.js";
 
@@ -17,7 +17,7 @@ export function Sessions() {
   const words = t().profile.sessions;
   const read = useResource("GET /v1/me/sessions", {});
   const { busy, error, run } = useWrite();
-  /** @param {Session[]} ended one after the other; the list shows what was done, also when one of them fails */
+  /** End sessions one by one. The list is reloaded even if one of them fails. @param {Session[]} ended */
   const endThese = (ended) =>
     run(async () => {
       try {
@@ -66,7 +66,7 @@ export function Sessions() {
           />
         )}
       </Loaded>
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
       <p class="actions after">
         <SignOut />
         {others.length > 0 && (

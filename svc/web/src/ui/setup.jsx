@@ -1,4 +1,4 @@
-/** From a new site to its first view: the snippet, what is in place already, and what to look at when nothing comes. */
+/** The setup of a new site: snippet, progress until the first view, and troubleshooting. */
 
 import { useResource } from "../resource.js";
 import { t } from "../words.js";
@@ -10,28 +10,27 @@ import { Snippet } from "./snippet.jsx";
  * @typedef {NonNullable<import("../wire").FirstView["unavailable"]>} Unavailable
  */
 
-// The service looks again after ten seconds; who still waits after ten minutes has something to mend first.
-const LOOK_AGAIN_MS = 10_000;
+// The service caches the result for ten seconds. After ten minutes without a view, poll less often.
+const POLL_MS = 10_000;
 const SLOWLY_AFTER_MS = 600_000;
 const SLOWLY_MS = 60_000;
-/** After so long without a view something is likely to be wrong. */
+/** Without a view after this time, something is probably wrong. */
 const ADVICE_AFTER_MS = 300_000;
 
 /**
- * Whether a view of a site was seen: the worker sends them by the hour, its database has them within seconds.
+ * Watch for the first view of a site. The worker pushes views hourly, but its database has them within seconds.
  * @param {Site | undefined} site
- * @returns {{seen: boolean, bots: boolean, unavailable: Unavailable | null, look: () => void}} `bots`: there were
- *   visits, none of them a view; `unavailable`: why it is not known
+ * @returns {{seen: boolean, bots: boolean, unavailable: Unavailable | null, check: () => void}} `bots`: only bots have
+ *   visited; `unavailable`: why the result is not known
  */
 export function useFirstView(site) {
   const waits = site?.state === "active" && site.config === "synced" && !site.first_view_at;
   const read = useResource("GET /v1/sites/{site_id}/first-view", waits ? { site_id: site.id } : null, {
-    pace: ({ first_view }, _, since_ms) =>
-      first_view.seen ? null : since_ms < SLOWLY_AFTER_MS ? LOOK_AGAIN_MS : SLOWLY_MS,
+    pace: ({ first_view }, _, since_ms) => (first_view.seen ? null : since_ms < SLOWLY_AFTER_MS ? POLL_MS : SLOWLY_MS),
   });
   const found = read.data?.first_view;
   const seen = Boolean(site?.first_view_at || found?.seen);
-  return { seen, bots: !seen && Boolean(found?.bots), unavailable: found?.unavailable ?? null, look: read.again };
+  return { seen, bots: !seen && Boolean(found?.bots), unavailable: found?.unavailable ?? null, check: read.again };
 }
 
 /** @param {{site: Site, first: ReturnType<typeof useFirstView>}} props */
@@ -45,7 +44,7 @@ export function Setup({ site, first }) {
       <section aria-labelledby="snippet">
         <h2 id="snippet">{words.snippet}</h2>
         <p>{words.snippetHint}</p>
-        {site.snippet && <Snippet of={site.snippet} />}
+        {site.snippet && <Snippet snippet={site.snippet} />}
       </section>
       <section aria-labelledby="setup">
         <h2 id="setup">{words.setup}</h2>
@@ -75,14 +74,14 @@ export function Setup({ site, first }) {
             {synced && (
               <p>
                 {words.viewHint}{" "}
-                <button type="button" class="quiet" onClick={first.look}>
+                <button type="button" class="quiet" onClick={first.check}>
                   {words.look}
                 </button>
               </p>
             )}
             {late && (
               <Note>
-                <p class="said">{words.advice.title}</p>
+                <p class="message">{words.advice.title}</p>
                 <ul>
                   {words.advice.items.map((item) => (
                     <li key={item}>{item}</li>

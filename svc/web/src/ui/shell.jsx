@@ -1,15 +1,15 @@
-/** What is around every page: navigation, the line that tells of the connection, shortcuts, signing in again. */
+/** The frame of every page: navigation, connection status, shortcuts, and the dialog to sign in again. */
 
 import { useEffect, useRef } from "preact/hooks";
 
 import { span } from "../format.js";
-import { look, unreachable } from "../http.js";
+import { retryNow, unreachable } from "../http.js";
 import { active, asPrinted, listed, searching, useKeys } from "../keys.js";
 import { later } from "../later.jsx";
 import { address, leaving, visit } from "../router.js";
 import { giveUp, last, signIn } from "../session.js";
 import { shortcuts, theme } from "../settings.js";
-import { toldOnce } from "../unsent.js";
+import { shownOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Dialog } from "./dialog.jsx";
 import { Form, Password } from "./form.jsx";
@@ -19,7 +19,7 @@ import { SignOut } from "./sign-out.jsx";
 /** @typedef {import("preact").ComponentChildren} Children */
 
 /**
- * The navigation: what everybody needs stands in the bar at every width, `rare` is under "More" on narrow screens.
+ * The navigation. On narrow screens, `rare` items are in the "More" menu.
  * @type {{path: string, name: "overview" | "accounts" | "sites" | "links" | "keys" | "reference", rare?: boolean}[]}
  */
 const PLACES = [
@@ -77,10 +77,10 @@ export function Shell({ signedIn, children }) {
   );
 }
 
-/** Four strokes and a fifth across. */
+/** The logo: five tally marks. */
 export const Tally = () => <span class="tally" aria-hidden="true" />;
 
-/** @param {string} path @returns {"page" | "true" | undefined} whether it is where we are, or above */
+/** @param {string} path @returns {"page" | "true" | undefined} "page": the current page; "true": a parent of it */
 function current(path) {
   const here = address.value.pathname;
   if (here === path) return "page";
@@ -167,7 +167,7 @@ function ThemeChoice() {
 /** @param {string} value */
 const asTheme = (value) => (value === "light" || value === "dark" ? value : "system");
 
-/** The line that says that the service cannot be reached. What was seen last stays. */
+/** The line that says that the service is unreachable. The page below keeps its data. */
 function Connection() {
   const words = t().common;
   const at_ms = unreachable.value;
@@ -178,7 +178,7 @@ function Connection() {
       {at_ms !== null && (
         <p>
           {left_s > 0 ? words.offlineAgainIn(span(left_s)) : words.offlineAgain}{" "}
-          <button type="button" class="quiet" onClick={look}>
+          <button type="button" class="quiet" onClick={retryNow}>
             {words.again}
           </button>
         </p>
@@ -187,7 +187,7 @@ function Connection() {
   );
 }
 
-/** Over a page whose session has ended: whoever signs in again goes on where they were. */
+/** The dialog over a page whose session has expired. After signing in, the user continues where they were. */
 export function SignInAgain() {
   const words = t().session;
   const email = last.value?.email ?? "";
@@ -222,7 +222,7 @@ function Leaving({ go }) {
   const stay = () => (leaving.value = null);
   return (
     <Dialog title={words.title} close={stay}>
-      <p>{toldOnce.value > 0 ? words.once : words.text}</p>
+      <p>{shownOnce.value > 0 ? words.once : words.text}</p>
       <p class="actions">
         <button type="button" onClick={stay}>
           {words.stay}
@@ -260,8 +260,8 @@ function ShortcutList() {
   return (
     <Dialog title={words.title} close={close}>
       {shortcuts.value === "off" && <p>{words.off}</p>}
-      {here.length > 0 && <Keys title={words.here} of={here} />}
-      <Keys title={words.everywhere} of={everywhere} />
+      {here.length > 0 && <Keys title={words.here} list={here} />}
+      <Keys title={words.everywhere} list={everywhere} />
       <p class="actions">
         <button type="button" onClick={close}>
           {t().common.close}
@@ -271,12 +271,12 @@ function ShortcutList() {
   );
 }
 
-/** @param {{title: string, of: import("../keys.js").Shortcut[]}} props */
-const Keys = ({ title, of }) => (
+/** @param {{title: string, list: import("../keys.js").Shortcut[]}} props */
+const Keys = ({ title, list }) => (
   <>
     <h3>{title}</h3>
     <dl class="keys">
-      {of.map(({ keys, says }) => (
+      {list.map(({ keys, says }) => (
         <div key={keys}>
           <dt>
             {keys.split(" ").map((key, i) => (

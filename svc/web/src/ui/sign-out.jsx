@@ -5,7 +5,7 @@ import { signOut } from "../session.js";
 import { t } from "../words.js";
 import { useWrite } from "./write.js";
 
-/** Signs out in all tabs. If the service is not reached, the session continues, and the connection line says so. */
+/** Sign out in all tabs. If the service is unreachable, the session continues, and the connection line says so. */
 export function SignOut() {
   const { busy, run } = useWrite();
   return (

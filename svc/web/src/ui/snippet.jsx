@@ -1,4 +1,4 @@
-/** What goes into the pages of a site: two forms of it, and what a policy has to allow. */
+/** The snippet of a site in two forms, and the Content-Security-Policy that it requires. */
 
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
@@ -11,8 +11,8 @@ import { Copy } from "./parts.jsx";
 /** @type {Form[]} */
 const FORMS = ["inline", "script_tag"];
 
-/** @param {{of: import("../wire").Snippet}} props */
-export function Snippet({ of }) {
+/** @param {{snippet: import("../wire").Snippet}} props */
+export function Snippet({ snippet }) {
   const words = t().sites;
   const form = useSignal(/** @type {Form} */ ("inline"));
   const id = useId();
@@ -24,8 +24,8 @@ export function Snippet({ of }) {
     form.value = shown === "inline" ? "script_tag" : "inline";
     document.getElementById(`${id}-${form.value}`)?.focus();
   };
-  // Without the hash, as the code comes from the host itself.
-  const allowed = shown === "inline" ? `'${of.csp_hash}'` : "'self'";
+  // The script tag needs no hash, as the code comes from the host itself.
+  const allowed = shown === "inline" ? `'${snippet.csp_hash}'` : "'self'";
   return (
     <div class="snippet">
       <div class="tabs" role="tablist" aria-label={words.snippet} onKeyDown={other}>
@@ -47,7 +47,7 @@ export function Snippet({ of }) {
       </div>
       <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${shown}`}>
         <p class="small">{words.formHints[shown]}</p>
-        <Code id={`${id}-code`} text={of[shown]} copy={words.copySnippet} />
+        <Code id={`${id}-code`} text={snippet[shown]} copy={words.copySnippet} />
         <details>
           <summary>{words.policy}</summary>
           <p>{words.policyHint}</p>
@@ -62,6 +62,6 @@ export function Snippet({ of }) {
 const Code = ({ id, text, copy }) => (
   <div class="code">
     <pre id={id}>{text}</pre>
-    <Copy text={text} of={id} label={copy} />
+    <Copy text={text} shownIn={id} label={copy} />
   </div>
 );

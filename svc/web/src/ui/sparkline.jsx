@@ -1,12 +1,11 @@
-/** A few days in a row of text: one bar a day, the last one at the end. */
+/** A small bar chart in a line of text, one bar per day. */
 
 const HEIGHT = 20;
 const BAR = 7;
 const STEP = 9;
 
 /**
- * @param {{values: number[], label: string}} props `values`: one a day, oldest first; `label`: what they are, for who
- *   does not see them
+ * @param {{values: number[], label: string}} props `values`: one per day, oldest first; `label`: text alternative
  */
 export function Sparkline({ values, label }) {
   const most = Math.max(1, ...values);
@@ -21,7 +20,7 @@ export function Sparkline({ values, label }) {
       aria-label={label}
     >
       {values.map((value, i) => {
-        // A day without views keeps its place on the line.
+        // A day without views still gets a thin line.
         const height = value > 0 ? Math.max(2, (HEIGHT * value) / most) : 1;
         const kind = value > 0 ? "some" : "none";
         return <rect key={i} class={kind} x={i * STEP} y={HEIGHT - height} width={BAR} height={height} />;

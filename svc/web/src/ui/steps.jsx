@@ -1,4 +1,4 @@
-/** The four steps until the first view is counted. The one that is next is open, and holds what it needs. */
+/** The four setup steps until the first view. The next step is open and contains its form. */
 
 import { call } from "../api.js";
 import { changed } from "../resource.js";
@@ -58,7 +58,7 @@ const Confirm = ({ email }) => (
   </>
 );
 
-/** @param {{accounts: Account[]}} props those that have no worker yet */
+/** @param {{accounts: Account[]}} props accounts without a worker */
 function Connect({ accounts }) {
   const words = t().overview.steps;
   if (accounts.length === 0) {
@@ -77,7 +77,7 @@ function Connect({ accounts }) {
       <ul class="listed">
         {accounts.map(({ id, name, state }) => (
           <li key={id}>
-            <a href={`/accounts/${id}`}>{name}</a> <State of={state} />
+            <a href={`/accounts/${id}`}>{name}</a> <State state={state} />
           </li>
         ))}
       </ul>
@@ -133,7 +133,7 @@ function FirstView({ sites, link }) {
               <li key={id}>
                 <a href={`/sites/${id}`}>{words.snippetOf(host)}</a>{" "}
                 {(state !== "active" || config !== "synced") && (
-                  <State of={state === "active" ? "config_pending" : state} />
+                  <State state={state === "active" ? "config_pending" : state} />
                 )}
               </li>
             ))}
@@ -144,7 +144,7 @@ function FirstView({ sites, link }) {
         <>
           <p>{words.clickText}</p>
           <p>
-            <code id="short-url">{link.short_url}</code> <Copy text={link.short_url} of="short-url" />
+            <code id="short-url">{link.short_url}</code> <Copy text={link.short_url} shownIn="short-url" />
           </p>
         </>
       )}

@@ -1,7 +1,7 @@
-/** A text of the contract: what stands in backquotes is code, what stands between stars is meant. */
+/** A text of the OpenAPI document: `code` in backquotes, *emphasis* between asterisks. */
 
-/** @param {{of: string}} props */
-export const Text = ({ of: text }) => (
+/** @param {{text: string}} props */
+export const Text = ({ text }) => (
   <>
     {text.split(/(`[^`]+`|\*[^*\s][^*]*\*)/).map((part, i) => {
       if (i % 2 === 0) return part;

@@ -1,4 +1,4 @@
-/** An operation tried for real, from the page: with the session of who reads it, or with a key. */
+/** The form that sends a real API request, with the user's session or an API key. */
 
 import { useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
@@ -9,15 +9,15 @@ import { ApiError } from "../http.js";
 import { freshToken, user } from "../session.js";
 import { t } from "../words.js";
 import { CALLS } from "./calls.js";
-import { Copy, Note, Trouble } from "./parts.jsx";
+import { Copy, ErrorMessage, Note } from "./parts.jsx";
 import { useWrite } from "./write.js";
 
 /**
  * @typedef {{status: number, took_ms: number, headers: [string, string][], size_bytes: number, text: string | null}}
- *   Seen an answer; `text`: null where it is none
+ *   Seen a response; `text`: null if it is not text
  */
 
-// More of a body is not drawn: it would hold up the page.
+// Longer bodies are cut off, as they would block the page.
 const SHOWN_CHARACTERS = 100_000;
 const READABLE = /json|text|yaml|svg|csv/;
 
@@ -37,7 +37,7 @@ export function TryIt({ method, path, about, access, example }) {
   const shown = useSignal(/** @type {import("./calls.js").Request | null} */ (null));
   const bySession = useSignal(Boolean(user.value));
   const { busy, error, run } = useWrite();
-  // What only the browser's cookie opens is for the pages themselves.
+  // Operations with the refresh cookie are only for the application itself.
   if (access === "refresh") return <p class="small">{words.onlyCookie}</p>;
   const takesCredential = access !== "anybody";
   const offersSession = (access === "bearer" || access === "session") && Boolean(user.value);
@@ -66,7 +66,7 @@ export function TryIt({ method, path, about, access, example }) {
             <Credential session={offersSession} bySession={bySession} label={access === "worker" ? words.worker : ""} />
           )}
           {about.parameters.map((/** @type {any} */ one) => (
-            <Parameter key={one.name} of={one} />
+            <Parameter key={one.name} parameter={one} />
           ))}
         </div>
         {body && <BodyField text={body} />}
@@ -76,9 +76,9 @@ export function TryIt({ method, path, about, access, example }) {
           </button>
         </p>
       </form>
-      {error && <Trouble error={error} />}
-      {seen.value && <Answer of={seen.value} />}
-      {shown.value && <Written of={shown.value} />}
+      {error && <ErrorMessage error={error} />}
+      {seen.value && <Answer seen={seen.value} />}
+      {shown.value && <Written request={shown.value} />}
     </section>
   );
 }
@@ -112,8 +112,8 @@ function Credential({ session, bySession, label }) {
   );
 }
 
-/** @param {{of: any}} props */
-function Parameter({ of: { name, required, schema } }) {
+/** @param {{parameter: any}} props */
+function Parameter({ parameter: { name, required, schema } }) {
   const id = useId();
   return (
     <p class="field">
@@ -164,8 +164,8 @@ function BodyField({ text }) {
 
 /**
  * @param {string} method @param {string} path @param {any} about @param {FormData} values @param {boolean} credential
- * @returns {import("./calls.js").Request} as it is shown: the credential stands as `$SVC_KEY`
- * @throws {ApiError} the body is no JSON
+ * @returns {import("./calls.js").Request} for display, with `$SVC_KEY` in place of the credential
+ * @throws {ApiError} the body is not valid JSON
  */
 function requestOf(method, path, about, values, credential) {
   /** @type {Record<string, string>} */
@@ -189,7 +189,7 @@ function requestOf(method, path, about, values, credential) {
 }
 
 /**
- * Sends it as it is: a refusal is an answer like any other here.
+ * Send the request as it is. An error status is a normal response here.
  * @param {import("./calls.js").Request} request @param {string} credential
  * @returns {Promise<Seen>}
  * @throws {ApiError}
@@ -212,8 +212,8 @@ async function sent({ method, url, headers, body }, credential) {
   }
 }
 
-/** @param {{of: Seen}} props */
-function Answer({ of: { status, took_ms, headers, size_bytes, text } }) {
+/** @param {{seen: Seen}} props */
+function Answer({ seen: { status, took_ms, headers, size_bytes, text } }) {
   const words = t().reference;
   return (
     <div>
@@ -237,7 +237,7 @@ function Answer({ of: { status, took_ms, headers, size_bytes, text } }) {
   );
 }
 
-/** @param {string} text @returns {string} JSON in lines, anything else as it came */
+/** @param {string} text @returns {string} indented if it is JSON, otherwise unchanged */
 function indented(text) {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
@@ -246,8 +246,8 @@ function indented(text) {
   }
 }
 
-/** @param {{of: import("./calls.js").Request}} props */
-function Written({ of: request }) {
+/** @param {{request: import("./calls.js").Request}} props */
+function Written({ request }) {
   const chosen = useSignal(/** @type {keyof typeof CALLS} */ ("curl"));
   const id = useId();
   const text = CALLS[chosen.value](request);
@@ -271,7 +271,7 @@ function Written({ of: request }) {
         <code id={id}>{text}</code>
       </pre>
       <p>
-        <Copy text={text} of={id} />
+        <Copy text={text} shownIn={id} />
       </p>
     </>
   );

@@ -1,4 +1,4 @@
-/** Where a link leads, and "Try it", which asks the service: what a rule means is not worked out here. */
+/** The destinations of a link, and the "Test link" form. The service evaluates the rules. */
 
 import { useSignal } from "@preact/signals";
 
@@ -17,7 +17,7 @@ import { Leads } from "./rules.jsx";
  * @typedef {keyof ReturnType<typeof t>["links"]["try"]["ways"]} Way
  */
 
-/** What such visitors send. @type {Record<Exclude<Agent, "own">, string | null>} */
+/** The User-Agent headers of such visitors. @type {Record<Exclude<Agent, "own">, string | null>} */
 const AGENTS = {
   phone:
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 " +
@@ -28,10 +28,10 @@ const AGENTS = {
   none: null,
 };
 
-// The edge platform's own codes: not known, and the Tor network.
+// Cloudflare's additional country codes: unknown, and the Tor network.
 const OTHER_PLACES = ["XX", "T1"];
 
-/** @param {{link: Link}} props a section of the link's page */
+/** @param {{link: Link}} props the section of the link's page */
 export function Leading({ link }) {
   const words = t().links;
   return (
@@ -105,13 +105,13 @@ function TryLink({ link }) {
           {way.value === "campaign" && <Field name="source" label={words.source} defaultValue="newsletter" />}
         </div>
       </Form>
-      <div role="status">{found.value && <Found of={found.value} pending={link.config === "pending"} />}</div>
+      <div role="status">{found.value && <Found found={found.value} pending={link.config === "pending"} />}</div>
     </>
   );
 }
 
-/** @param {{of: ExplainedClick, pending: boolean}} props */
-function Found({ of: { url, rule, counted_as }, pending }) {
+/** @param {{found: ExplainedClick, pending: boolean}} props */
+function Found({ found: { url, rule, counted_as }, pending }) {
   const words = t().links.try;
   const { kind, reason = "", source, device, browser, os } = counted_as;
   return (
@@ -121,12 +121,12 @@ function Found({ of: { url, rule, counted_as }, pending }) {
       </p>
       {kind === "bot" ? (
         <p>
-          {words.bot} <What name="bots" of={reason} />
+          {words.bot} <What name="bots" value={reason} />
         </p>
       ) : (
         <p>
-          {words.view} <What name="sources" of={source} /> · <What name="devices" of={device} /> ·{" "}
-          <What name="browsers" of={browser} /> · <What name="os" of={os} />
+          {words.view} <What name="sources" value={source} /> · <What name="devices" value={device} /> ·{" "}
+          <What name="browsers" value={browser} /> · <What name="os" value={os} />
         </p>
       )}
       {pending && <p class="small">{words.notYet}</p>}

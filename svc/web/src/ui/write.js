@@ -1,4 +1,4 @@
-/** A write, or whatever else a button begins: once at a time, and what it throws is shown. */
+/** State of a write or another action: it runs once at a time, and its error is shown. */
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -10,14 +10,14 @@ import { asApiError } from "../http.js";
 
 /**
  * @typedef {object} Write
- * @property {boolean} busy something is under way
- * @property {string} doing what, by its name
- * @property {boolean} done the last one went well
- * @property {ApiError | null} error why the last one did not
- * @property {(work: (key: string) => Promise<unknown>, name?: string) => Promise<boolean>} run does nothing while
- *   something is under way; whether it went well. Repeated after a failure that may pass, it is given the same
- *   Idempotency-Key: what was done but not answered is not done twice
- * @property {() => void} renew what is sent next is another request, whatever its name
+ * @property {boolean} busy true while an action runs
+ * @property {string} doing the name of the running action
+ * @property {boolean} done true if the last action succeeded
+ * @property {ApiError | null} error of the last action
+ * @property {(work: (key: string) => Promise<unknown>, name?: string) => Promise<boolean>} run start an action;
+ *   returns true if it succeeded, false if it failed or another one is running. A retry after a transient failure gets
+ *   the same Idempotency-Key, so that nothing is done twice
+ * @property {() => void} renew use a new Idempotency-Key for the next action
  */
 
 /** @returns {Write} */

@@ -1,4 +1,4 @@
-/** Every text in German; a missing one is a type error. */
+/** All texts in German. A missing text is a type error. */
 
 import account from "./de/account.js";
 import accounts from "./de/accounts.js";

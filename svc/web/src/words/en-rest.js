@@ -1,4 +1,4 @@
-/** English texts that only the pages of pages/rest.jsx read: they come with those, to be no part of the first load. */
+/** English texts that only the pages in pages/rest.jsx use. They load with those pages, not with the first page. */
 
 import account from "./en/account.js";
 import door from "./en/door.js";

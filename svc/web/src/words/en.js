@@ -1,4 +1,4 @@
-/** English texts of the first load. Each group of pages has a file of its own; words/de/ has the same in German. */
+/** The English texts of the first load, one file for each group of pages. words/de/ has the same files in German. */
 
 import accounts from "./en/accounts.js";
 import api from "./en/api.js";

@@ -1,4 +1,4 @@
-/** Was andere Seiten von Konten sagen; das Übrige steht in account.js. */
+/** Texte über Konten, die auch andere Seiten verwenden. Die übrigen stehen in account.js. */
 
 /** @type {typeof import("../en/accounts.js").default} */
 const accounts = {

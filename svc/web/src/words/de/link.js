@@ -1,31 +1,31 @@
-/** Was von einem Link gesagt wird, wo immer er steht. */
+/** Texte über einen einzelnen Link, auf mehreren Seiten verwendet. */
 
 /** @type {typeof import("../en/link.js").default} */
 const link = {
   one: "Link",
   add: "Neuer Link",
-  change: "Ändern",
+  change: "Bearbeiten",
   remove: "Löschen",
   andRules: (count) => (count === 1 ? "+ 1 Regel" : `+ ${count} Regeln`),
   live: "Live",
-  pending: "Unterwegs",
-  held: "Aufgehalten",
+  pending: "Wird übertragen",
+  held: "Nicht übertragen",
   qr: "QR-Code",
   copyKey: "Kurzlink kopieren",
-  qrKey: "sein QR-Code",
-  editKey: "ändern",
-  wasDeleted: "Dieser Link ist gelöscht. Was er gezählt hat, bleibt; sein Code ist wieder frei.",
-  clickFlight: "Ein Rechenzentrum liefert bis zu eine Minute lang noch, was vorher galt.",
-  target: "Führt zu",
-  made: (ago) => `Angelegt ${ago}`,
+  qrKey: "QR-Code anzeigen",
+  editKey: "bearbeiten",
+  wasDeleted: "Dieser Link wurde gelöscht. Sein Bericht bleibt erhalten, sein Code ist wieder frei.",
+  clickFlight: "Einzelne Standorte liefern bis zu eine Minute lang noch die vorige Fassung aus.",
+  target: "Ziel",
+  made: (ago) => `Erstellt ${ago}`,
   confirm: {
     title: (link) => `${link} löschen?`,
-    text: "Wer ihn anklickt, findet dann nichts mehr, und gedruckte QR-Codes sind tot. Sein Bericht und seine Summen bleiben.",
+    text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Sein Bericht bleibt erhalten.",
   },
   picture: {
     title: (link) => `QR-Code von ${link}`,
     alt: (address) => `QR-Code von ${address}`,
-    counts: "Ein Scan zählt mit der Quelle „qr“. Lassen Sie beim Drucken den weißen Rand stehen.",
+    counts: "Scans werden unter der Quelle „qr“ gezählt. Lassen Sie beim Drucken den weißen Rand stehen.",
     size: "Größe",
     pixels: (size) => `${size} × ${size} Pixel`,
     svg: "SVG herunterladen",

@@ -1,12 +1,12 @@
-/** Das Feld, das überallhin führt. */
+/** Suchdialog, der jede Seite, jede Website und jeden Link öffnet. */
 
 /** @type {typeof import("../en/palette.js").default} */
 const palette = {
   label: "Seite, Website oder Link",
-  hint: "Name einer Seite, Host einer Website, Code oder Ziel eines Links",
+  hint: "Seiten, Websites und Links suchen",
   pages: "Seiten",
-  count: (count) => (count === 1 ? "1 Ort" : `${count} Orte`),
-  none: (q) => `Nichts hier hat „${q}“ im Namen.`,
+  count: (count) => (count === 1 ? "1 Ergebnis" : `${count} Ergebnisse`),
+  none: (q) => `Keine Ergebnisse für „${q}“.`,
 };
 
 export default palette;

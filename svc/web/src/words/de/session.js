@@ -1,18 +1,18 @@
-/** Wer angemeldet ist, und wie man es wieder wird. */
+/** Felder der Anmeldung und der Dialog, der eine erneute Anmeldung verlangt. */
 
 /** @type {typeof import("../en/session.js").default} */
 const session = {
   email: "E-Mail",
   password: "Passwort",
-  showPassword: "Passwort zeigen",
+  showPassword: "Passwort anzeigen",
   again: {
-    title: "Anmelden und weiter",
-    explain: "Ihre Sitzung war abgelaufen. Was Sie eingegeben haben, ist noch da; nach der Anmeldung geht es weiter.",
-    submit: "Anmelden und weiter",
+    title: "Anmelden, um fortzufahren",
+    explain: "Ihre Sitzung ist abgelaufen. Ihre Eingaben sind noch da und werden nach der Anmeldung gesendet.",
+    submit: "Anmelden und fortfahren",
     giveUp: "Verwerfen",
   },
-  sendAgain: "Noch einmal senden",
-  sentAgain: "Er ist noch einmal unterwegs.",
+  sendAgain: "E-Mail erneut senden",
+  sentAgain: "Die E-Mail wurde erneut gesendet.",
 };
 
 export default session;

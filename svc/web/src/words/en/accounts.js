@@ -1,4 +1,4 @@
-/** What other pages say of accounts; the rest is in account.js. */
+/** Texts about accounts that other pages use too. account.js has the others. */
 
 export default {
   title: "Accounts",

@@ -1,9 +1,9 @@
-/** The field that leads anywhere. */
+/** The search dialog that opens any page, site or link. */
 
 export default {
   label: "Page, site or link",
-  hint: "Name of a page, host of a site, code or target of a link",
+  hint: "Search pages, sites and links",
   pages: "Pages",
-  count: (/** @type {number} */ count) => (count === 1 ? "1 place" : `${count} places`),
-  none: (/** @type {string} */ q) => `Nothing here has “${q}” in its name.`,
+  count: (/** @type {number} */ count) => (count === 1 ? "1 result" : `${count} results`),
+  none: (/** @type {string} */ q) => `No results for “${q}”.`,
 };

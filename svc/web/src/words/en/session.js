@@ -1,17 +1,17 @@
-/** Who is signed in, and how somebody does so again. */
+/** Sign-in fields and the dialog that asks a user to sign in again. */
 
 const session = {
-  email: "E-mail",
+  email: "Email",
   password: "Password",
-  showPassword: "Show the password",
+  showPassword: "Show password",
   again: {
-    title: "Sign in to go on",
-    explain: "Your session's time was over. What you have typed is still here, and goes on once you have signed in.",
-    submit: "Sign in and go on",
-    giveUp: "Leave it",
+    title: "Sign in to continue",
+    explain: "Your session has expired. Your input is still here and will be sent once you have signed in.",
+    submit: "Sign in and continue",
+    giveUp: "Discard",
   },
-  sendAgain: "Send again",
-  sentAgain: "It is on its way once more.",
+  sendAgain: "Resend email",
+  sentAgain: "The email was sent again.",
 };
 
 export default session;

@@ -1,80 +1,87 @@
 /**
- * What went wrong and what to do, by code: where the pages say it otherwise than the service, or the service says
- * nothing. For other codes its own message and remedy are shown. Behind a dot stands what Cloudflare calls a token.
+ * Error messages and remedies, by error code. Only codes for which the pages word the error differently from the API,
+ * or which the API does not have. For all others, the pages show the API's own message and remedy. `CODE.STATUS` is for
+ * one value of `details.status`, such as the status of a token at Cloudflare.
  */
 
 /** @type {Record<string, [message: string, remedy: string | null]>} */
 const troubles = {
-  offline: ["The service was not reached.", "Check the connection, and try again; nothing is done twice."],
+  offline: ["The service could not be reached.", "Check your connection and try again. Nothing is done twice."],
   unexpected: [
-    "Something answered that is not the service.",
-    "Load the page again. If it stays so, tell the operator.",
+    "The response did not come from the service.",
+    "Reload the page. If the problem persists, contact the operator.",
   ],
-  unauthorized: ["You are not signed in any more.", "Sign in again."],
-  rate_limited: ["Too many tries.", null],
-  invalid_request: ["Something in what was entered is not right.", null],
-  link_host_required: ["The account needs a link host first.", "Choose one on the account's page."],
-  account_not_ready: ["The account is not in a state that allows this.", "Its page says what it lacks."],
+  unauthorized: ["You are no longer signed in.", "Sign in again."],
+  rate_limited: ["Too many attempts.", null],
+  invalid_request: ["Some of the input is not valid.", null],
+  idempotency_conflict: ["This request was already sent with different content.", "Send the form again."],
+  key_already_issued: ["This API key was already shown. It is shown only once.", "Revoke it and create a new one."],
+  link_host_required: ["The account has no link host yet.", "Set one on the account's page."],
+  account_not_ready: ["The account is not ready for this.", "See the account's page for the reason."],
   invalid_bootstrap: [
-    "Cloudflare does not accept the bootstrap token for this account.",
-    "Check the account id, and make a new bootstrap token of this account.",
+    "Cloudflare rejected the bootstrap token for this account.",
+    "Check the account ID and create a new bootstrap token for this account.",
   ],
-  "invalid_bootstrap.expired": ["The bootstrap token has expired.", "Make a new one, and paste it here."],
+  "invalid_bootstrap.expired": ["The bootstrap token has expired.", "Create a new one and paste it here."],
   "invalid_bootstrap.disabled": [
-    "The bootstrap token is switched off.",
-    "Switch it on again in Cloudflare's dashboard, or make a new one.",
+    "The bootstrap token is disabled.",
+    "Enable it in the Cloudflare dashboard, or create a new one.",
   ],
   bootstrap_permission_error: [
-    "The bootstrap token lacks a right.",
-    "Make one with Account Settings: Read and Account API Tokens: Edit, and with those that are marked.",
+    "The bootstrap token is missing a permission.",
+    "Create one with Account Settings: Read, Account API Tokens: Edit, and the permissions marked as missing.",
   ],
   token_rights_mismatch: [
-    "Cloudflare made the working token with other rights than asked.",
-    "Try again. If the error persists, tell the operator.",
+    "Cloudflare created the working token with different permissions than requested.",
+    "Try again. If the problem persists, contact the operator.",
   ],
-  token_check_failed: ["The working token does not work.", "Try again. If the error persists, tell the operator."],
+  token_check_failed: ["The working token does not work.", "Try again. If the problem persists, contact the operator."],
   orphan_not_deleted: [
-    "A token of an earlier try could not be deleted.",
-    "Delete the tokens that are named here in Cloudflare's dashboard, then try again.",
+    "A token from an earlier attempt could not be deleted.",
+    "Delete the tokens listed here in the Cloudflare dashboard, then try again.",
   ],
   renew_lost: [
-    "The outcome of the renewal is unknown.",
-    "Delete the token that is named here in Cloudflare's dashboard, then renew again.",
+    "It is not known whether the renewal succeeded.",
+    "Delete the token listed here in the Cloudflare dashboard, then renew again.",
   ],
   bootstrap_lost: [
-    "The connect was cut short.",
-    "Delete the tokens that are named here in Cloudflare's dashboard, if they are there, and connect again.",
+    "The connect was interrupted.",
+    "Delete the tokens listed here in the Cloudflare dashboard if they still exist, then reconnect.",
   ],
   resource_drift: [
-    "What was installed was changed or deleted outside.",
-    "Install it again; a changed worker has to be deleted in Cloudflare's dashboard first.",
+    "The installed worker or its database was changed or deleted outside the service.",
+    "Reinstall the worker. If the worker was changed, delete it in the Cloudflare dashboard first.",
+  ],
+  schema_newer: [
+    "A newer version of the service created the worker's database. Nothing was changed.",
+    "Ask the operator to run that version. The worker keeps counting.",
   ],
   self_check_timeout: [
-    "The worker did not report itself after its installation.",
-    "Cloudflare can take 15 minutes to start a new cron trigger. If there is no report after half an hour, install it again.",
+    "The worker has not reported since it was installed.",
+    "Cloudflare can take 15 minutes to start a new cron trigger. If there is no report after 30 minutes, reinstall the worker.",
   ],
   worker_silent: [
-    "The worker has not reported itself for hours.",
-    "Install it again. If it stays silent, tell the operator.",
+    "The worker has not reported for hours.",
+    "Reinstall the worker. If it still does not report, contact the operator.",
   ],
   link_host_is_website: [
-    "The host serves a website, which is unreachable while it is the link host.",
-    "Choose a host that nothing else uses, such as go.example.com with the record AAAA 100::, proxied.",
+    "This host already serves a website, which would become unreachable.",
+    "Choose an unused host, such as go.example.com with the proxied record AAAA 100::.",
   ],
   zone_not_active: [
     "The zone of the host is not active.",
-    "At the domain's registrar, set the name servers that Cloudflare's dashboard shows for the zone.",
+    "At the domain's registrar, set the name servers that the Cloudflare dashboard shows for the zone.",
   ],
-  "zone_not_active.paused": ["The zone of the host is paused.", "Resume it in Cloudflare's dashboard."],
+  "zone_not_active.paused": ["The zone of the host is paused.", "Resume it in the Cloudflare dashboard."],
   dns_not_proxied: [
     "The host has no proxied DNS record.",
-    "Create the record in Cloudflare's dashboard, or turn on the proxy (the orange cloud) of the existing one.",
+    "Create the record in the Cloudflare dashboard, or turn on the proxy (orange cloud) of the existing one.",
   ],
   link_host_without_certificate: [
-    "The host lies more than one label below its zone, where the free certificate does not cover it.",
-    "Choose a host right below the zone, or order a certificate for this one at Cloudflare.",
+    "The host is more than one label below its zone. Cloudflare's free certificate does not cover it.",
+    "Choose a host directly below the zone, or order a certificate for this one from Cloudflare.",
   ],
-  internal: ["The service failed.", "Tell the operator, with this id."],
+  internal: ["The service failed.", "Contact the operator and quote the error ID."],
 };
 
 export default troubles;
