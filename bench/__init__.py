@@ -1,1 +1,1 @@
-"""Benchmarks: what is promised in numbers, measured in one run on one machine."""
+"""Benchmarks of all documented figures, run on one machine."""

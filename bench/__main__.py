@@ -1,7 +1,7 @@
-"""`make bench`: every row in one run; the two sides of a ratio are measured in turn, so that noise hurts both.
+"""`make bench`: run the benchmarks. The two sides of a ratio are measured alternately, so that noise affects both.
 
-`python -m bench http lists` (or `make bench PARTS="http lists"`) runs these parts only. The simulated year, which takes
-an hour, the hundred thousand accounts and the outage of the database, which take minutes, run only if they are named.
+`python -m bench http lists` (or `make bench PARTS="http lists"`) runs these parts only. Some parts run only if named:
+the simulated year takes an hour, and the hundred thousand accounts and the database outage take minutes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _NAMED_ONLY = {"outage", "scale", "year"}
 
 
 async def main(names: list[str]) -> None:
-    """Run these parts, all of them where none is named, and print a line for each figure."""
+    """Run these parts, or all parts if none is named, and print a line for each figure."""
     unknown = [name for name in names if name not in PARTS]
     if unknown:
-        sys.exit(f"no such part: {', '.join(unknown)}; there are: {', '.join(PARTS)}")
-    print(f"{'what':64} {'measured':>14}  to reach")
+        sys.exit(f"unknown part: {', '.join(unknown)}. Parts: {', '.join(PARTS)}")
+    print(f"{'what':64} {'measured':>14}  target")
     for name in names or [each for each in PARTS if each not in _NAMED_ONLY]:
         for measure in PARTS[name]:
             async for row in measure():

@@ -1,12 +1,11 @@
 """A thousand accounts: all of their workers are updated while the service is read.
 
-The accounts are connected through the API, at the emulated platform, which keeps what is uploaded and runs none of it;
-the pushes that confirm an upload are sent from here with the key that it carried, and again, as after an hour. The
-service comes back with a newer worker, which changes the tables, too: first with one that never pushes wherever it
-runs but in the canary accounts, which has to halt the rollout, then with one that is fixed. Both are checked with the
-operator's own command. The service polls once a second, fifteen times as often as by default; the canaries settle for
-5 seconds, and the hour of the other accounts is 20 seconds. The
-platform, which is another machine in life, shares the cores here, and gets what the service leaves of them.
+The accounts are connected through the API, on the emulated platform, which stores uploads without running them. This
+program sends the pushes that confirm an upload, with the key in the upload, and again as after an hour. Then the
+service is restarted with a newer worker, which also changes the tables. The first one never pushes except in the canary
+accounts and has to halt the rollout; the second one is fixed. Both are checked with the operator's own command. The
+service polls once a second, fifteen times as often as by default; the canaries settle for 5 seconds, and the hour of
+the other accounts takes 20 seconds. The platform shares the cores with the service and gets the remaining CPU time.
 """
 
 from __future__ import annotations
@@ -52,33 +51,33 @@ if TYPE_CHECKING:
     from svc.store.tx import Row as StoredRow
     from svc.store.tx import Store, Tx
 
-_ACCOUNTS, _OF_A_USER = 1_000, 10
+_ACCOUNTS, _ACCOUNTS_PER_USER = 1_000, 10
 _CONNECTED_AT_ONCE = 8
 _LOOK_EVERY_S = 1.0
 _CANARIES, _CANARY_WAIT_S, _SPREAD_S = 3, 5.0, 20.0
-# Of the broken worker, so that its failures are known soon.
+# For the broken worker, so that its failures are detected soon.
 _SELF_CHECK_S = 10.0
-# Updates that may wait for a report: four times as many as run at the same time.
+# Updates that may wait for a report: four times the number of concurrent updates.
 _UNCONFIRMED = 32
 _HALTS_WITHIN_S = 600.0
-_READS_A_SECOND, _CONNECTIONS = 50, 10
+_READS_PER_SECOND, _CONNECTIONS = 50, 10
 _ALONE_S = 20.0
 _PUSHED_EVERY_S = 0.1
 _WINDOW_MS = 300_000
 _NICE = 10
 _SETTINGS = {
     "SVC_LIMITS_REQUESTS_PER_MINUTE": "1000000000",
-    "SVC_LIMITS_ACCOUNTS": str(_OF_A_USER),
-    # No token is doubted while the accounts are connected: that is not what is measured.
+    "SVC_LIMITS_ACCOUNTS": str(_ACCOUNTS_PER_USER),
+    # New tokens are accepted immediately, because the connects are not measured.
     "SVC_EDGE_SETTLING_S": "1",
     "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
 }
 
 
 class Workers:
-    """All workers of the platform: each pushes when it was uploaded, as its first cron would.
+    """All workers of the platform. Each pushes after its upload, as its first cron would.
 
-    `broken`: the bundle whose workers do not push, except in the first `sound` uploads of it.
+    `broken`: the bundle whose workers do not push, except for its first `sound` uploads.
     """
 
     def __init__(self, emulator: Emulator) -> None:
@@ -89,7 +88,7 @@ class Workers:
         self.sound = _CANARIES
 
     async def push_until(self, wanted: int) -> None:
-        """Push for every upload, until there were so many."""
+        """Push for every upload until this number is reached."""
         async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
             while self.pushed < wanted:
                 uploads = await self._emulator.uploads(self._seen)
@@ -114,24 +113,24 @@ class Workers:
             texts["PUSH_URL"], json=body, headers={"Authorization": f"Bearer {texts['WORKER_KEY']}"}
         )
         if answer.status_code != 200:
-            raise AssertionError(f"a push was answered {answer.status_code} {answer.text}")
+            raise AssertionError(f"a push got the response {answer.status_code} {answer.text}")
 
 
 @dataclass(frozen=True)
 class Connected:
-    """An account, and its user's key."""
+    """An account, and an API key of its user."""
 
     account_id: str
     key: str
 
 
 async def update_round() -> AsyncIterator[Row]:
-    """All workers of a thousand accounts are updated."""
+    """Update all workers of a thousand accounts."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)
         next_bundle, broken = folder / "bundle", folder / "broken"
         await trio.to_thread.run_sync(build_next_bundle, next_bundle)
-        _break(next_bundle, broken)
+        _copy_as_broken(next_bundle, broken)
         store = StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
         async with open_emulator(no_runtime=True, **POLITE) as emulator:
             settings = {
@@ -148,8 +147,8 @@ async def update_round() -> AsyncIterator[Row]:
             async with open_service(folder / "svc", settings) as service:
                 connected = await _connect_all(service, emulator, workers, values)
             await emulator.forget_requests()
-            _step_back(emulator.pid)
-            await emulator.set_rudeness(slow_one_in=50, refuse_one_in=200)  # as it is by default
+            _lower_priority(emulator.pid)
+            await emulator.set_rudeness(slow_one_in=50, refuse_one_in=200)  # the default values
             workers.broken = load_bundle(broken).sha256
             with_failures = {**settings, "SVC_TIMING_SELFCHECK_WINDOW_S": str(_SELF_CHECK_S)}
             async with open_service(folder / "svc", with_failures, broken):
@@ -173,31 +172,31 @@ async def update_round() -> AsyncIterator[Row]:
         async with open_store(store) as opened:
             updates = await opened.read(_updates(load_bundle(next_bundle).sha256))
     refused = sum(call["status"] == 429 for call in calls)
-    what = "  a worker that never pushes: seconds to the halt, accounts that had it"
+    what = "  a worker that never pushes: seconds to the halt, updated accounts"
     yield Row(f"{_ACCOUNTS:,} accounts:", "", "")
     yield Row(what, f"{halted_s:.0f} {touched}", f"{_CANARIES + _UNCONFIRMED} accounts")
-    yield Row(f"{_ACCOUNTS:,} accounts: all workers updated, 8 at once at most, seconds", f"{took_s:.0f}", "")
-    what = "  seconds from the first begun to the last confirmed: canaries, others"
+    yield Row(f"{_ACCOUNTS:,} accounts: all workers updated, at most 8 at a time, seconds", f"{took_s:.0f}", "")
+    what = "  seconds from first start to last confirmation: canaries, others"
     yield Row(what, _durations(updates), "")
-    what = "  calls to the platform: of an account, a second"
+    what = "  calls to the platform: per account, per second"
     yield Row(what, f"{len(calls) / _ACCOUNTS:.1f} {len(calls) / took_s:.0f}", "")
-    yield Row("  most calls of a token in five minutes", str(_most_in_window(calls)), "< 1,200")
-    yield Row("  CPU of the service for an update, for a read, ms", f"{update_s * 1000:.1f} {read_s * 1000:.1f}", "")
+    yield Row("  maximum calls of a token in five minutes", str(_most_in_window(calls)), "< 1,200")
+    yield Row("  CPU of the service per update, per read, ms", f"{update_s * 1000:.1f} {read_s * 1000:.1f}", "")
     yield Row("  calls answered with 429", str(refused), "0")
-    what = f"  reading an account, {_READS_A_SECOND} a second: p50, p99"
-    yield Row(f"{what} without the round, ms", _percentiles(alone), "< 50")
-    yield Row(f"{what} in the round, ms", _percentiles(during), "< 50")
-    yield Row("  resident memory of the service before, and at the most, MB", f"{before_mb:.0f} {most_mb:.0f}", "")
+    what = f"  reading an account, {_READS_PER_SECOND} per second: p50, p99"
+    yield Row(f"{what} without updates, ms", _percentiles(alone), "< 50")
+    yield Row(f"{what} during updates, ms", _percentiles(during), "< 50")
+    yield Row("  resident memory of the service before, and maximum, MB", f"{before_mb:.0f} {most_mb:.0f}", "")
 
 
 async def _add_users(store: Store) -> list[str]:
-    """A user for every ten accounts; their keys."""
+    """Add a user for every ten accounts and return their keys."""
     values = []
-    for number in range(-(-_ACCOUNTS // _OF_A_USER)):
+    for number in range(-(-_ACCOUNTS // _ACCOUNTS_PER_USER)):
         now = system_clock()
         user = await store.run(users.add_user(f"u{number}@example.com", "no password", now, confirmed=True))
         if user is None:
-            raise AssertionError("the address was taken")
+            raise AssertionError("the address is already in use")
         value = new_api_key()
         key = Key(new_id("key"), user.id, None, value[:8], ("accounts",), None, None, now, None)
         await store.run(keys.add_key(key, digest(value), 5))
@@ -208,13 +207,13 @@ async def _add_users(store: Store) -> list[str]:
 async def _connect_all(
     service: Service, emulator: Emulator, workers: Workers, values: Sequence[str]
 ) -> list[Connected]:
-    """Connect all accounts, some at once; returns when every worker has confirmed itself."""
+    """Connect all accounts, several at a time, and return once every worker has confirmed."""
     connected: list[Connected] = []
     todo = iter(range(_ACCOUNTS))
 
     async def some() -> None:
         for number in todo:
-            # Neighbours are of different users, of whom each may make six calls at once.
+            # Consecutive accounts belong to different users, who may make six concurrent calls each.
             key = values[number % len(values)]
             customer = await emulator.create_account(subdomain=f"customer-{number}")
             own = replace(service, headers={"Authorization": f"Bearer {key}"})
@@ -232,16 +231,16 @@ async def _connect_all(
 
 
 async def _read(service: Service, connected: Sequence[Connected], seconds: float, took_ms: list[float]) -> None:
-    """Read one account after the other, at a fixed rate."""
+    """Read one account after the other at a fixed rate."""
     requests = itertools.cycle(
         request("GET", f"/v1/accounts/{one.account_id}", Authorization=f"Bearer {one.key}") for one in connected
     )
     port = int(service.url.rpartition(":")[2])
-    await paced(port, requests, took_ms, per_second=_READS_A_SECOND, connections=_CONNECTIONS, seconds=seconds)
+    await paced(port, requests, took_ms, per_second=_READS_PER_SECOND, connections=_CONNECTIONS, seconds=seconds)
 
 
-def _break(bundle: Path, into: Path) -> None:
-    """The same bundle with another digest: what is broken about it is what its workers report."""
+def _copy_as_broken(bundle: Path, into: Path) -> None:
+    """Copy the bundle with another digest. Its workers are only broken in what they report."""
     shutil.copytree(bundle, into)
     manifest = json.loads((into / "manifest.json").read_text())
     module = (into / manifest["main_module"]).read_bytes() + b"\n// broken"
@@ -251,20 +250,20 @@ def _break(bundle: Path, into: Path) -> None:
 
 
 async def _halted(workers: Workers, settings: dict[str, str]) -> tuple[float, int]:
-    """Wait for the halt; in how many seconds it came, and how many accounts had the worker by then."""
+    """Wait for the halt and return the seconds that it took and the number of accounts updated by then."""
     before, began = workers.pushed, time.perf_counter()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(workers.push_until, before + _ACCOUNTS)
         with trio.fail_after(_HALTS_WITHIN_S):
             await _rollout(settings, "state   halted: too many updates failed")
         took_s = time.perf_counter() - began
-        await trio.sleep(5 * _LOOK_EVERY_S)  # updates under way come to their end, and none is begun
+        await trio.sleep(5 * _LOOK_EVERY_S)  # running updates end, and none is started
         nursery.cancel_scope.cancel()
     return took_s, workers.pushed - before
 
 
 async def _rollout(settings: dict[str, str], wanted: str) -> None:
-    """Wait until `svc rollout status` says this."""
+    """Wait until `svc rollout status` prints this."""
     environ = {**os.environ, **settings}
     while True:
         told = await trio.run_process(
@@ -276,9 +275,9 @@ async def _rollout(settings: dict[str, str], wanted: str) -> None:
 
 
 def _updates(bundle: str) -> Tx[list[StoredRow]]:
-    """The accounts' updates in the order in which they began.
+    """Return the accounts' updates in the order of their start.
 
-    Raises AssertionError: one has failed, or there are not enough.
+    Raises AssertionError if one has failed or some are missing.
     """
     rows = yield sql(
         "select o.state, o.created_at, o.updated_at from rollout_accounts m join operations o"
@@ -292,10 +291,10 @@ def _updates(bundle: str) -> Tx[list[StoredRow]]:
 
 
 def _durations(updates: Sequence[StoredRow]) -> str:
-    """Seconds of the canaries and of the others. Raises AssertionError: the others began too early."""
+    """Return the seconds of the canaries and of the others. Raises AssertionError if the others started too early."""
     canaries, others = updates[:_CANARIES], updates[_CANARIES:]
     if others[0]["created_at"] < max(one["updated_at"] for one in canaries) + _CANARY_WAIT_S * 1000:
-        raise AssertionError("the others began too early")
+        raise AssertionError("the others started too early")
     spans = [
         max(one["updated_at"] for one in some) - min(one["created_at"] for one in some) for some in (canaries, others)
     ]
@@ -303,7 +302,7 @@ def _durations(updates: Sequence[StoredRow]) -> str:
 
 
 def _most_in_window(calls: Sequence[dict[str, object]]) -> int:
-    """The most calls of one token in any five minutes."""
+    """Return the maximum number of calls of one token in any five minutes."""
     times: dict[object, list[int]] = {}
     for call in calls:
         times.setdefault(call["token_id"], []).append(int(str(call["at"])))
@@ -314,8 +313,8 @@ def _most_in_window(calls: Sequence[dict[str, object]]) -> int:
     return most
 
 
-def _step_back(pid: int) -> None:
-    """Give the processor to this process and its children when nobody else wants it (Linux)."""
+def _lower_priority(pid: int) -> None:
+    """Lower the priority of this process and its children, so that they only use idle CPU time (Linux)."""
     tasks = [*Path(f"/proc/{pid}/task").iterdir()]
     children = {child for task in tasks for child in (task / "children").read_text().split()}
     for task in (*tasks, *(task for child in children for task in Path(f"/proc/{child}/task").iterdir())):

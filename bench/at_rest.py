@@ -1,4 +1,4 @@
-"""A service at rest with the accounts of a store: `python -m bench.at_rest URL` prints what it takes, as JSON."""
+"""An idle service with the accounts of a store: `python -m bench.at_rest URL` prints its cost as JSON."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from svc.config import Config, StoreConfig
 from svc.store import open_store
 from svc.worker.bundle import load_bundle
 
-_NOTHING = cast("Any", None)  # the platform is not reached: nothing is due yet
+_NOTHING = cast("Any", None)  # the platform is not called: nothing is due yet
 
 
 async def main(url: str) -> None:
-    """Start the supervisor and look."""
+    """Start the supervisor and measure."""
     config = Config(store=StoreConfig(url=SecretStr(url)))
     async with open_store(config.store) as store:
         context = Context(store, _NOTHING, _NOTHING, config, system_clock, load_bundle(), "")

@@ -1,4 +1,4 @@
-"""The stack's barest endpoint, as a process: `python -m bench.bare` prints its URL and serves until killed."""
+"""The simplest endpoint of the stack, as a process: `python -m bench.bare` prints its URL and serves until killed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ app = QuartTrio("bare")
 
 @app.get("/")
 async def bare() -> dict[str, bool]:
-    """The smallest JSON."""
+    """Return a minimal JSON response."""
     return {"ok": True}
 
 
 async def main() -> None:
-    """Serve with the library's own server as it comes, except that a connection is not ended after 1,000 requests."""
+    """Serve with the library's default server, except that connections are not closed after 1,000 requests."""
     config = Config()
     config.keep_alive_max_requests = 10**9
     config.bind = ["127.0.0.1:0"]

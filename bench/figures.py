@@ -1,4 +1,4 @@
-"""One line of the table."""
+"""One line of the results table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured, the figure, and what is to be reached."""
+    """A description, the measured figure, and its target."""
 
     what: str
     measured: str

@@ -1,4 +1,4 @@
-"""The service over HTTP, as its users meet it: `svc serve` as a process, the load beside it."""
+"""The service over HTTP: `svc serve` as a process, with a load generator beside it."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from svc.config import StoreConfig
 
 _TARGETS = 50
-# Whose workers push in turn: those of one account all change the same rows, which nobody's do.
+# Accounts whose workers push in turn. Pushes of a single account would all change the same rows.
 _ACCOUNTS = 100
 _LINKS = 1_000
 _ROUNDS = 3
-# The two sides of a ratio in turn, each for a short while: what else the machine does hurts both.
+# The two sides of a ratio are measured alternately for short times, so that noise affects both.
 _READ_ROUNDS = 8
 _SHORT_S = 1.5
 _SECONDS = 3.0
-# No load here is meant to meet a limit.
+# No load should reach a limit.
 _UNLIMITED = {
     f"SVC_LIMITS_{name}_PER_MINUTE": "1000000000" for name in ("REQUESTS", "REPORT_READS", "SIGN_INS", "PUSHES")
 }
@@ -62,27 +62,27 @@ class Place:
         self.port = int(service.url.rpartition(":")[2])
         self.pid = service.process.pid
         self.key = key
-        self.workers = workers  # a key and the links that it pushes for, of each account; of the first the most
+        self.workers = workers  # (worker key, its links) per account; the first has the most links
         self.link_ids = workers[0][1]
         self.site_ids = site_ids
 
     async def load(self, requests: Iterator[bytes], *, connections: int, seconds: float | None = None) -> Load:
-        """As `bench.load.load`, on this service."""
+        """Run `bench.load.load` on this service."""
         return await load(self.port, self.pid, lambda: requests, connections=connections, seconds=seconds or _SECONDS)
 
     def get(self, path: str) -> Iterator[bytes]:
-        """An authenticated read, again and again."""
+        """Yield the same authenticated read repeatedly."""
         return itertools.repeat(request("GET", path, Authorization=f"Bearer {self.key}"))
 
     def pushes(self, accounts: int) -> Iterator[bytes]:
-        """Pushes of an hour and a day of each of 50 targets, of so many accounts in turn; the counts grow."""
+        """Yield pushes of an hour and a day for 50 targets each, for these accounts in turn, with growing counts."""
         day = NOW // DAY_MS - 3
         for number in itertools.count():
             worker_key, link_ids = self.workers[number % accounts]
             at = day * DAY_MS + number // accounts % 24 * HOUR_MS
             rows = [[target, 10 + number, 1, 5] for target in link_ids[:_TARGETS]]
             part = {
-                "id": 1,  # no order: many are under way at once
+                "id": 1,  # arbitrary: many are sent concurrently
                 "day": day_text(day),
                 "as_of": at + HOUR_MS,
                 "final": False,
@@ -98,7 +98,7 @@ class Place:
 
 @asynccontextmanager
 async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
-    """A service on this store."""
+    """Run a service on this store."""
     async with open_store(config) as store:
         await store.run(users.add_user(_EMAIL, hash_password(_PASSWORD), NOW))
         user_id = await add_user(store)
@@ -120,7 +120,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def on(engine: Engine) -> AsyncIterator[Place]:
-    """A service on this engine; PostgreSQL's server shares the cores."""
+    """Run a service on this engine. PostgreSQL's server shares the cores."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         async with new_config(engine) as config, open_place(config, Path(folder)) as place:
             yield place
@@ -128,7 +128,7 @@ async def on(engine: Engine) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def open_bare() -> AsyncIterator[tuple[int, int]]:
-    """The bare stack; its port and process."""
+    """Run the bare stack and return its port and process id."""
     bare = await trio.lowlevel.open_process([sys.executable, "-m", "bench.bare"], stdout=subprocess.PIPE)
     try:
         if bare.stdout is None:
@@ -142,13 +142,13 @@ async def open_bare() -> AsyncIterator[tuple[int, int]]:
 
 
 def _nothing() -> Iterator[bytes]:
-    """Requests for the bare stack."""
+    """Yield requests for the bare stack."""
     return itertools.repeat(request("GET", "/"))
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Requests beside the bare stack's, medians of short turns: the ratio by time and by CPU, and our figures."""
+    """Results relative to the bare stack, as medians of short rounds: ratios by time and by CPU, and our figures."""
 
     by_time: float
     by_cpu: float
@@ -157,7 +157,7 @@ class Compared:
 
 
 async def compared(place: Place, bare: tuple[int, int], path: str, *, connections: int, rounds: int) -> Compared:
-    """An authenticated read against the stack's barest endpoint, in turn."""
+    """Measure an authenticated read and the bare endpoint alternately."""
     seen: list[tuple[Load, Load]] = []
     for _ in range(rounds):
         theirs = await load(*bare, _nothing, connections=connections, seconds=_SHORT_S)
@@ -172,11 +172,11 @@ async def compared(place: Place, bare: tuple[int, int], path: str, *, connection
 
 
 async def reads() -> AsyncIterator[Row]:
-    """An authenticated read, 50 connections; lists whose rows tell the clicks and views of seven days."""
+    """Measure an authenticated read with 50 connections, and lists with clicks and views of seven days."""
     for engine in ENGINES:
         async with open_bare() as bare, on(engine) as place:
             one = await compared(place, bare, f"/v1/links/{place.link_ids[0]}", connections=50, rounds=_READ_ROUNDS)
-            yield Row(f"{engine}: an authenticated read of /v1 against a bare endpoint", f"{one.by_time:.2f}x", "0.65x")
+            yield Row(f"{engine}: an authenticated read relative to a bare endpoint", f"{one.by_time:.2f}x", "0.65x")
             yield Row("  the same by CPU of the two processes", f"{one.by_cpu:.2f}x", "0.65x")
             yield Row("  reads a second, 50 connections", f"{one.per_second:.0f}", "")
             for what, path in (
@@ -187,7 +187,7 @@ async def reads() -> AsyncIterator[Row]:
                 many = await compared(place, bare, path, connections=2, rounds=_ROUNDS)
                 to_reach = "5" if "report" in what else ""
                 yield Row(f"{engine}: {what}, CPU of the service, ms", f"{many.cpu_ms:.1f}", to_reach)
-                yield Row("  a second on 2 connections, against the bare endpoint", _second(many), "")
+                yield Row("  per second on 2 connections, relative to the bare endpoint", _second(many), "")
 
 
 def _second(found: Compared) -> str:
@@ -195,9 +195,9 @@ def _second(found: Compared) -> str:
 
 
 async def pushes() -> AsyncIterator[Row]:
-    """Pushes of 50 targets, an hour and a day each, 16 connections; durable before they are answered.
+    """Measure pushes of 50 targets, an hour and a day each, on 16 connections; committed before the response.
 
-    Of a hundred accounts in turn each row lies on a page of its own; of one account all pushes change the same rows.
+    With a hundred accounts in turn, each row is on a separate page. With one account, all pushes change the same rows.
     """
     for engine in ENGINES:
         async with open_bare() as bare, on(engine) as place:
@@ -210,15 +210,15 @@ async def pushes() -> AsyncIterator[Row]:
                     figures[accounts].append(await place.load(source, connections=16))
         for accounts, seen in figures.items():
             best = max(seen, key=lambda one: one.per_second)
-            what = f"{engine}: pushes of {_TARGETS} targets a second, accounts: {accounts}"
+            what = f"{engine}: pushes of {_TARGETS} targets per second, accounts: {accounts}"
             yield Row(what, f"{best.per_second:.0f}", "500" if engine == "SQLite" else "300")
             ratio = statistics.median(a.per_second / b.per_second for a, b in zip(seen, bares, strict=True))
             cpu_ms = statistics.median(one.cpu_us for one in seen) / 1000
-            yield Row("  CPU of the service for each, ms; against a bare endpoint", f"{cpu_ms:.2f} {ratio:.2f}x", "")
+            yield Row("  CPU per push, ms; relative to a bare endpoint", f"{cpu_ms:.2f} {ratio:.2f}x", "")
 
 
 async def live_reports() -> AsyncIterator[Row]:
-    """Reports that read the account's own database, at the emulated platform; none is kept between two."""
+    """Measure reports that read the account's own database on the emulated platform, without caching."""
     for engine in ENGINES:
         async with (
             open_emulator(no_runtime=True, **POLITE) as emulator,
@@ -252,11 +252,11 @@ async def live_reports() -> AsyncIterator[Row]:
                     ):
                         found = await compared(place, bare, path, connections=4, rounds=_ROUNDS)
                         yield Row(f"{engine}: {what}, CPU of the service, ms", f"{found.cpu_ms:.1f}", "")
-                        yield Row("  a second on 4 connections, against the bare endpoint", _second(found), "")
+                        yield Row("  per second on 4 connections, relative to the bare endpoint", _second(found), "")
 
 
 async def _connected(service: Service, emulator: Emulator) -> str:
-    """Connect an account whose worker has pushed; its id."""
+    """Connect an account, send its worker's first push, and return its id."""
     customer = await emulator.create_account(subdomain="customer")
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     async with trio.open_nursery() as nursery:
@@ -268,7 +268,7 @@ async def _connected(service: Service, emulator: Emulator) -> str:
 
 
 async def sign_ins() -> AsyncIterator[Row]:
-    """Sign-ins, which are as slow as a password's hash is to be."""
+    """Measure sign-ins, whose time is dominated by the password hash."""
     body = json.dumps({"email": _EMAIL, "password": _PASSWORD}).encode()
     for engine in ENGINES:
         async with on(engine) as place:

@@ -1,7 +1,7 @@
-"""Ten thousand links of one account: made and listed over HTTP, written into the worker's database, and clicked.
+"""Ten thousand links of one account: created and listed over HTTP, written to the worker's database, and clicked.
 
-The account is connected to the emulated platform by the running service. A neighbour has one link, with which a click
-is compared: in the bare runtime by CPU, as in bench.worker, and as the first of a new isolate by its time at the edge.
+The account is connected to the emulated platform by the running service. Clicks are compared with those of a second
+account with one link: in the bare runtime by CPU, as in bench.worker, and for a new isolate by the time at the edge.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pydantic import SecretStr
 
 from bench.figures import Row
 from bench.load import load, request
-from bench.plan import MOST_WRITTEN
+from bench.plan import MAX_WRITTEN
 from bench.runtime import open_bare
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import POLITE, open_emulator
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer, Emulator
     from edge_worker.harness.service import Service
 
-_LINKS, _A_REQUEST, _ONE_BY_ONE = 10_000, 1_000, 500
+_LINKS, _LINKS_PER_REQUEST, _ONE_BY_ONE = 10_000, 1_000, 500
 _LIST_ROUNDS = 5
 _CLICKS, _CLICK_ROUNDS, _CONNECTIONS = 4_000, 5, 32
 _COLD_ROUNDS = 15
@@ -64,14 +64,14 @@ class Connected:
 
 
 class Place:
-    """The service, the platform, and the accounts with many links, with one, and with some that were made singly."""
+    """The service, the platform, and the accounts with many links, with one, and with some created one by one."""
 
     def __init__(self, service: Service, emulator: Emulator, many: Connected, one: Connected, some: Connected) -> None:
         self.service, self.emulator = service, emulator
         self.many, self.one, self.some = many, one, some
 
-    async def used(self, what: str, of: Connected) -> int:
-        """All `rows_read` or `rows_written` of the account so far."""
+    async def rows(self, what: str, of: Connected) -> int:
+        """Return the account's total of `rows_read` or `rows_written`."""
         days = (await self.emulator.state())["accounts"][of.customer.account_id]["usage"]
         return sum(day[what] for day in days.values())
 
@@ -79,16 +79,16 @@ class Place:
         """Wait until the worker has the account's newest link."""
         newest = f"/v1/links?account_id={of.account_id}&order=newest&limit=1"
 
-        async def look() -> bool | None:
+        async def poll() -> bool | None:
             [link] = (await self.service.call("GET", newest))["links"]
             return link["config"] == "synced" or None
 
-        await eventually(look, every_s=0.05)
+        await eventually(poll, every_s=0.05)
 
 
 @asynccontextmanager
 async def open_place() -> AsyncIterator[Place]:
-    """The service with a user, and three accounts at the platform."""
+    """Run the service with a user and three accounts on the platform."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)
         store = StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
@@ -96,7 +96,7 @@ async def open_place() -> AsyncIterator[Place]:
         async with open_store(store) as opened:
             user = await opened.run(users.add_user("bench@example.com", "-", system_clock(), confirmed=True))
             if user is None:
-                raise AssertionError("the address was taken")
+                raise AssertionError("the address is already in use")
             key = Key(new_id("key"), user.id, None, value[:8], get_args(Scope), None, None, system_clock(), None)
             await opened.run(keys.add_key(key, digest(value), 5))
         async with open_emulator(local_egress=True, **POLITE) as emulator:
@@ -129,7 +129,7 @@ async def _connect(service: Service, emulator: Emulator, zone: str) -> Connected
 
 
 async def one_account() -> AsyncIterator[Row]:
-    """Made, written to the worker, listed, and clicked for the first time."""
+    """Measure creating, syncing, listing and first clicks."""
     async with open_place() as place:
         async for row in _made(place):
             yield row
@@ -146,53 +146,57 @@ async def _made(place: Place) -> AsyncIterator[Row]:
     await place.synced(place.one)
 
     first = await _one_by_one(place, place.some, 0)
-    written = await place.used("rows_written", of)
+    written = await place.rows("rows_written", of)
     await place.emulator.forget_requests()
     began = time.perf_counter()
-    for number in range(0, _LINKS - _ONE_BY_ONE, _A_REQUEST):
-        rows = [{"url": f"https://a.example/{n}", "code": f"code{n}"} for n in range(number, number + _A_REQUEST)]
+    for number in range(0, _LINKS - _ONE_BY_ONE, _LINKS_PER_REQUEST):
+        rows = [
+            {"url": f"https://a.example/{n}", "code": f"code{n}"} for n in range(number, number + _LINKS_PER_REQUEST)
+        ]
         rows = rows[: _LINKS - _ONE_BY_ONE - number]
         body = {"account_id": of.account_id, "links": rows}
         results = (await service.call("POST", "/v1/links/bulk", body, key=f"bulk {number}"))["results"]
         if not all("link" in result for result in results):
-            raise AssertionError("a link was not made")
+            raise AssertionError("a link was not created")
     made_s = time.perf_counter() - began
     await place.synced(of)
     synced_s = time.perf_counter() - began
     many = _LINKS - _ONE_BY_ONE
-    yield Row(f"{many:,} links made by {_A_REQUEST:,} a request: links a second", f"{many / made_s:,.0f}", "")
-    yield Row("  until the worker has all, seconds", f"{synced_s:.1f}", "")
-    what = "  calls to the platform, rows written, for these"
-    yield Row(what, await _sync_cost(place, written), f"< {MOST_WRITTEN:,}")
+    yield Row(
+        f"{many:,} links created with {_LINKS_PER_REQUEST:,} per request: links per second", f"{many / made_s:,.0f}", ""
+    )
+    yield Row("  until all are synced, seconds", f"{synced_s:.1f}", "")
+    what = "  calls to the platform, rows written"
+    yield Row(what, await _sync_cost(place, written), f"< {MAX_WRITTEN:,}")
 
-    written = await place.used("rows_written", of)
+    written = await place.rows("rows_written", of)
     await place.emulator.forget_requests()
     began = time.perf_counter()
     last = await _one_by_one(place, of, _LINKS - _ONE_BY_ONE)
     await place.synced(of)
     synced_s = time.perf_counter() - began
-    yield Row(f"the last {_ONE_BY_ONE:,} of {_LINKS:,} links, made one by one: links a second", f"{last:,.0f}", "")
-    yield Row(f"  against the first {_ONE_BY_ONE:,} of their user", f"{last / first:.2f}x", "0.7x")
-    yield Row("  until the worker has all, seconds", f"{synced_s:.1f}", "")
-    yield Row(what, await _sync_cost(place, written), f"< {MOST_WRITTEN:,}")
+    yield Row(f"the last {_ONE_BY_ONE:,} of {_LINKS:,} links, created one by one: links per second", f"{last:,.0f}", "")
+    yield Row(f"  relative to the first {_ONE_BY_ONE:,} of their user", f"{last / first:.2f}x", "0.7x")
+    yield Row("  until all are synced, seconds", f"{synced_s:.1f}", "")
+    yield Row(what, await _sync_cost(place, written), f"< {MAX_WRITTEN:,}")
 
 
 async def _one_by_one(place: Place, of: Connected, first: int) -> float:
-    """Make so many links over one connection; how many a second."""
+    """Create `_ONE_BY_ONE` links over one connection and return the number per second."""
     port, pid = int(place.service.url.rpartition(":")[2]), place.service.process.pid
     done = await load(port, pid, lambda: _new_links(place.service, of, first), connections=1, status=201)
     return done.per_second
 
 
 async def _sync_cost(place: Place, written: int) -> str:
-    """Calls of the account since the log was forgotten, and rows written since there were `written`."""
+    """Return the account's calls in the log, and the rows written beyond `written`."""
     account = f"/accounts/{place.many.customer.account_id}/"
     calls = [call for call in await place.emulator.requests() if call["path"].startswith(account)]
-    return f"{len(calls)} {await place.used('rows_written', place.many) - written:,}"
+    return f"{len(calls)} {await place.rows('rows_written', place.many) - written:,}"
 
 
 def _new_links(service: Service, of: Connected, first: int) -> Iterator[bytes]:
-    """Requests that make one link each."""
+    """Yield requests that create one link each."""
     for number in range(first, first + _ONE_BY_ONE):
         new = {"account_id": of.account_id, "url": f"https://a.example/{number}", "code": f"code{number}"}
         text = json.dumps(new).encode()
@@ -216,9 +220,9 @@ async def _listed(place: Place) -> AsyncIterator[Row]:
                 raise AssertionError(f"{found} links were listed by {order}")
             pages.append(times)
         first_ms, last_ms = (min(times[at] for times in pages) * 1000 for at in (0, -1))
-        what = f"{_LINKS:,} links by {order}, a thousand a page: first, last page, ms"
+        what = f"{_LINKS:,} links by {order}, a thousand per page: first, last page, ms"
         yield Row(what, f"{first_ms:.0f} {last_ms:.0f}", "< 250")
-        yield Row("  the last against the first", f"{last_ms / first_ms:.2f}x", "")
+        yield Row("  last page relative to the first", f"{last_ms / first_ms:.2f}x", "")
     for what, q in (("finds one", "code9999"), ("finds all, first page", "a.example")):
         times = []
         for _ in range(_LIST_ROUNDS):
@@ -229,7 +233,7 @@ async def _listed(place: Place) -> AsyncIterator[Row]:
 
 
 async def _first_clicks(place: Place) -> AsyncIterator[Row]:
-    """The first click of a new isolate, with many links and with one, in turn."""
+    """Measure the first click of a new isolate, with many links and with one, alternately."""
     both = (place.many, place.one)
     took: dict[str, list[float]] = {of.host: [] for of in both}
     read = {of.host: 0 for of in both}
@@ -237,19 +241,19 @@ async def _first_clicks(place: Place) -> AsyncIterator[Row]:
         await place.emulator.settled()
         await place.emulator.new_isolates()
         for of in both if number % 2 else both[::-1]:
-            before = await place.used("rows_read", of)
+            before = await place.rows("rows_read", of)
             code = f"code{number * 97}" if of is place.many else "code0"
             took[of.host].append(await _click(place, of.host, code))
-            read[of.host] = max(read[of.host], await place.used("rows_read", of) - before)
+            read[of.host] = max(read[of.host], await place.rows("rows_read", of) - before)
     many_s, one_s = (statistics.median(took[of.host]) for of in both)
-    what = f"a new isolate's first click, of {_LINKS:,} links and of one"
+    what = f"a new isolate's first click, with {_LINKS:,} links and with one"
     yield Row(f"{what}: time at the edge", f"{many_s / one_s:.2f}x", "1.2x")
     yield Row("  milliseconds", f"{many_s * 1000:.1f} {one_s * 1000:.1f}", "")
-    yield Row("  rows read until its answer, at the most", f"{read[place.many.host]} {read[place.one.host]}", "< 30")
+    yield Row("  maximum rows read before its response", f"{read[place.many.host]} {read[place.one.host]}", "< 30")
 
 
 async def _click(place: Place, host: str, code: str) -> float:
-    """Seconds of one click."""
+    """Return the seconds of one click."""
     port = int(place.emulator.edge.rpartition(":")[2])
     began = time.perf_counter()
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
@@ -258,7 +262,7 @@ async def _click(place: Place, host: str, code: str) -> float:
 
 
 async def warm_clicks() -> AsyncIterator[Row]:
-    """Redirects of an isolate that runs, with many links and with one, in turn; by CPU of its process."""
+    """Measure redirects of a running isolate, with many links and with one, alternately, by CPU of its process."""
     chance = random.Random(1)
     async with open_bare() as many, open_bare() as one:
         for bare, links in ((many, _LINKS), (one, 1)):
@@ -271,12 +275,12 @@ async def warm_clicks() -> AsyncIterator[Row]:
             for name, bare, codes in (("same", many, always), ("one", one, always), ("spread", many, spread)):
                 began = bare.cpu_us()
                 await _clicks(bare, codes)
-                if number > 0:  # the first round warms
+                if number > 0:  # the first round is a warm-up
                     cost[name].append((bare.cpu_us() - began) / _CLICKS)
         best = {name: min(measured) for name, measured in cost.items()}
-    what = f"a redirect, warm, of {_LINKS:,} links and of one, by CPU"
+    what = f"a redirect, warm, with {_LINKS:,} links and with one, by CPU"
     yield Row(what, f"{best['same'] / best['one']:.2f}x", "1.1x")
-    yield Row("  clicks that are spread over all of them", f"{best['spread'] / best['one']:.2f}x", "")
+    yield Row("  clicks spread over all links", f"{best['spread'] / best['one']:.2f}x", "")
 
 
 async def _clicks(bare: Bare, codes: Iterator[str]) -> None:
@@ -305,10 +309,10 @@ async def _exchange(stream: trio.SocketStream, wanted: bytes) -> None:
     while not answer.endswith(b"\r\n\r\n"):  # a redirect has no body
         received = await stream.receive_some()
         if not received:
-            raise AssertionError(f"the edge hung up after {answer!r}")
+            raise AssertionError(f"the edge closed the connection after {answer!r}")
         answer += received
     if answer[9:12] != b"302":
-        raise AssertionError(f"the edge answered {answer!r}")
+        raise AssertionError(f"the edge responded {answer!r}")
 
 
 MEASURES = (one_account, warm_clicks)

@@ -27,7 +27,7 @@ _TODAY = day_of(NOW)
 
 
 async def lists() -> AsyncIterator[Row]:
-    """Pages of each order, a search that finds one link, and the order by clicks."""
+    """Measure pages of each order, a search that finds one link, and the order by clicks."""
     async with new_store() as store:
         async for row in _lists(store, "SQLite"):
             yield row
@@ -58,7 +58,7 @@ async def _lists(store: Store, engine: str) -> AsyncIterator[Row]:
         ("first page by age", lambda: list_links(which, "newest", _PAGE), "100 ms"),
         ("last page by code", lambda: list_links(which, "code", _PAGE, place_of("code", last)), "100 ms"),
         ("search for one link", lambda: list_links(one, "newest", _PAGE), "500 ms"),
-        ("order by clicks, once a push", lambda: ranked_by_clicks(which, _TODAY), "3,000 ms"),
+        ("order by clicks, once per push", lambda: ranked_by_clicks(which, _TODAY), "3,000 ms"),
         ("a page by clicks", lambda: listed(which, ranked[50_000 : 50_000 + _PAGE]), "200 ms"),
     ):
         yield Row(f"{engine}, {_LINKS:,} links: {what}", await best_ms(tx), to_reach)

@@ -1,4 +1,4 @@
-"""A load generator for one process: prepared requests over kept connections, as fast as they are answered."""
+"""A load generator for one process: prepared requests over persistent connections, as fast as they are answered."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Self
 
-_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a load cost: requests a second, and the CPU of the server's process for each, in microseconds."""
+    """The cost of a load: requests per second, and CPU of the server's process per request, in microseconds."""
 
     per_second: float
     cpu_us: float
 
 
-class HungUp(AssertionError):
-    """The service ended a connection before its answer was whole."""
+class ConnectionClosed(AssertionError):
+    """The service closed a connection before its response was complete."""
 
 
 def request(method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
-    """A request as bytes."""
+    """Return a request as bytes."""
     lines = [f"{method} {path} HTTP/1.1", "Host: bench"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     if body:
@@ -49,9 +49,9 @@ async def load(
     seconds: float = math.inf,
     status: int = 200,
 ) -> Load:
-    """Send requests for `seconds`, or until there are no more, over `connections`.
+    """Send requests over `connections` for `seconds`, or until there are no more.
 
-    Raises AssertionError: an answer has another status.
+    Raises AssertionError if a response has another status.
     """
     ends_at = time.perf_counter() + seconds
     done = 0
@@ -82,10 +82,10 @@ async def paced(
     connections: int,
     seconds: float = math.inf,
 ) -> None:
-    """Send requests at a fixed rate for `seconds`; `took_ms` gets how long each took.
+    """Send requests at a fixed rate for `seconds`. `took_ms` collects the duration of each.
 
-    A request's time begins when it was to be sent: one that waits behind a slow one counts its wait.
-    Raises AssertionError: an answer is not 200.
+    The duration includes the wait since the scheduled time, so that a slow request also delays the ones after it.
+    Raises AssertionError if a response is not 200.
     """
     began = trio.current_time()
 
@@ -105,7 +105,7 @@ async def paced(
 
 
 class _Kept:
-    """A connection for one request after the other; a new one after each that the service says it ends."""
+    """A persistent connection, which is reopened when the service closes it."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -127,19 +127,19 @@ class _Kept:
 
 
 async def exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> bool:
-    """Send a request and read its answer; whether the service takes another one on this connection.
+    """Send a request and read its response; return True if the connection stays open.
 
-    Raises AssertionError: the answer has another status.
+    Raises AssertionError if the response has another status.
     """
     await stream.send_all(wanted)
     answer = b""
     while not _whole(answer):
         received = await stream.receive_some(65_536)
         if not received:
-            raise HungUp(f"the service hung up after {answer[:300]!r}")
+            raise ConnectionClosed(f"the service closed the connection after {answer[:300]!r}")
         answer += received
     if not answer.startswith(f"HTTP/1.1 {status} ".encode()):
-        raise AssertionError(f"answered {answer[:300]!r}")
+        raise AssertionError(f"unexpected response {answer[:300]!r}")
     return b"\r\nconnection: close" not in answer.partition(b"\r\n\r\n")[0].lower()
 
 
@@ -153,6 +153,6 @@ def _whole(answer: bytes) -> bool:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU time that a process has used, all its threads."""
+    """Return the CPU time used by all threads of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND

@@ -1,6 +1,6 @@
-"""Visitors' waiting times while the worker's database is slow, silent or failing, in the real runtime.
+"""Waiting times of visitors while the worker's database is slow, silent or failing, in the real runtime.
 
-20,000 requests, one in 25 of which hangs up. A known target is one for which the isolate has answered before.
+20,000 requests, one in 25 of which disconnects. A known target is one for which the isolate has already responded.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bench.figures import Row
 from bench.runtime import BUNDLE
 from edge_worker.harness.installed import HOUR_MS, open_installed_worker
-from edge_worker.harness.storm import WELL, Answer, run_storm, views_counted
+from edge_worker.harness.storm import HEALTHY, Answer, run_storm, views_counted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -22,21 +22,21 @@ _EXPECTED = {302, 204, 503}
 
 
 async def outage() -> AsyncIterator[Row]:
-    """Errors, waits and counts in one storm."""
+    """Measure errors, waits and counts in one storm."""
     async with open_installed_worker(BUNDLE) as worker:
         storm = await run_storm(worker, REQUESTS, random.Random(SEED))
         counted = await views_counted(worker, await worker.clock(12 * HOUR_MS / 1000))
-    known = [answer for answer in storm.answers if answer.known and answer.phase != WELL.name]
+    known = [answer for answer in storm.answers if answer.known and answer.phase != HEALTHY.name]
     statuses = ", ".join(f"{count} x {status}" for status, count in sorted(storm.statuses.items()))
     errors = sum(answer.status not in _EXPECTED for answer in storm.answers)
     refused = sum(answer.status == 503 for answer in known)
     wrong = sum(
-        not views <= counted[target] <= views + storm.hung_up[target] for target, views in storm.counted.items()
+        not views <= counted[target] <= views + storm.disconnected[target] for target, views in storm.counted.items()
     )
-    yield Row(f"outage: answers ({statuses}), errors among them", str(errors), "0")
-    yield Row("outage: refusals of known targets", str(refused), "0")
-    yield Row("outage: slowest answer for a known target, first wait", _slowest(known, first=True), "2.2 s")
-    yield Row("outage: slowest answer for a known target, afterwards", _slowest(known, first=False), "0.1 s")
+    yield Row(f"outage: responses ({statuses}), of which errors", str(errors), "0")
+    yield Row("outage: rejections for known targets", str(refused), "0")
+    yield Row("outage: slowest response for a known target, first wait", _slowest(known, first=True), "2.2 s")
+    yield Row("outage: slowest response for a known target, afterwards", _slowest(known, first=False), "0.1 s")
     yield Row(f"outage: targets of {len(storm.counted)} with a wrong count", str(wrong), "0")
 
 

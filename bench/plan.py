@@ -1,4 +1,4 @@
-"""What a day takes of the rows of a free plan, as the emulated platform counts them."""
+"""Daily rows used by a worker on the free plan, as counted by the emulated platform."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 SITES, LINKS = 10, 500
-# An isolate answers so many requests, and is gone when the next begins.
+# An isolate serves this number of requests and is gone when the next one starts.
 ISOLATE_MINUTES, REQUESTS = 5, 20
 HOUR_MINUTES, DAY_HOURS = 60, 24
 IMPORTED, A_VERSION = 10_000, 100
 STATEMENTS_A_CALL = 10
 SEED = 20261121
-MOST_READ, MOST_WRITTEN = 5_000_000, 100_000
+MAX_READ, MAX_WRITTEN = 5_000_000, 100_000
 
 
 class Usage(NamedTuple):
@@ -31,7 +31,7 @@ class Usage(NamedTuple):
     written: int
 
     def since(self, before: Usage) -> Usage:
-        """What came after `before`."""
+        """Return the difference to `before`."""
         return Usage(self.read - before.read, self.written - before.written)
 
     def __str__(self) -> str:
@@ -39,13 +39,13 @@ class Usage(NamedTuple):
 
 
 async def usage(worker: InstalledWorker) -> Usage:
-    """All that the account has read and written so far."""
+    """Return the account's total usage so far."""
     days = (await worker.emulator.state())["accounts"][worker.customer.account_id]["usage"].values()
     return Usage(sum(day["rows_read"] for day in days), sum(day["rows_written"] for day in days))
 
 
-async def a_day() -> AsyncIterator[Row]:
-    """Requests of isolates that live for minutes."""
+async def daily_usage() -> AsyncIterator[Row]:
+    """Measure a day of requests with isolates that run for minutes."""
     chance = random.Random(SEED)
     async with open_installed_worker(BUNDLE) as worker:
         sites = {f"path:s{n}.example.com/x": {"target": f"site_{n}", "script": "s"} for n in range(SITES)}
@@ -63,7 +63,7 @@ async def a_day() -> AsyncIterator[Row]:
             assert visit.status == 204
 
         first = [await _first_answer(worker, ask) for ask in (click, view)]
-        yield Row("rows read until a new isolate's first click, first view", f"{first[0]} {first[1]}", "< 30")
+        yield Row("rows read before a new isolate's first click, first view", f"{first[0]} {first[1]}", "< 30")
         began, before = await worker.clock(0), await usage(worker)
         for minute in range(HOUR_MINUTES):
             now = await worker.clock(60 * minute)
@@ -81,8 +81,8 @@ async def a_day() -> AsyncIterator[Row]:
         await worker.crons_until_quiet(midnight)
         end = (await usage(worker)).since(before)
     day = Usage(DAY_HOURS * hour.read + end.read, DAY_HOURS * hour.written + end.written)
-    what = f"rows read, written a day: {SITES} sites, {LINKS} links, isolates of {ISOLATE_MINUTES} min"
-    yield Row(what, str(day), f"< {Usage(MOST_READ, MOST_WRITTEN)}")
+    what = f"rows read, written per day: {SITES} sites, {LINKS} links, isolates of {ISOLATE_MINUTES} min"
+    yield Row(what, str(day), f"< {Usage(MAX_READ, MAX_WRITTEN)}")
 
 
 async def _first_answer(worker: InstalledWorker, ask: Callable[[], Awaitable[None]]) -> int:
@@ -93,8 +93,8 @@ async def _first_answer(worker: InstalledWorker, ask: Callable[[], Awaitable[Non
     return (await usage(worker)).since(before).read
 
 
-async def an_import() -> AsyncIterator[Row]:
-    """Links written as the service writes them, while an isolate serves what is there."""
+async def import_usage() -> AsyncIterator[Row]:
+    """Measure an import of links, written as the service writes them, while an isolate serves others."""
     async with open_installed_worker(BUNDLE) as worker:
         await worker.configure({"host": {"host": LINK_HOST}})
         before = await usage(worker)
@@ -115,7 +115,7 @@ async def an_import() -> AsyncIterator[Row]:
                 assert (await worker.click(f"code{n}")).headers["location"] == f"https://a.example/{n}"
             await worker.emulator.settled()
         used = (await usage(worker)).since(before)
-    yield Row(f"rows read, written while {IMPORTED:,} links are imported", str(used), f"< {MOST_WRITTEN:,}")
+    yield Row(f"rows read, written while {IMPORTED:,} links are imported", str(used), f"< {MAX_WRITTEN:,}")
 
 
-MEASURES = (a_day, an_import)
+MEASURES = (daily_usage, import_usage)

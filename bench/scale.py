@@ -1,10 +1,10 @@
-"""A hundred thousand accounts in one process: start, rest, an hour of their pushes, looks at them, calls that wait.
+"""A hundred thousand accounts in one process: start, idle time, one hour of pushes, health checks, queued calls.
 
-What is sampled: of the hour of pushes one minute, with all the workers that push in it, each over a connection of its
-own at its own second; then the same workers all at once, as they came before they had seconds. They have ten links
-each, the other accounts none. Of the looks, those at twenty accounts of the emulated platform, again and again, all
-thorough as the daily ones are. The load shares the machine with the service, so figures of CPU hold more than those of
-time. SVC_BENCH_ACCOUNTS=10000 makes it smaller.
+Two things are sampled. Of the hour of pushes, one minute is run with all the workers that push in it, each over its own
+connection at its own second; then the same workers push all at the same time, as before seconds were assigned. They
+have ten links each, the other accounts none. Of the health checks, those of twenty accounts on the emulated platform
+are run repeatedly, all thorough like the daily ones. The load generator shares the machine with the service, so CPU
+figures are more reliable than durations. SVC_BENCH_ACCOUNTS=10000 reduces the number of accounts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import trio.testing
 
 from bench.accounts import Workers
 from bench.figures import Row
-from bench.load import HungUp, cpu_s, exchange, request
+from bench.load import ConnectionClosed, cpu_s, exchange, request
 from bench.service import ENGINES, add_user, new_config
 from edge_worker.emulator.process import POLITE, open_emulator
 from edge_worker.harness.service import open_service
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 
 _ACCOUNTS = int(os.environ.get("SVC_BENCH_ACCOUNTS", "100000"))
 _TARGETS = 10
-_MINUTE = 17  # of the hour; any of 3 to 52
-_AT_ONCE = 5_000
-_LOOKED_AT = 20
-_LOOKS_S = 20.0
+_MINUTE = 17  # minute of the hour; any of 3 to 52
+_BATCH = 5_000
+_CHECKED_ACCOUNTS = 20
+_CHECKS_S = 20.0
 _PLATFORM_S = 0.3
 _CALLS_S = 10.0
 _REST_S = 60.0
@@ -68,10 +68,10 @@ _REST_S = 60.0
 
 @asynccontextmanager
 async def _stored(config: StoreConfig, user_id: int) -> AsyncIterator[None]:
-    """The accounts, each as it is at rest: well, its worker has just pushed, looked at within the last day."""
+    """Store the accounts in an idle state: healthy, just pushed, checked within the last day."""
     async with open_store(config) as store:
-        for first in range(0, _ACCOUNTS, _AT_ONCE):
-            await store.run(_accounts(user_id, range(first, min(first + _AT_ONCE, _ACCOUNTS))))
+        for first in range(0, _ACCOUNTS, _BATCH):
+            await store.run(_accounts(user_id, range(first, min(first + _BATCH, _ACCOUNTS))))
         pushing = _pushing(_MINUTE)
         for first in range(0, len(pushing), 500):
             await store.run(_links(user_id, pushing[first : first + 500]))
@@ -79,7 +79,7 @@ async def _stored(config: StoreConfig, user_id: int) -> AsyncIterator[None]:
 
 
 def _edge_id(number: int) -> str:
-    """Ids like the platform's, the same in each run."""
+    """Return an id like the platform's, the same in each run."""
     return digest(f"edge {number}")[:32]
 
 
@@ -88,7 +88,7 @@ def _worker_key(number: int) -> str:
 
 
 def _pushing(minute: int) -> list[int]:
-    """The accounts that push in this minute of the hour."""
+    """Return the accounts that push in this minute of the hour."""
     return [number for number in range(_ACCOUNTS) if push_second(_edge_id(number)) // 60 == minute]
 
 
@@ -123,7 +123,7 @@ def _links(user_id: int, numbers: Sequence[int]) -> Tx[None]:
 
 
 def _push(number: int, hour: int) -> bytes:
-    """The push of the hour before `hour` (epoch ms) and its day so far."""
+    """Return the push of the hour before `hour` (epoch ms) and its day so far."""
     at = hour - HOUR_MS
     day = day_of(at)
     rows = [[target, 10, 1, 5] for target in _link_ids(number)]
@@ -140,9 +140,9 @@ def _push(number: int, hour: int) -> bytes:
 
 
 async def _send_all(port: int, pushes: Sequence[tuple[float, bytes]]) -> list[float]:
-    """Send each so many seconds from now, over a connection of its own; what each took that was taken, ms, sorted.
+    """Send each push after its delay in seconds, over its own connection; return sorted durations of accepted ones, ms.
 
-    Of more connections than the service has places those that wait longest are closed; a worker would come again.
+    Above its connection limit, the service closes the connections that wait longest. A worker would retry.
     """
     began = trio.current_time()
     took_ms: list[float] = []
@@ -153,7 +153,7 @@ async def _send_all(port: int, pushes: Sequence[tuple[float, bytes]]) -> list[fl
         try:
             async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
                 await exchange(stream, push, 200)
-        except (trio.BrokenResourceError, HungUp):
+        except (trio.BrokenResourceError, ConnectionClosed):
             return
         took_ms.append((trio.current_time() - asked_at) * 1000)
 
@@ -169,7 +169,7 @@ def _memory_mb(pid: int) -> float:
 
 
 async def hour() -> AsyncIterator[Row]:
-    """The start, rest, and a minute of the hour's pushes."""
+    """Measure the start, an idle minute, and one minute of the hour's pushes."""
     numbers = _pushing(_MINUTE)
     for engine in ENGINES:
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
@@ -179,7 +179,7 @@ async def hour() -> AsyncIterator[Row]:
                 settings = {
                     "SVC_STORE_URL": config.url.get_secret_value(),
                     "SVC_LIMITS_ACCOUNTS_TOTAL": "1000000",
-                    "SVC_EDGE_API_BASE_URL": "http://127.0.0.1:9",  # nothing is due of the accounts
+                    "SVC_EDGE_API_BASE_URL": "http://127.0.0.1:9",  # no account has anything due
                 }
                 async with _stored(config, user_id):
                     began = time.perf_counter()
@@ -196,29 +196,29 @@ async def _at_work(engine: str, service: Service, numbers: Sequence[int], starte
     yield Row("  resident memory, MB", f"{_memory_mb(pid):.0f}", "")
     await trio.sleep(_REST_S)
     rest_s = cpu_s(pid) - start_cpu_s
-    yield Row("  CPU of a minute at rest, s", f"{rest_s:.2f}", "")
+    yield Row("  CPU of an idle minute, s", f"{rest_s:.2f}", "")
     now = system_clock() // HOUR_MS * HOUR_MS
     spread = [(push_second(_edge_id(number)) % 60, _push(number, now - HOUR_MS)) for number in numbers]
     most = max(Counter(at for at, _ in spread).values())
     for what, pushes in (
         (f"{len(numbers):,} pushes of {_TARGETS} targets at their seconds ({most} in one)", spread),
-        ("the same at once", [(0, _push(number, now)) for number in numbers]),
+        ("the same concurrently", [(0, _push(number, now)) for number in numbers]),
     ):
         before = cpu_s(pid)
         took_ms = await _send_all(port, pushes)
         cuts = statistics.quantiles(took_ms, n=100)
         yield Row(f"  {what}: p50, p99, last, ms", f"{cuts[49]:.0f} {cuts[98]:.0f} {took_ms[-1]:.0f}", "< 15,000")
-        yield Row("  of them closed without an answer", str(len(pushes) - len(took_ms)), "0")
+        yield Row("  of which closed without a response", str(len(pushes) - len(took_ms)), "0")
         used = cpu_s(pid) - before
         each_ms = used / len(pushes) * 1000
         yield Row(
-            "  CPU of each, ms; of an hour of all accounts, s", f"{each_ms:.2f} {each_ms * _ACCOUNTS / 1000:.0f}", ""
+            "  CPU per push, ms; of all accounts per hour, s", f"{each_ms:.2f} {each_ms * _ACCOUNTS / 1000:.0f}", ""
         )
     yield Row("  resident memory afterwards, MB", f"{_memory_mb(pid):.0f}", "")
 
 
-async def looks() -> AsyncIterator[Row]:
-    """What a look at an account takes: calls and CPU."""
+async def health_checks() -> AsyncIterator[Row]:
+    """Measure the calls and CPU of a health check."""
     async with (
         open_emulator(no_runtime=True, **POLITE) as emulator,
         new_config("SQLite") as config,
@@ -234,16 +234,16 @@ async def looks() -> AsyncIterator[Row]:
             "SVC_EDGE_SETTLING_S": "1",
             "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
             "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
-            "SVC_LIMITS_ACCOUNTS": str(_LOOKED_AT),
-            "SVC_TIMING_HEALTH_EVERY_S": "0.1",  # thorough is one in six of them, and each of a day's
+            "SVC_LIMITS_ACCOUNTS": str(_CHECKED_ACCOUNTS),
+            "SVC_TIMING_HEALTH_EVERY_S": "0.1",  # one in six is thorough; daily ones always are
             "SVC_TIMING_HEALTH_WELL_EVERY_S": "1",
         }
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
             async with open_service(Path(folder), settings) as service:
                 service.headers = {"Authorization": f"Bearer {value}"}
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(Workers(emulator).push_until, _LOOKED_AT)
-                    for number in range(_LOOKED_AT):
+                    nursery.start_soon(Workers(emulator).push_until, _CHECKED_ACCOUNTS)
+                    for number in range(_CHECKED_ACCOUNTS):
                         customer = await emulator.create_account(subdomain=f"customer-{number}")
                         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
                         await service.call("POST", "/v1/accounts", body, expect=202, key=customer.account_id)
@@ -251,21 +251,21 @@ async def looks() -> AsyncIterator[Row]:
                     await service.account_in(account["id"], "ready")
                 await emulator.forget_requests()
                 before = cpu_s(service.process.pid)
-                await trio.sleep(_LOOKS_S)
+                await trio.sleep(_CHECKS_S)
                 used = cpu_s(service.process.pid) - before
                 calls = await emulator.requests()
     number = sum(str(call["path"]).endswith("/tokens/verify") for call in calls)
     each, cpu_ms = len(calls) / number, used / number * 1000
-    yield Row("a daily look at an account: calls, CPU of the service, ms", f"{each:.1f} {cpu_ms:.1f}", "")
-    a_day = _ACCOUNTS * cpu_ms / 1000
-    what = f"  of {_ACCOUNTS:,} accounts that are well: looks an hour, calls a second, CPU s an hour"
-    yield Row(what, f"{_ACCOUNTS / 24:.0f} {_ACCOUNTS * each / 86_400:.1f} {a_day / 24:.0f}", "")
-    what = "  the same were they looked at every hour, as before a push was a health check"
-    yield Row(what, f"{_ACCOUNTS} {_ACCOUNTS * each / 3_600:.1f} {a_day:.0f}", "")
+    yield Row("a daily health check: calls, CPU of the service, ms", f"{each:.1f} {cpu_ms:.1f}", "")
+    day_s = _ACCOUNTS * cpu_ms / 1000
+    what = f"  {_ACCOUNTS:,} healthy accounts: checks per hour, calls per second, CPU s per hour"
+    yield Row(what, f"{_ACCOUNTS / 24:.0f} {_ACCOUNTS * each / 86_400:.1f} {day_s / 24:.0f}", "")
+    what = "  the same with hourly checks, as before pushes counted as health checks"
+    yield Row(what, f"{_ACCOUNTS} {_ACCOUNTS * each / 3_600:.1f} {day_s:.0f}", "")
 
 
 class _SlowPlatform(Edge):
-    """The client of a platform that answers each call after 0.3 s, and those of the account `silent` never."""
+    """A client of a platform that responds to each call after 0.3 s, and never to calls of the account `silent`."""
 
     async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpAnswer:
         del token
@@ -277,21 +277,21 @@ class _SlowPlatform(Edge):
 
 @dataclass
 class _Asking:
-    """Accounts that call the platform, for a while."""
+    """Accounts that call the platform for a limited time."""
 
     edge: Edge
     done: int = 0
-    waits_ms: list[float] = field(default_factory=list)  # of those that call now and then
+    waits_ms: list[float] = field(default_factory=list)  # of the occasional callers
 
-    async def without_end(self, account: str, user_id: int) -> None:
-        """Call again and again."""
+    async def continuously(self, account: str, user_id: int) -> None:
+        """Call continuously."""
         access = self.edge.access(account, "token", user_id)
         while True:
             with suppress(EdgeUnavailable):
                 await tokens.verify(access)
                 self.done += 1
 
-    async def now_and_then(self, account: str, user_id: int) -> None:
+    async def occasionally(self, account: str, user_id: int) -> None:
         """Call once a second."""
         access = self.edge.access(account, "token", user_id)
         while True:
@@ -302,34 +302,34 @@ class _Asking:
 
 
 async def _asked(concurrency: int) -> tuple[float, list[float]]:
-    """Calls a second, where as many come as can; others' waits beside a user who fills their part, ms."""
+    """Return calls per second at full load, and the waits of occasional callers beside a user at their limit, ms."""
     config = EdgeConfig(concurrency=concurrency, calls_per_token=1_000_000)
     none = cast("Any", None)
     asking = _Asking(_SlowPlatform(config, none, 1, Metrics()))
     with trio.move_on_after(_CALLS_S):
         async with trio.open_nursery() as nursery:
             for number in range(200):
-                nursery.start_soon(asking.without_end, f"busy{number}", number)
+                nursery.start_soon(asking.continuously, f"busy{number}", number)
     rate = asking.done / _CALLS_S
     with trio.move_on_after(_CALLS_S):
         async with trio.open_nursery() as nursery:
             for number in range(100):
-                nursery.start_soon(asking.without_end, "silent" if number < 50 else f"own{number}", 1)
+                nursery.start_soon(asking.continuously, "silent" if number < 50 else f"own{number}", 1)
             for number in range(2, 42):
-                nursery.start_soon(asking.now_and_then, f"calm{number}", number)
+                nursery.start_soon(asking.occasionally, f"calm{number}", number)
     return rate, asking.waits_ms
 
 
 async def calls() -> AsyncIterator[Row]:
-    """Calls to the platform with places for 16 and for 64. Its time is simulated: figures of the rules alone."""
+    """Measure calls to the platform with concurrency 16 and 64, in simulated time: only the scheduling is measured."""
     for concurrency in (16, 64):
         run = partial(trio.run, _asked, concurrency, clock=trio.testing.MockClock(autojump_threshold=0))
         rate, waits_ms = await trio.to_thread.run_sync(run)
-        what = f"calls a second with {concurrency} places, each answered after {_PLATFORM_S} s"
+        what = f"calls per second with concurrency {concurrency}, response time {_PLATFORM_S} s"
         yield Row(what, f"{rate:.0f}", "180" if concurrency > 16 else "")
         cuts = statistics.quantiles(waits_ms, n=100)
-        what = "  beside a user of whom 100 calls wait, 50 on a silent account: 40 others' wait, p50, p99, ms"
+        what = "  wait of 40 others beside 100 waiting calls of one user: p50, p99, ms"
         yield Row(what, f"{cuts[49]:.0f} {cuts[98]:.0f}", "")
 
 
-MEASURES = (calls, looks, hour)
+MEASURES = (calls, health_checks, hour)

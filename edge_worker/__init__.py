@@ -1,6 +1,6 @@
-"""The worker that runs in customers' accounts, and the edge platform on this machine that it is tried out on.
+"""The worker that runs in customers' accounts, and an emulator of the edge platform for tests.
 
-src       the worker, and the page's snippet         tools     its build, and what else runs under Node
-test      its tests, in the real runtime             harness   what tests, benchmarks and the demonstration share
-emulator  the edge platform on this machine          demo      the whole journey for a newcomer
+src       the worker and the page snippet            tools     build and other programs that run under Node
+test      tests in the real runtime                  harness   code shared by tests, benchmarks and the demo
+emulator  the emulated edge platform                 demo      a guided run through the product
 """

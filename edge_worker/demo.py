@@ -1,8 +1,8 @@
-"""The whole journey for a newcomer: `make demo`.
+"""`make demo`: run the whole product on this machine, from sign-up to reports.
 
-Nothing is faked but the platform's own walls: the service runs as its operator would run it, the worker in the real
-runtime, a real browser shows a page with the snippet. Every number of the reports is checked against an independent
-count of what was sent.
+Only the platform is emulated. The service runs as in production, the worker runs in the real runtime, and a real
+browser opens a page with the snippet. Every number of the reports is checked against an independent count of the visits
+that were sent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PERIODS = ("today", "7d", "30d")
 BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
 _HOUR_S = 3_600
 _DAY_S = 86_400
-# When the visitors come: seconds before now, views, clicks. A report has 30 days; in each week one is quiet.
+# Visits: seconds before now, views, clicks. Reports cover 30 days, and one day of each week is quiet.
 VISITS = (
     *((day * _DAY_S, 8 if day % 7 == 3 else 20 + day % 5 * 4, 4 + day % 3 * 2) for day in range(29, 0, -1)),
     (_HOUR_S, 90, 25),
@@ -55,20 +55,20 @@ def step(text: str) -> None:
 
 
 async def main(once: bool) -> int:
-    """Run the journey; 0 when every number is what was sent. Without `once` it stays up until Ctrl-C."""
+    """Run the demo and return 0 if every number is correct. Without `once`, keep running until Ctrl-C."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
         async with open_emulator(local_egress=True) as emulator:
-            step(f"an edge platform on this machine: API {emulator.api}, edge {emulator.edge}")
+            step(f"Edge platform emulated on this machine: API {emulator.api}, edge {emulator.edge}")
             async with open_service(Path(folder) / "svc", {"SVC_EDGE_API_BASE_URL": emulator.api}) as service:
-                step(f"the service: {service.url}")
+                step(f"Service started: {service.url}")
                 journey = Journey(emulator, service)
                 wrong = await journey.run()
                 took = time.monotonic() - began
                 if wrong:
-                    print("\n".join(["", "These numbers are not what was sent:", *wrong]), flush=True)
+                    print("\n".join(["", "These numbers differ from the visits sent:", *wrong]), flush=True)
                 else:
-                    print(f"\n  Every number is what was sent. ({took:.0f} s)", flush=True)
+                    print(f"\n  Every number matches the visits sent. ({took:.0f} s)", flush=True)
                 if not once:
                     await stay(service, journey.password)
     return 1 if wrong else 0
@@ -76,9 +76,10 @@ async def main(once: bool) -> int:
 
 async def stay(service: Service, password: str) -> None:
     """Keep everything running until Ctrl-C."""
-    print(f"\n  The service goes on until Ctrl-C. Look at the report in a browser: {service.url}/sign-in\n", flush=True)
-    print(f"    e-mail    {EMAIL}\n    password  {password}\n", flush=True)
-    print("  The same for programs:\n", flush=True)
+    print("\n  The service runs until you press Ctrl-C.", flush=True)
+    print(f"  Open the reports in a browser: {service.url}/sign-in\n", flush=True)
+    print(f"    email     {EMAIL}\n    password  {password}\n", flush=True)
+    print("  Or use the API:\n", flush=True)
     print(f"    curl -H '{_header(service)}' {service.url}/v1/sites\n", flush=True)
     await trio.sleep_forever()
 
@@ -88,7 +89,7 @@ def _header(service: Service) -> str:
 
 
 class Journey:
-    """From the sign-up to the checked report."""
+    """The steps of the demo, from sign-up to the checked reports."""
 
     def __init__(self, emulator: Emulator, service: Service) -> None:
         self.emulator = emulator
@@ -99,12 +100,12 @@ class Journey:
         self.password = secrets.token_urlsafe(12)
 
     async def run(self) -> list[str]:
-        """Do everything, in order; return what was not as sent."""
-        # The platform's clock begins weeks ago, so that the reports have a past.
+        """Run all steps in order and return the numbers that differ from the visits sent."""
+        # Start the platform's clock weeks ago, so that the reports have history.
         await self._go_to(VISITS[0][0] + _HOUR_S)
         await self.connect()
         await self.add_site_and_link()
-        step(f"now {len(VISITS)} days pass at the platform, each with its visitors and the worker's pushes")
+        step(f"Simulating {len(VISITS)} days of visits and pushes…")
         sent = 0
         for number, (ago_s, view_count, click_count) in enumerate(VISITS):
             await self._go_to(ago_s)
@@ -112,37 +113,37 @@ class Journey:
             sent += await self.send_views(views(view_count, seed=number), ago_s)
             sent += await self.send_clicks(clicks(click_count, seed=100 + number), ago_s)
             if last:
-                step(f"{sent} visits have been answered")
+                step(f"{sent} visits served")
                 await self.browse(ago_s)
             await self.emulator.settled()
             await self._run_crons(ago_s)
         await self._go_to(0)
         await self._run_crons(0)
-        step("the hourly push has arrived")
+        step("Hourly push received")
         return await self.check_reports()
 
     async def connect(self) -> None:
-        """Sign up, make a key, connect, install."""
+        """Sign up, create an API key, connect the account, and wait for the installation."""
         zones = [proxied_zone(SITE_HOST)]
         self.platform_account = await self.emulator.create_account(zones=zones)
         await self.service.sign_up(EMAIL, self.password)
-        step("signed up, confirmed by the link in the mail, signed in")
+        step("Signed up, confirmed the email address, signed in")
         key = await self.service.call(
             "POST", "/v1/keys", {"scopes": ["accounts", "sites", "links", "reports"]}, key="demo-key"
         )
         self.service.headers = {"Authorization": f"Bearer {key['key']}"}
-        step(f"an API key ({key['prefix']}…) does the rest")
+        step(f"API key created ({key['prefix']}…); the remaining steps use it")
         body = {
             "edge_account_id": self.platform_account.account_id,
             "bootstrap_token": self.platform_account.bootstrap_token,
         }
         answer = await self.service.call("POST", "/v1/accounts", body, expect=202, key="demo-connect")
         self.account_id = answer["account"]["id"]
-        step("connected with a bootstrap token, which is gone by now")
+        step("Connected with a bootstrap token, which has been deleted")
         account = await self.service.account_in(self.account_id, "ready", "connected")
         if account["state"] != "ready":
-            raise AssertionError(f"the install failed: {account['error']}")
-        step(f"the worker is installed: bundle {account['edge']['bundle'][:12]}…")
+            raise AssertionError(f"the installation failed: {account['error']}")
+        step(f"Worker installed: bundle {account['edge']['bundle'][:12]}…")
         await self._run_crons(VISITS[0][0] + _HOUR_S)
 
         async def confirmed() -> bool | None:
@@ -150,10 +151,10 @@ class Journey:
             return True if account["operation"]["state"] == "done" else None
 
         await eventually(confirmed)
-        step("the worker confirmed itself on its first cron")
+        step("First cron run of the worker reported to the service")
 
     async def add_site_and_link(self) -> None:
-        """Make a link host, a site, a link with rules."""
+        """Create a link host, a site, and links, one of them with rules."""
         call = self.service.call
         await call("PUT", f"/v1/accounts/{self.account_id}/link-host", {"host": LINK_HOST}, expect=202, key="demo-host")
         body: dict[str, Any] = {"account_id": self.account_id, "host": SITE_HOST, "excluded_paths": ["/admin"]}
@@ -161,11 +162,11 @@ class Journey:
         rules = [{"countries": ["DE"], "url": GERMAN}, {"devices": ["mobile"], "url": PHONE}]
         body = {"account_id": self.account_id, "code": "hello", "url": TARGET, "rules": rules}
         self.link = (await call("POST", "/v1/links", body, expect=201, key="demo-link"))["link"]
-        for code in ("shoes", "sale"):  # so that there is a list to look at
+        for code in ("shoes", "sale"):  # more entries for the list of links
             body = {"account_id": self.account_id, "code": code, "url": f"https://shop.example/{code}"}
             await call("POST", "/v1/links", body, expect=201, key=f"demo-{code}")
         await self.service.synced(f"/v1/sites/{self.site['id']}", f"/v1/links/{self.link['id']}")
-        step(f"site {SITE_HOST}, link {self.link['short_url']} → {TARGET}; both synced to the worker")
+        step(f"Site {SITE_HOST} and link {self.link['short_url']} → {TARGET} created and synced to the worker")
         qr = await self.service.client.get(
             f"{self.service.url}/v1/links/{self.link['id']}/qr.svg", headers=self.service.headers
         )
@@ -173,29 +174,29 @@ class Journey:
             raise AssertionError(f"no QR code: {qr.status_code}")
 
     async def send_views(self, hits: list[Hit], ago_s: int) -> int:
-        """Send page views as the snippet sends them."""
+        """Send page views as the snippet does."""
         for hit in hits:
             body = f"{hit.page}\n{hit.referrer}"
             answer = await self._send("POST", SITE_HOST, self.site["path"], hit, body)
             if answer.status_code != 204:
-                raise AssertionError(f"a view was answered {answer.status_code}")
+                raise AssertionError(f"a view got status {answer.status_code}")
             self.site_tally.add(hit, self._at(ago_s))
         return len(hits)
 
     async def send_clicks(self, hits: list[Hit], ago_s: int) -> int:
-        """Click on the short link; each must lead where the rules say."""
+        """Click on the short link and check each redirect against the rules."""
         for hit in hits:
             path = "/hello?q" if hit.scanned else "/hello"
             method = (hit.bot.method if hit.bot else "") or "GET"
             answer = await self._send(method, LINK_HOST, path, hit)
             target = answer.headers.get("Location")
             if answer.status_code != 302 or target != self._target(hit):
-                raise AssertionError(f"a click was answered {answer.status_code} to {target}")
+                raise AssertionError(f"a click got status {answer.status_code} with target {target}")
             self.link_tally.add(hit, self._at(ago_s))
         return len(hits)
 
     async def browse(self, ago_s: int) -> None:
-        """Send real page views: a Chromium opens pages that carry the snippet, and walks on without loading anew."""
+        """Send real page views: Chromium opens a page with the snippet and navigates to another without a reload."""
         snippet = self.site["snippet"]
         policy = f"default-src 'none'; script-src '{snippet['csp_hash']}'; connect-src 'self'"
         head = f'<title>Shop</title><meta http-equiv="content-security-policy" content="{policy}">'
@@ -224,17 +225,17 @@ class Journey:
             check=False,
         )
         if ran.returncode != 0:
-            said = ran.stderr.decode(errors="replace").splitlines()
-            why = next((line.strip() for line in said if "Error" in line), "it says nothing")
-            step(f"no browser can be had here ({why}): its views go over HTTP")
+            output = ran.stderr.decode(errors="replace").splitlines()
+            why = next((line.strip() for line in output if "Error" in line), "no error message")
+            step(f"No browser available ({why}): sending its views over HTTP instead")
             await self.send_views([replace(hit, source="") for hit in hits], ago_s)
             return
         for hit in hits:
             self.site_tally.add(hit, self._at(ago_s))
-        step("a real Chromium has opened a page with the snippet and walked on to another")
+        step("Chromium opened a page with the snippet and navigated to another")
 
     async def check_reports(self) -> list[str]:
-        """Print both reports as tables; return every number that is not what was sent."""
+        """Print both reports as tables and return every number that differs from the visits sent."""
         wrong: list[str] = []
         today = self.now_ms // (_DAY_S * 1000)
         for name, thing, tally in (("sites", self.site, self.site_tally), ("links", self.link, self.link_tally)):
@@ -260,7 +261,7 @@ class Journey:
         return self._base_ms(ago_s) + 1_000
 
     def _base_ms(self, ago_s: int) -> int:
-        """Return the platform's time at that stage: 20 past the hour, so that no hour ends while visitors come."""
+        """Return the platform's time at that stage, 20 minutes past the hour so that no hour ends during the visits."""
         then = self.now_ms - ago_s * 1000
         return then if ago_s == 0 else then // (_HOUR_S * 1000) * _HOUR_S * 1000 + 20 * 60_000
 
@@ -269,7 +270,7 @@ class Journey:
         await self.emulator.clock(offset_ms / 1000)
 
     async def _run_crons(self, ago_s: int) -> None:
-        """Let the worker's minutes pass: enough of them to fold, to close hours and days, and to push."""
+        """Run enough crons for the worker to fold events, close hours and days, and push."""
         base_ms = self._base_ms(ago_s) if ago_s else time.time_ns() // 1_000_000
         for minute in range(60 if ago_s == 0 else 3):
             await self.emulator.cron(self.platform_account.account_id, "svc-edge", at=base_ms + minute * 60_000)
@@ -292,7 +293,7 @@ class Journey:
 
 
 def check(name: str, report: dict[str, Any], tally: Tally, first: int, today: int) -> list[str]:
-    """Compare every number of a report with the independent count: totals, series, each breakdown."""
+    """Return the numbers of a report (totals, series, breakdowns) that differ from the independent count."""
     wrong = []
 
     def same(what: str, got: object, sent: object) -> None:
@@ -314,7 +315,7 @@ def check(name: str, report: dict[str, Any], tally: Tally, first: int, today: in
 
 
 def show_breakdowns(breakdowns: dict[str, list[dict[str, Any]]]) -> None:
-    """Write the tops, one line each."""
+    """Print the top entries of each breakdown on one line."""
     for dimension in BREAKDOWNS:
         shown = ", ".join(f"{entry['key'] or '(none)'} {entry['n']}" for entry in breakdowns[dimension])
         print(f"      {dimension:10} {shown}", flush=True)
@@ -326,7 +327,7 @@ def _epoch_ms(text: str) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--once", action="store_true", help="end after the report")
+    parser.add_argument("--once", action="store_true", help="exit after the report")
     try:
         sys.exit(trio.run(main, parser.parse_args().once))
     except KeyboardInterrupt:

@@ -11,7 +11,7 @@ export default [
       "prefer-const": "error",
       "no-console": "off",
       curly: ["error", "multi-line"],
-      // What prettier leaves alone: comments.
+      // prettier does not wrap comments.
       "max-len": [
         "error",
         { code: 120, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true },
@@ -23,7 +23,7 @@ export default [
     files: ["src/*.js"],
     languageOptions: { globals: { ...globals.serviceworker, ...globals.worker, scheduler: "readonly" } },
     rules: {
-      // What changes outlives its request: keep() has it checked.
+      // Mutable state outlives its request. Declared with keep(), it is type-checked.
       "no-restricted-syntax": [
         "error",
         ...[
@@ -34,20 +34,20 @@ export default [
         ].flatMap((declared) =>
           ["Program", "Program > ExportNamedDeclaration"].map((place) => ({
             selector: `${place} > ${declared}`,
-            message: "State that requests share goes through keep() of isolate.js.",
+            message: "Declare state shared by requests with keep() from isolate.js.",
           })),
         ),
       ],
     },
   },
   {
-    // Every byte of the page's snippet counts.
+    // The page snippet is optimized for size.
     files: ["src/page/*.js"],
     languageOptions: { globals: { ...globals.browser, navigation: "readonly" } },
     rules: { eqeqeq: "off", "prefer-const": "off", "no-unused-expressions": "off" },
   },
   {
-    // The runtime has the worker's globals; capnp.py puts the last one in.
+    // The worker's globals, and __SETTINGS__, which capnp.py inserts.
     files: ["emulator/runtime/js/*.js"],
     languageOptions: { globals: { ...globals.serviceworker, __SETTINGS__: "readonly" } },
   },

@@ -1,8 +1,8 @@
-"""Starting the emulator and the service: as new processes or, where very many are started, as forks of one.
+"""Start the emulator and the service, either as new processes or as forks of a prepared one.
 
-To load either takes a second of CPU, more than most tests need it for. Within `forking`, a process that has loaded both
-stays ready, and every program is a fork of it: a process of its own with its own arguments, environment and output,
-which ends as any other does. `python -m edge_worker.programs` is that process; what only runs there is at the end.
+Loading either program takes a second of CPU, more than most tests need them for. Within `forking`, a process that has
+loaded both stays ready, and every program is a fork of it: a separate process with its own arguments, environment and
+output. `python -m edge_worker.programs` is the forking process; the code that only runs there is at the end.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parents[1]
-_MOST_BYTES = 100_000  # of an order: one packet of a socket
+_MAX_BYTES = 100_000  # size of a request: one packet of a socket
 _NUMBER_BYTES = 4
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 class Fork:
-    """A program that was forked, with as much of `trio.Process` as is needed of it."""
+    """A forked program, with the part of the `trio.Process` interface that is needed."""
 
     def __init__(self, pid: int, stdout: trio.lowlevel.FdStream, ending: int) -> None:
         self.pid, self.stdout = pid, stdout
@@ -41,7 +41,7 @@ class Fork:
         self._ending = ending
 
     def poll(self) -> int | None:
-        """The status that it ended with; None: it runs."""
+        """Return its exit status, or None while it runs."""
         if self.returncode is None:
             with suppress(BlockingIOError):
                 self.returncode = _number(os.read(self._ending, _NUMBER_BYTES))
@@ -49,7 +49,7 @@ class Fork:
         return self.returncode
 
     async def wait(self) -> int:
-        """Wait until it has ended; the status."""
+        """Wait until it has ended and return its exit status."""
         status = self.poll()
         while status is None:
             await trio.lowlevel.wait_readable(self._ending)
@@ -79,10 +79,11 @@ async def open_program(
     stderr: int | None = None,
     folder: Path | None = None,
 ) -> trio.Process | Fork:
-    """Start what `python <arguments>` is, `-m module …` or `-c source …`; its standard output is a pipe.
+    """Start `python <arguments>` (`-m module …` or `-c source …`) with a pipe as its standard output.
 
-    `stdin`, `stderr`: a file's descriptor, or for `stderr` subprocess.STDOUT; `folder`: where it runs; None: ours, as
-    for the environment.
+    `stdin`, `stderr`: a file descriptor, or for `stderr` subprocess.STDOUT. `folder`: its working directory
+    (default: ours).
+    Without `environ` it inherits our environment.
     """
     if not _READY:
         return await trio.lowlevel.open_process(
@@ -122,7 +123,7 @@ async def run_program(
 
 @contextmanager
 def forking(*modules: str) -> Iterator[None]:
-    """Programs are forks of a process that has loaded `modules`; it is started with the first of them."""
+    """Start programs as forks of a process that has loaded `modules`. It starts with the first program."""
     _READY.append(_Ready(modules))
     try:
         yield
@@ -131,7 +132,7 @@ def forking(*modules: str) -> Iterator[None]:
 
 
 class _Ready:
-    """The process that forks, as its parent has it."""
+    """The parent's handle of the forking process."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = modules
@@ -149,7 +150,7 @@ class _Ready:
             os.close(their_stdout)
             os.close(their_ending)
         os.set_blocking(ending, False)
-        with trio.CancelScope(shield=True):  # what was started must be ended by somebody
+        with trio.CancelScope(shield=True):  # a started process must be ended
             await trio.lowlevel.wait_readable(ending)
         return Fork(_number(os.read(ending, _NUMBER_BYTES)), trio.lowlevel.FdStream(stdout), ending)
 
@@ -166,14 +167,14 @@ class _Ready:
             self._process.wait()
 
 
-# The innermost `forking` block's is the last.
+# Nested `forking` blocks: the last entry is the innermost.
 _READY: list[_Ready] = []
 
 
 def _number(read: bytes) -> int:
-    """Raises RuntimeError: the process that forks has died."""
+    """Decode a number. Raises RuntimeError if the forking process has died."""
     if len(read) != _NUMBER_BYTES:
-        raise RuntimeError("the process that forks programs is no more")
+        raise RuntimeError("the process that forks programs has ended")
     return int.from_bytes(read, "little", signed=True)
 
 
@@ -181,17 +182,17 @@ def _number(read: bytes) -> int:
 
 
 def _ordered(control: socket.socket) -> list[str]:
-    """Fork for each order until there are no more. Returns in the forks: what to run."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: who starts programs also ends them
+    """Fork for each request until there are no more. In the forks, return the arguments to run."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the parent, which ends the programs
     while True:
-        order, descriptors, _, _ = socket.recv_fds(control, _MOST_BYTES, 4)
+        order, descriptors, _, _ = socket.recv_fds(control, _MAX_BYTES, 4)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
-                pass  # also their CPU counts as ours from here on
+                pass  # from here on their CPU time counts as ours
         if not order:
             sys.exit()
         *streams, ending = descriptors
-        # Between us and the program is one that waits for its end, and says its status.
+        # A process between us and the program waits for its end and reports its status.
         if os.fork() == 0:
             control.close()
             pid = os.fork()
@@ -214,7 +215,7 @@ def _begin(order: dict[str, Any], streams: Sequence[int]) -> list[str]:
     for descriptor, number in zip(streams, (_STDIN, _STDOUT, _STDERR), strict=True):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    sys.stdout = os.fdopen(_STDOUT, "w", closefd=False)  # ours may be one of another kind, in which one can seek
+    sys.stdout = os.fdopen(_STDOUT, "w", closefd=False)  # ours may be a seekable file
     os.environ.clear()
     os.environ.update(order["environ"])
     os.chdir(order["folder"])
@@ -235,8 +236,8 @@ def _load(modules: Sequence[str]) -> None:
     for name in modules:
         importlib.import_module(name)
         if name.endswith(".__main__"):
-            del sys.modules[name]  # it is run, and not imported, when it is ordered
-    gc.freeze()  # so that no fork has to copy what it only looks at
+            del sys.modules[name]  # it will be run, not imported
+    gc.freeze()  # so that forks do not copy pages that they only read
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What is worth waking somebody: the alerts of docs/prometheus/svc.rules.yml, which `python -m tools.dashboard` writes.
+"""Alerts of docs/operate/prometheus/svc.rules.yml, which `python -m tools.dashboard` writes.
 
-An alert is about what people notice or what nothing mends by itself. Its threshold is where that begins and not where a
-number looks odd; `wait` is how long it may be so, in Prometheus' words.
+Alerts cover problems that users notice or that do not recover automatically. Thresholds are set where the effect
+starts, not where a number is merely unusual. `wait` is the time before the alert fires, in Prometheus syntax.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Alert:
-    """`urgent`: somebody is kept from something now; `soon`: it can wait for a morning. `means`, `do`: a sentence."""
+    """`urgent`: users are affected now; `soon`: it can wait until the morning. `means`, `do`: one sentence each."""
 
     name: str
     urgency: Literal["urgent", "soon"]
@@ -24,7 +24,7 @@ class Alert:
 
 
 def _share(part: str, of: str) -> str:
-    """How large the part of a counter with these labels is, by instance."""
+    """Return the share of a counter's rate that has these labels, by instance."""
     return f"sum by (instance) (rate({of}{part}[10m])) / sum by (instance) (rate({of}[10m]))"
 
 
@@ -40,16 +40,16 @@ ALERTS = (
         "urgent",
         "2m",
         'up{job="svc"} == 0',
-        "The service does not answer its metrics' address.",
-        "See whether it runs: systemctl status svc, journalctl -u svc.",
+        "The service does not respond to metrics requests.",
+        "Check whether it is running: systemctl status svc, journalctl -u svc.",
     ),
     Alert(
         "SvcStoreAway",
         "urgent",
         "2m",
         "svc_store_up == 0",
-        "The store cannot be read or written; requests get 503, workers keep what they count and send it later.",
-        "See whether the database runs and its disk has room; svc check tells what is in the way.",
+        "The store cannot be read or written; requests get 503, workers keep their counts and send them later.",
+        "Check that the database is running and its disk has free space; svc check shows the cause.",
     ),
     Alert(
         "SvcRequestsFail",
@@ -57,30 +57,30 @@ ALERTS = (
         "10m",
         _share('{status="5xx"}', _REQUESTS) + " > 0.02",
         "More than 2 % of requests fail.",
-        "The log tells each under its request; svc_http_errors_total tells the codes.",
+        "The log has an entry for each request; svc_http_errors_total counts the error codes.",
     ),
     Alert(
         "SvcConnectionsFull",
         "urgent",
         "5m",
         "svc_http_connections > 0.9 * svc_http_connections_limit",
-        "Nearly all connections are taken; who comes next ends somebody else's.",
-        "See in the proxy who holds them; raise [http] connections and the limit on open files.",
+        "Nearly all connections are in use; each new one closes an existing one.",
+        "Check the proxy for the clients that hold them; raise [http] connections and the limit on open files.",
     ),
     Alert(
         "SvcLoopLag",
         "urgent",
         "10m",
         f"{_quantile(0.99, 'svc_loop_lag_seconds')} > 0.25",
-        "Everything waits a quarter of a second before it begins.",
-        "See the processor: the service's own use, and what else runs on the machine.",
+        "Every request and task is delayed by a quarter of a second.",
+        "Check the CPU usage of the service and of other processes on the machine.",
     ),
     Alert(
         "SvcErrorsLogged",
         "soon",
         "0m",
         'increase(svc_log_lines_total{level="error"}[15m]) > 0',
-        "The log has errors: each is something that should not happen.",
+        "The log has errors, each of which is a fault.",
         "Read them: journalctl -u svc -p err.",
     ),
     Alert(
@@ -88,32 +88,32 @@ ALERTS = (
         "soon",
         "0m",
         "increase(svc_actor_crashes_total[15m]) > 0",
-        "The work on an account ended by a fault; it is begun again, with growing waits.",
-        "The log has the traceback, under its edge_account.",
+        "The actor of an account has crashed; it is restarted with increasing delays.",
+        "Find the traceback in the log by its edge_account.",
     ),
     Alert(
         "SvcWorkLate",
         "soon",
         "10m",
         f"{_quantile(0.99, 'svc_due_late_seconds')} > 60",
-        "What accounts have due begins over a minute late.",
-        "See the loop's lag and the calls that wait for a place at the edge platform.",
+        "Due work of accounts starts more than a minute late.",
+        "Check the loop lag and the calls that wait for the edge platform.",
     ),
     Alert(
         "SvcPushesLate",
         "soon",
         "30m",
         f"{_quantile(0.95, 'svc_push_lag_seconds', '1h')} > 7200",
-        "Workers send what is over two hours old; reports lag behind by as much.",
-        "See whether they can reach the service: the certificate, the proxy, bot protection (docs/cloudflare.md).",
+        "Workers send totals that are more than two hours old; reports are delayed by as much.",
+        "Check whether they can reach the service: the certificate, the proxy, bot protection (docs/operate/tls.md).",
     ),
     Alert(
         "SvcAccountsBehind",
         "soon",
         "30m",
         "svc_accounts_behind > 3 and svc_accounts_behind > 1.2 * svc_accounts_behind offset 2h",
-        "More and more accounts have totals that are over two hours old.",
-        "As for late pushes; where it is one user's, the account says why.",
+        "A growing number of accounts have totals that are more than two hours old.",
+        "See the late pushes alert; if the accounts belong to one user, their warnings give the cause.",
     ),
     Alert(
         "SvcAccountsSilent",
@@ -121,70 +121,70 @@ ALERTS = (
         "1h",
         'svc_accounts{state="no_connection"} > 3'
         ' and svc_accounts{state="no_connection"} > 1.2 * svc_accounts{state="no_connection"} offset 1d',
-        "More and more workers have not been heard of for a day.",
-        "See whether they can reach the service, and whether the edge platform has an incident.",
+        "A growing number of workers have not pushed for a day.",
+        "Check whether they can reach the service, and whether the edge platform has an incident.",
     ),
     Alert(
         "SvcConfigurationsBehind",
         "soon",
         "1h",
         "svc_sync_behind > 0",
-        "A change of a site or link has not come to its worker for an hour.",
-        "GET /v1/accounts/{id} tells why; an account whose free rows of the day are used up waits for midnight UTC.",
+        "A change of a site or link has not reached its worker for an hour.",
+        "GET /v1/accounts/{id} gives the cause; an account without remaining daily rows waits for midnight UTC.",
     ),
     Alert(
         "SvcPlatformThrottles",
         "soon",
         "15m",
         _share('{outcome="throttled"}', _CALLS) + " > 0.01",
-        "The edge platform turns away more than 1 % of the calls.",
-        "See svc_platform_held_back_total, and whether another program uses the same tokens or address.",
+        "The edge platform throttles more than 1 % of the calls.",
+        "Check svc_platform_held_back_total, and whether another program uses the same tokens or address.",
     ),
     Alert(
         "SvcPlatformFails",
         "soon",
         "15m",
         _share('{outcome=~"unavailable|unknown"}', _CALLS) + " > 0.2",
-        "A fifth of the calls to the edge platform fail; what has to be done there waits.",
-        "See its status page; everything is tried again by itself.",
+        "A fifth of the calls to the edge platform fail; changes are delayed.",
+        "Check its status page; all calls are retried automatically.",
     ),
     Alert(
         "SvcRolloutHalted",
         "soon",
         "1m",
         'svc_rollout_state{state="halted"} == 1',
-        "The update of workers is halted; those that were not updated go on to count.",
-        "svc rollout status tells why; svc rollout resume goes on (docs/operate/upgrade.md).",
+        "The worker rollout is halted; workers that were not updated keep counting.",
+        "svc rollout status shows the cause; svc rollout resume continues (docs/operate/upgrade.md).",
     ),
     Alert(
         "SvcMailWaits",
         "soon",
         "10m",
         "svc_mail_oldest_seconds > 3600",
-        "An e-mail has waited for an hour; people wait for links.",
-        "svc check tells at which step the mail server refuses.",
+        "An e-mail has been waiting for an hour; users wait for their links.",
+        "svc check shows the step at which the mail server fails.",
     ),
     Alert(
         "SvcBackupOld",
         "soon",
         "1h",
         "svc_backup_age_seconds > 172800",
-        "The last good backup is over two days old.",
-        "Run svc backup, and see what became of the timer: systemctl status svc-backup.timer (docs/operate/backup.md).",
+        "The last successful backup is more than two days old.",
+        "Run svc backup, and check the timer: systemctl status svc-backup.timer (docs/operate/backup.md).",
     ),
     Alert(
         "SvcFilesFew",
         "soon",
         "10m",
         "process_open_fds > 0.8 * process_max_fds",
-        "Most of the files that the process may open are open.",
+        "The process has used most of its open file limit.",
         "Raise LimitNOFILE of the unit.",
     ),
 )
 
 
 def rules_text() -> str:
-    """The rules file."""
+    """Return the content of the rules file."""
     lines = ["# Made by python -m tools.dashboard.", "groups:", "  - name: svc", "    rules:"]
     for alert in ALERTS:
         lines += [

@@ -1,8 +1,8 @@
-"""`make check`: lint, types and the tests that concern the changed files, within about a minute.
+"""`make check`: lint, types and the tests affected by the changed files, within about a minute.
 
-A test file concerns a changed file if it is that file, imports it, or names it. The most specific test files come
-first: those that import the fewest modules. As many of them run as fit into the time budget, by the times that the
-last runs have recorded (`tools/test_times.py`). The rest is listed, and left to `make test`.
+A test file is affected if it is a changed file, imports one, or names one. Tests with the fewest imports run first,
+because they are the most specific. The number of test files is limited by the time budget, based on the durations that
+`tools/test_times.py` recorded in previous runs. The rest is listed and left to `make test`.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 TEST_FOLDERS = ("tests", "edge_worker/test")
-# The layering of packages concerns every change, and takes a second.
+# Every change can break the package layers, and this test takes only a second.
 ALWAYS = "tests/test_layers.py"
-# What pytest needs before the first test and after the last.
+# Time that pytest needs before the first test and after the last.
 _START_S = 6.0
 _JS_FOLDERS = ("edge_worker", "svc/web")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Test files to run, the most specific first, and those that do not fit into the budget."""
+    """Test files to run, most specific first, and those that exceed the budget."""
 
     chosen: list[str]
     left_out: list[str]
 
 
 def changed_files(base: str | None) -> list[str]:
-    """The paths of files that differ from the commit `base`, untracked ones included, relative to the project.
+    """Return the paths of files that differ from the commit `base`, including untracked ones, relative to the project.
 
-    `base` is None: the last commit, or where nothing has changed since, the one before it.
+    Without `base`, compares with the last commit or, if nothing has changed since, with the one before it.
     """
     found = _git("ls-files", "--others", "--exclude-standard") + _git("diff", "--name-only", base or "HEAD")
     if not found and base is None:
@@ -55,7 +55,7 @@ def _git(*arguments: str) -> list[str]:
 
 
 def imports_of(source: str) -> set[str]:
-    """The modules that a Python source imports; `from a import b` gives both a and a.b."""
+    """Return the modules that a Python source imports; `from a import b` gives both a and a.b."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -66,21 +66,21 @@ def imports_of(source: str) -> set[str]:
 
 
 def module_of(path: str) -> str:
-    """The dotted name of a Python file: `svc/store/tx.py` is `svc.store.tx`."""
+    """Return the dotted name of a Python file: `svc/store/tx.py` is `svc.store.tx`."""
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def concerned(changed: Iterable[str], tests: Mapping[str, str]) -> list[str]:
-    """Of the test files (path to source), those that concern a changed file, the most specific first."""
+def affected(changed: Iterable[str], tests: Mapping[str, str]) -> list[str]:
+    """Return the test files (given as path to source) affected by a changed file, most specific first."""
     found: dict[str, tuple[int, str]] = {}
     for test, source in tests.items():
         imported = imports_of(source)
-        if any(_concerns(test, source, imported, path) for path in changed):
+        if any(_is_affected(test, source, imported, path) for path in changed):
             found[test] = (len(imported), test)
     return sorted(found, key=lambda test: found[test])
 
 
-def _concerns(test: str, source: str, imported: set[str], path: str) -> bool:
+def _is_affected(test: str, source: str, imported: set[str], path: str) -> bool:
     if path == test:
         return True
     if path.endswith("/conftest.py"):
@@ -92,11 +92,11 @@ def _concerns(test: str, source: str, imported: set[str], path: str) -> bool:
     return mirrored or f'{Path(path).name}"' in source or f"{path}" in source
 
 
-def select(concerned_files: Sequence[str], times_s: Mapping[str, float], budget_s: float) -> Selection:
-    """Choose in the given order what fits into the budget (seconds)."""
+def select(affected_files: Sequence[str], times_s: Mapping[str, float], budget_s: float) -> Selection:
+    """Select files in the given order that fit into the budget (seconds)."""
     chosen, left_out = [], []
     left_s = budget_s
-    for path in concerned_files:
+    for path in affected_files:
         takes_s = times_s.get(path, UNKNOWN_S)
         if takes_s <= left_s:
             chosen.append(path)
@@ -107,13 +107,13 @@ def select(concerned_files: Sequence[str], times_s: Mapping[str, float], budget_
 
 
 def sources_of_tests() -> dict[str, str]:
-    """All test files of pytest, path to source."""
+    """Return all test files of pytest, path to source."""
     paths = (path for folder in TEST_FOLDERS for path in (ROOT / folder).rglob("test_*.py"))
     return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
 
 
 def lint_commands(changed: Sequence[str]) -> list[list[str]]:
-    """The commands that check style and types of the changed files."""
+    """Return the commands that check style and types of the changed files."""
     there = [path for path in changed if (ROOT / path).exists()]
     python = [path for path in there if path.endswith(".py")]
     commands = []
@@ -127,7 +127,7 @@ def lint_commands(changed: Sequence[str]) -> list[list[str]]:
 
 
 def main() -> int:
-    """Run the checks; returns the exit status: 0 if all passed."""
+    """Run the checks and return the exit status: 0 if all passed."""
     parser = argparse.ArgumentParser(prog="make check", description="Check the changed files.")
     parser.add_argument("--base", help="the commit to compare with (default: the last one)")
     parser.add_argument("--budget", type=float, default=60.0, help="seconds for lint, types and tests")
@@ -141,13 +141,13 @@ def main() -> int:
     failed = [command[0] for command in lint_commands(changed) if subprocess.run(command, cwd=ROOT).returncode]
     left_s = options.budget - (time.monotonic() - began_at) - _START_S
     cores = os.cpu_count() or 1
-    files = [ALWAYS, *(path for path in concerned(changed, sources_of_tests()) if path != ALWAYS)]
+    files = [ALWAYS, *(path for path in affected(changed, sources_of_tests()) if path != ALWAYS)]
     selection = select(files, recorded_times(), left_s * cores)
     command = [sys.executable, "-m", "pytest", "-q", f"--numprocesses={cores}", "--dist=worksteal", *selection.chosen]
     if subprocess.run(command, cwd=ROOT).returncode:
         failed.append("pytest")
     if selection.left_out:
-        print(f"Not run, because the time was up ({len(selection.left_out)}): {', '.join(selection.left_out)}")
+        print(f"Not run because of the time limit ({len(selection.left_out)}): {', '.join(selection.left_out)}")
     print(f"{'Failed: ' + ', '.join(failed) if failed else 'Passed'} in {time.monotonic() - began_at:.0f} s.")
     return 1 if failed else 0
 

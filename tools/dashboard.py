@@ -1,6 +1,7 @@
-"""`python -m tools.dashboard` writes what is made of the table of metrics: docs/grafana/svc.json, the tables of
-docs/metrics.md, and docs/prometheus/svc.rules.yml (alerts.py). A test holds that all are up to date, and that a panel
-shows only what there is.
+"""`python -m tools.dashboard` generates files from the table of metrics.
+
+These are docs/operate/grafana/svc.json, docs/operate/prometheus/svc.rules.yml (alerts.py) and the tables of
+docs/operate/metrics.md. A test checks that they are up to date, and that panels use existing metrics only.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from svc.metrics import TABLE, CounterMetric, HistogramMetric, Metric
 from tools.alerts import rules_text
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs/operate"
 DASHBOARD = DOCS / "grafana/svc.json"
 RULES = DOCS / "prometheus/svc.rules.yml"
 PAGE = DOCS / "metrics.md"
@@ -26,7 +27,7 @@ _WIDTH, _HEIGHT, _COLUMNS = 8, 7, 24
 
 @dataclass(frozen=True)
 class Panel:
-    """One graph: a title, the unit of its numbers (Grafana's name for it), and what it shows, each with its legend."""
+    """One graph: a title, Grafana's name of the unit, and (expression, legend) pairs."""
 
     title: str
     unit: str
@@ -34,18 +35,18 @@ class Panel:
 
 
 def rate(series: str, by: str = "", of: str = "") -> str:
-    """How many a second, by a label."""
+    """Return the rate per second, by a label."""
     return f"sum{_by(by)}(rate({series}{of}[$__rate_interval]))"
 
 
 def quantile(share: float, metric: str, by: str = "", of: str = "") -> str:
-    """What this share of the observations stays below."""
+    """Return a quantile of the observations."""
     labels = f"le, {by}" if by else "le"
     return f"histogram_quantile({share}, sum by ({labels}) (rate({metric}_bucket{of}[$__rate_interval])))"
 
 
 def mean(metric: str, by: str = "") -> str:
-    """The mean of the observations."""
+    """Return the mean of the observations."""
     return f"{rate(f'{metric}_sum', by)} / {rate(f'{metric}_count', by)}"
 
 
@@ -54,7 +55,7 @@ def _by(label: str) -> str:
 
 
 def spread(metric: str) -> tuple[tuple[str, str], ...]:
-    """The median, and what one in a hundred exceeds."""
+    """Return the median and the 99th percentile."""
     return ((quantile(0.5, metric), "median"), (quantile(0.99, metric), "99 %"))
 
 
@@ -79,15 +80,15 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             (
                 ("svc_http_connections", "open"),
                 ("svc_http_connections_limit", "most"),
-                ("svc_http_in_flight", "requests under way"),
+                ("svc_http_in_flight", "requests in progress"),
             ),
         ),
         Panel(
-            "Turned away",
+            "Rejected",
             "reqps",
             (
-                (rate("svc_http_malformed_total", "status"), "no HTTP/1.1: {{status}}"),
-                (rate("svc_http_connections_ended_total"), "ended for another"),
+                (rate("svc_http_malformed_total", "status"), "malformed: {{status}}"),
+                (rate("svc_http_connections_ended_total"), "closed for a new one"),
             ),
         ),
     ),
@@ -112,13 +113,13 @@ ROWS: dict[str, tuple[Panel, ...]] = {
                     "sum by (kind, outcome) (increase(svc_operation_seconds_count[$__rate_interval]))",
                     "{{kind}} {{outcome}}",
                 ),
-                ("svc_operations_running", "{{kind}} under way"),
+                ("svc_operations_running", "{{kind}} in progress"),
             ),
         ),
         Panel("Operations, 90 %", "s", ((quantile(0.9, "svc_operation_seconds", "kind"), "{{kind}}"),)),
-        Panel("Tasks of accounts", "short", (("svc_actors", "{{state}}"),)),
+        Panel("Account actors", "short", (("svc_actors", "{{state}}"),)),
         Panel(
-            "Waiting for a task",
+            "Waiting for an actor",
             "short",
             (("svc_mailbox_waiting", "all"), ("svc_mailbox_depth", "the longest queue")),
         ),
@@ -126,11 +127,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "Delays",
             "s",
             (
-                (quantile(0.99, "svc_mailbox_wait_seconds"), "requests for a task, 99 %"),
-                (quantile(0.99, "svc_due_late_seconds"), "what was due, 99 %"),
+                (quantile(0.99, "svc_mailbox_wait_seconds"), "requests to actors, 99 %"),
+                (quantile(0.99, "svc_due_late_seconds"), "due work, 99 %"),
             ),
         ),
-        Panel("Asked work, 95 %", "s", ((quantile(0.95, "svc_actor_ask_seconds", "outcome"), "{{outcome}}"),)),
+        Panel("Requested work, 95 %", "s", ((quantile(0.95, "svc_actor_ask_seconds", "outcome"), "{{outcome}}"),)),
         Panel("Duties, mean", "s", ((mean("svc_duty_seconds", "duty"), "{{duty}}"),)),
         Panel(
             "Failures",
@@ -138,11 +139,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             (
                 (rate("svc_actor_crashes_total"), "crashes a second"),
                 (rate("svc_sync_failures_total"), "syncs a second"),
-                ("svc_sync_behind", "accounts behind their configuration"),
+                ("svc_sync_behind", "accounts with unsynced configuration"),
             ),
         ),
         Panel(
-            "Update of the workers",
+            "Worker rollout",
             "short",
             (
                 ("svc_rollout_accounts", "{{outcome}}"),
@@ -153,21 +154,21 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "Edge platform": (
         Panel("Calls", "reqps", ((rate("svc_platform_call_seconds_count", "area, outcome"), "{{area}} {{outcome}}"),)),
         Panel("Duration, 95 %", "s", ((quantile(0.95, "svc_platform_call_seconds", "area"), "{{area}}"),)),
-        Panel("Under way", "short", (("svc_platform_running", "calls"), ("svc_platform_waiting", "wait for a place"))),
+        Panel("In progress", "short", (("svc_platform_running", "calls"), ("svc_platform_waiting", "waiting"))),
         Panel(
-            "Held back",
+            "Throttled",
             "reqps",
             (
                 (rate("svc_platform_held_back_total", "reason"), "{{reason}}"),
                 (rate("svc_platform_call_seconds_count", of='{outcome="throttled"}'), "throttled"),
             ),
         ),
-        Panel("Wait for a place", "s", spread("svc_platform_wait_seconds")),
+        Panel("Wait before a call", "s", spread("svc_platform_wait_seconds")),
     ),
     "Store": (
         Panel("Up", "short", (("svc_store_up", "up"),)),
-        Panel("Size", "bytes", (("svc_store_bytes", "on its disk"),)),
-        Panel("Last good backup", "s", (("svc_backup_age_seconds", "ago"),)),
+        Panel("Size", "bytes", (("svc_store_bytes", "on disk"),)),
+        Panel("Last successful backup", "s", (("svc_backup_age_seconds", "ago"),)),
         Panel("Commits", "s", spread("svc_store_commit_seconds")),
         Panel("Reads", "s", spread("svc_store_read_seconds")),
         Panel("Wait, 99 %", "s", ((quantile(0.99, "svc_store_wait_seconds", "access"), "{{access}}"),)),
@@ -176,27 +177,27 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "short",
             (("svc_store_waiting", "waiting"), (mean("svc_store_group_size"), "in one commit")),
         ),
-        Panel("Not done", "reqps", ((rate("svc_store_failures_total", "reason"), "{{reason}}"),)),
-        Panel("Rows forgotten", "short", ((rate("svc_housekeeping_rows_total", "chore"), "{{chore}}"),)),
+        Panel("Failures", "reqps", ((rate("svc_store_failures_total", "reason"), "{{reason}}"),)),
+        Panel("Rows deleted", "short", ((rate("svc_housekeeping_rows_total", "chore"), "{{chore}}"),)),
         Panel("Housekeeping, mean", "s", ((mean("svc_housekeeping_seconds", "chore"), "{{chore}}"),)),
     ),
     "Mail": (
         Panel("Waiting", "short", (("svc_mail_waiting", "e-mails"),)),
-        Panel("The oldest", "s", (("svc_mail_oldest_seconds", "waits"),)),
-        Panel("Tries", "short", ((rate("svc_mail_tries_total", "outcome"), "{{outcome}}"),)),
+        Panel("Oldest e-mail", "s", (("svc_mail_oldest_seconds", "age"),)),
+        Panel("Attempts", "short", ((rate("svc_mail_tries_total", "outcome"), "{{outcome}}"),)),
         Panel(
-            "Trouble",
+            "Problems",
             "short",
             (
-                (rate("svc_mail_expired_total"), "given up a second"),
-                (rate("svc_mail_server_away_total"), "server away, times a second"),
+                (rate("svc_mail_expired_total"), "expired per second"),
+                (rate("svc_mail_server_away_total"), "server unavailable, per second"),
             ),
         ),
     ),
     "Process": (
         Panel("Version", "short", (("svc_build_info", "{{version}} {{bundle}}"),)),
         Panel("Loop lag", "s", spread("svc_loop_lag_seconds")),
-        Panel("Lines of the log", "reqps", ((rate("svc_log_lines_total", "level"), "{{level}}"),)),
+        Panel("Log lines", "reqps", ((rate("svc_log_lines_total", "level"), "{{level}}"),)),
         Panel("CPU", "percentunit", (("rate(process_cpu_seconds_total[$__rate_interval])", "cores"),)),
         Panel("Memory", "bytes", (("process_resident_memory_bytes", "resident"),)),
         Panel("Files and tasks", "short", (("process_open_fds", "files"), ("svc_tasks", "tasks"))),
@@ -210,7 +211,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
 
 
 def dashboard() -> dict[str, Any]:
-    """The dashboard as Grafana imports it; the data source is chosen at the import."""
+    """Return the dashboard in Grafana's import format. The data source is selected during the import."""
     panels: list[dict[str, Any]] = []
     y = 0
     for row, inside in ROWS.items():
@@ -275,7 +276,7 @@ def _graph(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
 
 
 def _of_instance(expression: str) -> str:
-    """The expression for the instances that are looked at."""
+    """Return the expression limited to the selected instances."""
 
     def chosen(found: re.Match[str]) -> str:
         name, labels = found.groups()
@@ -285,16 +286,16 @@ def _of_instance(expression: str) -> str:
     return re.sub(rf"({_NAME.pattern})(\{{[^}}]*\}})?", chosen, expression)
 
 
-_HEAD = ("| metric | kind | labels | tells |", "| --- | --- | --- | --- |")
+_HEAD = ("| metric | kind | labels | meaning |", "| --- | --- | --- | --- |")
 
 
 def tables() -> str:
-    """The tables of the documentation."""
+    """Return the tables of the documentation."""
     parts = []
     for area, metrics in TABLE.items():
         rows = [f"| `{metric.name}` | {_kind(metric)} | {_labels(metric)} | {metric.help} |" for metric in metrics]
         parts.append(
-            "\n".join([f"### {area}", "", "| metric | kind | labels | tells |", "| --- | --- | --- | --- |", *rows])
+            "\n".join([f"### {area}", "", "| metric | kind | labels | meaning |", "| --- | --- | --- | --- |", *rows])
         )
     return "\n\n".join(parts)
 
@@ -310,14 +311,14 @@ def _labels(metric: Metric) -> str:
 
 
 def page(text: str) -> str:
-    """The page of the documentation with its tables made anew."""
+    """Return the documentation page with updated tables."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
 
 
 def dashboard_text() -> str:
-    """The dashboard as the file has it."""
+    """Return the dashboard as file content."""
     return json.dumps(dashboard(), indent=1) + "\n"
 
 

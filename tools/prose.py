@@ -1,4 +1,4 @@
-"""`make prose`: find words that docs/develop/writing.md replaces, and docstrings that do not begin as a sentence.
+"""`make prose`: find words that docs/develop/writing.md replaces, and docstrings that do not start as a sentence.
 
 Reads docstrings, comments and string literals of Python and JavaScript, and Markdown, TOML and shell files as a whole.
 `python -m tools.prose PATH…` checks these files or folders only. Exit status 1 if anything was found.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 
-# A pattern of what is not written, with what is written instead.
+# A pattern to avoid, and its replacement.
 WORDS: Sequence[tuple[str, str]] = (
     (r"mend(?:s|ed|ing)?", "fix, repair"),
     (r"told|tells?|telling", "show, report, log, notify"),
@@ -54,29 +54,29 @@ WORDS: Sequence[tuple[str, str]] = (
     (r"thereby|thereof|therein|whence|hence|whilst", "a plainer word"),
 )
 _PATTERN = re.compile("|".join(rf"(?P<w{i}>\b(?:{word})(?!\w))" for i, (word, _) in enumerate(WORDS)), re.IGNORECASE)
-# These begin a clause used as a noun, or an answer to a question that is not there.
+# Words that start a noun clause, or the answer to an unasked question.
 _CLAUSES = frozenset(
     {"who", "whom", "whose", "of", "as", "that", "what", "whether", "how", "where", "why", "which", "whoever"}
 )
 _PROSE = {".md", ".toml", ".sh", ".yaml", ".yml", ".service", ".socket", ".timer"}
 _JAVASCRIPT = {".js", ".jsx", ".mjs"}
-# Texts of others, recorded answers, and the lists themselves.
+# Text by others, recorded responses, and the word lists themselves.
 _NOT_OURS = re.compile(
     r"node_modules|/dist/|\.lock$|package-lock|LICENSE|tests/store/released|svc/web/src/words/de|tools/prose\.py"
-    r"|docs/develop/writing\.md|docs/plan\.md"
+    r"|docs/develop/writing\.md|docs/plan\.md|\.png$"
 )
 _CODE_BLOCK = re.compile(r"^(?:```.*?^```|(?: {4}|\t)(?!\s*[-*\d]).*?$)", re.MULTILINE | re.DOTALL)
 
 
 class Text(NamedTuple):
-    """A passage that people read; `line` is the number of its first line."""
+    """A passage of text. `line` is the number of its first line."""
 
     line: int
     text: str
 
 
 class Problem(NamedTuple):
-    """A place to rewrite; `found` is what is there, `instead` a hint."""
+    """A place to rewrite. `found` is the current text, `instead` a hint."""
 
     path: str
     line: int
@@ -85,7 +85,7 @@ class Problem(NamedTuple):
 
 
 def python_texts(source: str) -> Iterator[Text]:
-    """The comments and string literals of a Python source, docstrings included."""
+    """Yield the comments and string literals of a Python source, including docstrings."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in {tokenize.COMMENT, tokenize.STRING} or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
             yield Text(token.start[0], token.string)
@@ -97,20 +97,20 @@ _JS_TEXT = re.compile(
 
 
 def javascript_texts(source: str) -> Iterator[Text]:
-    """The comments and strings of a JavaScript source, as far as a pattern finds them."""
+    """Yield the comments and strings of a JavaScript source, as far as a regular expression can find them."""
     for match in _JS_TEXT.finditer(source):
         yield Text(source.count("\n", 0, match.start()) + 1, match.group())
 
 
 def prose_texts(source: str) -> Iterator[Text]:
-    """The lines of a document, without its blocks of code."""
+    """Yield the lines of a document, without code blocks."""
     without = _CODE_BLOCK.sub(lambda match: "\n" * match.group().count("\n"), source)
     for number, line in enumerate(without.splitlines(), 1):
         yield Text(number, re.sub(r"`[^`]*`", "``", line))
 
 
 def docstrings(source: str) -> Iterator[Text]:
-    """Every docstring of a Python source."""
+    """Yield every docstring of a Python source."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
@@ -119,7 +119,7 @@ def docstrings(source: str) -> Iterator[Text]:
 
 
 def word_problems(path: str, texts: Iterable[Text]) -> Iterator[Problem]:
-    """Occurrences of WORDS."""
+    """Yield the occurrences of WORDS."""
     for text in texts:
         for match in _PATTERN.finditer(text.text):
             line = text.line + text.text.count("\n", 0, match.start())
@@ -127,7 +127,7 @@ def word_problems(path: str, texts: Iterable[Text]) -> Iterator[Problem]:
 
 
 def docstring_problems(path: str, source: str) -> Iterator[Problem]:
-    """Docstrings that begin with a clause or a lower-case word."""
+    """Yield docstrings that start with a noun clause or a lower-case word."""
     for line, text in docstrings(source):
         first = re.split(r"[\s,:.]", text, maxsplit=1)[0]
         if first.lower() in _CLAUSES or (first.isalpha() and first.islower()):
@@ -135,7 +135,7 @@ def docstring_problems(path: str, source: str) -> Iterator[Problem]:
 
 
 def problems_of(path: Path) -> Iterator[Problem]:
-    """All problems of a file, by its suffix."""
+    """Yield all problems of a file, depending on its suffix."""
     name = str(path.relative_to(ROOT))
     source = path.read_text()
     if path.suffix == ".py":
@@ -148,7 +148,7 @@ def problems_of(path: Path) -> Iterator[Problem]:
 
 
 def files(paths: Sequence[str]) -> list[Path]:
-    """The tracked and new files below the paths that hold prose of ours."""
+    """Return the tracked and new files below the paths that contain text of ours."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *paths],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -157,7 +157,7 @@ def files(paths: Sequence[str]) -> list[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the problems; returns 1 if there are any."""
+    """Print the problems and return 1 if there are any."""
     found = 0
     for path in files(sys.argv[1:] if arguments is None else arguments):
         for problem in problems_of(path):

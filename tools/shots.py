@@ -1,4 +1,4 @@
-"""`make shots`: a picture of every page, in both themes and three widths, in var/shots; for people to look at."""
+"""`make shots`: screenshots of every page, in both themes and three widths, in var/shots, for visual review."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOTS = ROOT / "var/shots"
 
 
 def main() -> None:
-    """Draw them all; what is there already is overwritten."""
+    """Create all screenshots, overwriting existing ones."""
     SHOTS.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="svc-shots-") as folder,
@@ -31,7 +31,7 @@ def main() -> None:
                 name = each["path"].strip("/").replace("/", "-").replace(":", "") or "overview"
                 page.screenshot(path=SHOTS / f"{name}-{width}-{theme}.png", full_page=True)
             context.close()
-    sys.stdout.write(f"{len(list(SHOTS.glob('*.png')))} pictures in {SHOTS.relative_to(ROOT)}\n")
+    sys.stdout.write(f"{len(list(SHOTS.glob('*.png')))} screenshots in {SHOTS.relative_to(ROOT)}\n")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""`make test-profile`: how much CPU the tests use, by folder and file, with all processes that they start.
+"""`make test-profile`: CPU time of the tests by folder and file, including all processes that they start.
 
-As a plug-in of pytest (`-p tools.test_profile`, with SVC_TEST_PROFILE naming a folder) it writes a line for each phase
-of each test. The CPU of a test is what its pytest process and all processes below it use during the phase. A process
-that ended before its parent waited for it counts when the parent waits; one whose parent ignores it is not counted.
+The pytest plug-in (`-p tools.test_profile`, with SVC_TEST_PROFILE set to a folder) writes a line for each phase of each
+test. The CPU time of a test is the time used during the phase by its pytest process and all processes below it. A
+process that ends before its parent waits for it counts when the parent waits. If the parent ignores it, it is lost.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/PID/stat behind the name of the program (proc_pid_stat(5)).
+# Fields of /proc/PID/stat after the program's name (proc_pid_stat(5)).
 _PARENT, _OWN, _ENDED = 1, slice(11, 13), slice(13, 15)
 
 
 def tree_cpu_s(root: int) -> float:
-    """CPU seconds of a process and all processes below it, including those that have ended and were waited for."""
+    """Return the CPU seconds of a process and all processes below it, including ended ones that were waited for."""
     below: defaultdict[int, list[int]] = defaultdict(list)
     used_s = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rpartition(") ")[2].split()
-            except OSError:  # it has ended meanwhile
+            except OSError:  # it has ended
                 continue
             below[int(fields[_PARENT])].append(int(entry.name))
             used_s[int(entry.name)] = sum(map(int, fields[_OWN] + fields[_ENDED])) / _TICKS_PER_S
@@ -47,7 +47,7 @@ def tree_cpu_s(root: int) -> float:
 
 
 class TestProfile:
-    """Writes seconds and CPU seconds of each phase of each test to a file of its own for each pytest process."""
+    """Writes the duration and CPU seconds of each phase of each test to a separate file per pytest process."""
 
     __test__ = False
 
@@ -59,7 +59,7 @@ class TestProfile:
         try:
             return (yield)
         finally:
-            # Negative where a process ended whose children nobody waits for.
+            # Negative if a process ended whose children were not waited for.
             used_s = max(0.0, tree_cpu_s(os.getpid()) - cpu_s)
             line = {"test": nodeid, "phase": phase, "took_s": time.monotonic() - began_at, "cpu_s": used_s}
             self._file.write(f"{json.dumps(line)}\n")
@@ -67,7 +67,7 @@ class TestProfile:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Measure the fixtures of a test."""
+        """Measure the setup of a test's fixtures."""
         return (yield from self._measured(item.nodeid, "setup"))
 
     @pytest.hookimpl(wrapper=True)
@@ -77,12 +77,12 @@ class TestProfile:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Measure the end of the fixtures of a test."""
+        """Measure the teardown of a test's fixtures."""
         return (yield from self._measured(item.nodeid, "teardown"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in the processes that run tests: with pytest-xdist not in the one that distributes them."""
+    """Measure in the processes that run tests, not in the one that distributes them (pytest-xdist)."""
     folder = os.environ.get("SVC_TEST_PROFILE")
     distributes = not hasattr(config, "workerinput") and config.getoption("numprocesses", None)
     if folder and not distributes:
@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @dataclass
 class Sum:
-    """Sums over the tests of a folder or a file. Times in seconds."""
+    """Totals over the tests of a folder or a file. Times in seconds."""
 
     tests: int = 0
     took_s: float = 0.0
@@ -100,13 +100,13 @@ class Sum:
 
 
 def folder_of(test: str) -> str:
-    """The folder that a test counts for, two levels deep: `tests/http/resources/test_me.py::test_a` is `tests/http`."""
+    """Return the folder of a test, two levels deep: `tests/http` for `tests/http/resources/test_me.py::test_a`."""
     parts = test.partition("::")[0].split("/")[:-1]
     return "/".join(parts[:2])
 
 
 def summed(lines: Iterable[dict[str, object]], *, by_file: bool) -> dict[str, Sum]:
-    """The sums by folder or by file, the dearest first."""
+    """Return the totals by folder or by file, most CPU time first."""
     sums: defaultdict[str, Sum] = defaultdict(Sum)
     for line in lines:
         test, cpu_s = str(line["test"]), float(str(line["cpu_s"]))
@@ -119,8 +119,8 @@ def summed(lines: Iterable[dict[str, object]], *, by_file: bool) -> dict[str, Su
 
 
 def table(sums: dict[str, Sum], most: int) -> list[str]:
-    """A Markdown table of the dearest entries and of all together."""
-    rows = ["| | tests | CPU s | of it fixtures | time s |", "| --- | ---: | ---: | ---: | ---: |"]
+    """Return a Markdown table of the entries with the most CPU time, and of the total."""
+    rows = ["| | tests | CPU s | of which fixtures | time s |", "| --- | ---: | ---: | ---: | ---: |"]
     everything = Sum(
         sum(one.tests for one in sums.values()),
         sum(one.took_s for one in sums.values()),
@@ -133,7 +133,7 @@ def table(sums: dict[str, Sum], most: int) -> list[str]:
 
 
 def main() -> None:
-    """Print the tables of the profile in the folder that is named."""
+    """Print the tables of the profile in the given folder."""
     lines = [json.loads(line) for path in Path(sys.argv[1]).glob("*.jsonl") for line in path.read_text().splitlines()]
     print("\n".join([*table(summed(lines, by_file=False), 50), "", *table(summed(lines, by_file=True), 40)]))
 

@@ -1,6 +1,6 @@
-"""`make test-busy`: run all tests several times, beside processes that keep the machine busy, and tell how it went.
+"""`make test-busy`: run all tests several times beside processes that keep the machine busy, and print the results.
 
-The output of each run is in var/test-runs. Every run is a whole `make test`; none is repeated.
+The output of each run is in var/test-runs. Every run is a complete `make test` without retries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SPIN = "while True: pass"
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a command. `cpu_s` counts the command's processes only, not those that keep the machine busy."""
+    """One run of a command. `cpu_s` counts the command's processes only, not the busy ones beside it."""
 
     passed: bool
     took_s: float
@@ -35,14 +35,14 @@ class Run:
 
     @property
     def summary(self) -> str:
-        """The last line in which pytest counts its tests; empty if there is none."""
+        """Return pytest's last summary line; empty if there is none."""
         lines = re.findall(r"^=* ?(\d+ (?:passed|failed).*?) ?=*$", self.log.read_text(errors="replace"), re.MULTILINE)
         return lines[-1] if lines else ""
 
 
 @contextmanager
 def kept_busy(processes: int) -> Iterator[None]:
-    """Run that many processes that do nothing but use a core each."""
+    """Run this number of processes that each use a core."""
     started = [subprocess.Popen([sys.executable, "-c", _SPIN]) for _ in range(processes)]
     try:
         yield
@@ -66,15 +66,15 @@ def run(command: Sequence[str], log: Path) -> Run:
 
 
 def minutes(seconds: float) -> str:
-    """A duration as minutes and seconds: `7:05`."""
+    """Format a duration as minutes and seconds: `7:05`."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
 def main() -> int:
-    """Run the tests; returns 0 if every run passed."""
+    """Run the tests and return 0 if every run passed."""
     parser = argparse.ArgumentParser(prog="make test-busy", description="Run all tests several times.")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--busy", type=int, default=2, help="how many CPU-bound processes run beside the tests")
+    parser.add_argument("--busy", type=int, default=2, help="number of CPU-bound processes beside the tests")
     options = parser.parse_args()
     LOGS.mkdir(parents=True, exist_ok=True)
     failed = 0

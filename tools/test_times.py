@@ -1,6 +1,6 @@
-"""How long each test file takes: a plug-in of pytest records it, `make check` reads it.
+"""Durations of test files: a pytest plug-in records them, and `make check` reads them.
 
-The times are kept in pytest's cache, so they are those of this machine and are not committed.
+They are stored in pytest's cache, so they belong to this machine and are not committed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     import pytest
 
 ROOT = Path(__file__).parents[1]
-# Of a file that no run has recorded yet.
+# Assumed for a file without a recorded run.
 UNKNOWN_S = 10.0
 _KEY = "svc/test-times"
 
 
 class TestTimes:
-    """Adds up the seconds that the tests of each file took, set-up and tear-down included."""
+    """Adds up the durations of each file's tests, including setup and teardown."""
 
     __test__ = False
 
@@ -29,11 +29,11 @@ class TestTimes:
         self._took_s: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add one phase of one test."""
+        """Add one phase of a test."""
         self._took_s[report.nodeid.partition("::")[0]] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        """Keep the times of the files that ran as a whole; those of other files stay."""
+        """Store the times of the files that ran completely. The times of other files are kept."""
         cache = getattr(self._config, "cache", None)  # absent with `-p no:cacheprovider`
         option = self._config.option
         whole_files = not (option.keyword or option.markexpr or any("::" in name for name in self._config.args))
@@ -43,7 +43,7 @@ class TestTimes:
 
 
 def recorded_times() -> dict[str, float]:
-    """Seconds by path of the test file, as the last runs on this machine took them."""
+    """Return the durations recorded on this machine, in seconds by path of the test file."""
     path = ROOT / ".pytest_cache/v" / _KEY
     times: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
     return times

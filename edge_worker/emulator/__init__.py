@@ -1,103 +1,103 @@
-"""An edge platform on one machine: its API, and the real runtime (workerd) running what was uploaded.
+"""Emulator of the edge platform: its API, and the real runtime (workerd), which runs the uploaded scripts.
 
     python -m edge_worker.emulator [--api-port N] [--edge-port N] [--state DIR] [--run-crons | --no-runtime]
 
-Once it answers, the first line of its output tells where its API, its edge and its control are.
+The first line of its output gives the URLs of its API, its edge and its control interface once they accept requests.
 
-Goals. Nobody can test against the real platform in a test run, and a double that says yes to everything proves
-nothing. So this one runs what was uploaded, refuses what the platform refuses, loses what networks lose, and is rude
-wherever the platform may be: a client that works here has not relied on luck. It is kept honest by the platform's own
-tool (wrangler) and its official Python SDK, which work against it unchanged. Its sources are the platform's
+Goals. Automated tests cannot use the real platform, and a mock that accepts every call proves nothing. The emulator
+therefore runs the uploaded scripts, rejects what the platform rejects, and simulates lost connections and delays. It
+is strict wherever the platform may be, so a client that works here does not depend on luck. The platform's own tool
+(wrangler) and its official Python SDK work with it unchanged, which keeps it accurate. It is based on the platform's
 documentation; "platform docs" in a comment names the page.
 
-Rude by default, as far as that harms no right client:
+Behaviour that is strict by default, as far as it does not break correct clients:
 
-    what it does                                              default   knob
-    a new or rolled token is refused until it has spread       200 ms   --token-delay-ms, `token_delay_ms`
-    … and then by fewer and fewer of its calls                 2 s      --token-spread-ms, `token_spread_ms`
-    a token with more calls in five minutes is blocked (429)   1,200    --rate-limit, `rate_limit`, `rate_window_s`
-    a right is listed under another name                       none     `renamed_right`
-    a call on a zone that is not in the account is refused     403      `zone_gone` (refused, invalid, unroutable)
-    a zone that is not active refuses new and changed routes   400      `inactive_zone` (refuses, forbids, accepts)
-    a token gives another any right, on a single zone only …   its own  --minting, `minting` (all_zones, held, silent,
-                                                                         surplus)
-    one answer of the API in so many is slow                   1 in 50  --slow-one-in, `slow_one_in` (0: none)
-    … by how much                                              150 ms   --slow-ms, `slow_ms`
-    one call in so many is refused, though its token is good   1 in 200 --refuse-one-in, `refuse_one_in` (0: none)
-    lists come in another order whenever their set changes     always
-    lists come in small pages unless `per_page` asks for more  5 or 10
-    an upload leaves the workers.dev address open              always
-    a zone's own cache answers for any address ("cache all")   always
+    behaviour                                                 default   setting
+    a new or rolled token is rejected until it has spread      200 ms   --token-delay-ms, `token_delay_ms`
+    … and then by a decreasing share of its calls              2 s      --token-spread-ms, `token_spread_ms`
+    a token above this number of calls in five minutes is      1,200    --rate-limit, `rate_limit`, `rate_window_s`
+    blocked (429)
+    a permission is listed under another name                  none     `renamed_right`
+    error for a call on a zone outside the account             403      `zone_gone` (refused, invalid, unroutable)
+    error for a new or changed route in an inactive zone       400      `inactive_zone` (refuses, forbids, accepts)
+    permissions that a token can grant; on a single zone       its own  --minting, `minting` (all_zones, held, silent,
+    only its own                                                         surplus)
+    share of slow API responses                                1 in 50  --slow-one-in, `slow_one_in` (0: none)
+    … and their delay                                          150 ms   --slow-ms, `slow_ms`
+    share of calls rejected despite a valid token              1 in 200 --refuse-one-in, `refuse_one_in` (0: none)
+    the order of a list changes whenever its items change      always
+    lists have small pages unless `per_page` asks for more     5 or 10
+    an upload enables the script's workers.dev address         always
+    a zone's default cache serves any URL ("cache all")        always
     a customer has the limits of the free plan                 free     `plan`, `limits` of the account
-    … and no name on workers.dev, so no script can be put      none     `subdomain` of the account
-    a body that looks like an attack gets the page of a        on       --no-firewall, `firewall`
-    firewall, 403: SQL's `union select` and `or 1=1`, paths
-    out of their folder, elements of scripts; and what
-    else a pattern says                                        none     `firewall_also`
-    a new cron begins to fire somewhen in                      15 min   --cron-delay-s, `cron_delay_s`
-    … and one run in so many is left out                       1 in 200 --cron-missed-one-in, `cron_missed_one_in`
-    the answer to an upload has no etag (with excludeScript)   always
-    above the limit of crons any change of crons is refused    always
-    a zone's records are grey, and lead to a website           grey     `dns` of a zone (client.proxied_zone)
-    a name two labels below a full zone has no certificate     full     `type` of a zone: full, partial
-    what is behind a dummy record (100::, 192.0.2.1) is none   522
-    a worker's fetch reaches no address of this machine        1003     --local-egress
-    a route keeps and shows what it does past the limit        shown    `ignores_fail_open`
+    … and no workers.dev subdomain, so uploads fail            none     `subdomain` of the account
+    firewall page (403) for a body that resembles an attack:   on       --no-firewall, `firewall`
+    SQL such as `union select` and `or 1=1`, path
+    traversal, script elements; additional patterns            none     `firewall_also`
+    a new cron starts within                                   15 min   --cron-delay-s, `cron_delay_s`
+    … and this share of runs is skipped                        1 in 200 --cron-missed-one-in, `cron_missed_one_in`
+    the response to an upload has no etag (excludeScript)      always
+    above the cron limit every change of crons is rejected     always
+    a zone's records are not proxied and serve a website       grey     `dns` of a zone (client.proxied_zone)
+    names two levels below a full zone have no certificate     full     `type` of a zone: full, partial
+    status for names with a dummy record (100::, 192.0.2.1)    522
+    a worker's fetch cannot reach this machine                 1003     --local-egress
+    a route stores and shows its behaviour above the limit     shown    `ignores_fail_open`
 
-The knobs in backquotes are control's: POST /_control/rudeness while it runs; those of an account or a zone are in POST
-/_control/accounts.
-What is slow or refused is drawn with a fixed seed. Tests that measure something else start it with all of these off.
+The settings in backquotes can be changed at run time (POST /_control/rudeness); those of an account or a zone are set
+with POST /_control/accounts. Slow and rejected calls are drawn with a fixed seed. Tests that measure something else
+switch all of these off.
 
-Rude on demand (POST /_control/faults): the n-th call that fits is refused (with any status, code and
-text: the router's 404/7003, D1's own transient failures), throttled, slowed, answered with a page of
-HTML, or its connection is closed before the call is carried out or after. The same for a worker's own fetches and for
-its statements to a database; at a statement the whole invocation can be ended, too, as the platform ends one that has
-used up its CPU or is replaced (d1_end_before, d1_end_after): nothing comes back to it. A statement can be slow, or have
-no answer at all (d1_slow, d1_silent). A visitor who hangs up ends the script's request.
+Failures on demand (POST /_control/faults): the n-th matching call is rejected (with any status, code and text: the
+router's 404/7003, D1's transient errors), throttled, delayed or answered with an HTML page, or its connection is
+closed before or after the call is executed. The same applies to a worker's own fetches and to its database statements.
+At a statement the whole invocation can be ended (d1_end_before, d1_end_after), as the platform does when its CPU time
+is used up or the worker is replaced: the invocation receives no further results. A statement can also be slow or
+remain without an answer (d1_slow, d1_silent). When a visitor disconnects, the script's request ends.
 
-It enforces the rights of a token at each call, with its status, times and addresses; conflicts of names and routes;
-and the limits that the runtime alone knows nothing of: requests, rows read and written a day, 16 kB of a URL, 128 kB of
-headers, 100 MB of a body that tells its length, the size of a database, databases, scripts, crons and tokens of an
-account, routes of a zone, bindings and their texts, 30 seconds for what waitUntil waits for (its waits and statements,
-by the real clock), 50 statements an invocation, 100 parameters and 100 kB a statement, 2 MB a value, 400 statements
-that queue for a database. A script that does not start changes nothing. The clock can be moved, and days and daily
-limits move with it.
+For each call the emulator enforces the permissions of the token, its status, validity period and allowed addresses;
+conflicts of names and routes; and the limits that the runtime does not know: requests and rows read and written per
+day, 16 kB per URL, 128 kB of headers, 100 MB for a body with a Content-Length, the size of a database, databases,
+scripts, crons and tokens per account, routes per zone, bindings and their texts, 30 seconds for waitUntil (its waits
+and statements, in real time), 50 statements per invocation, 100 parameters and 100 kB per statement, 2 MB per value,
+400 queued statements per database. Uploading a script that does not start changes nothing. The clock can be moved, and
+days and daily limits move with it.
 
-Limits: what it does not do.
+Limitations:
 
-- Places: there is one data centre at a time and one isolate of a script. An upload of any script starts new isolates of
-  all, and so does control (POST /_control/isolates, also in another data centre).
-  What the platform spreads over the world within seconds or minutes is there at once: routes, configuration, crons,
-  deletions (tokens excepted, see above). Databases have no replicas; a jurisdiction or a location is kept and shown.
-- Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts are a million
-  starts of a script. With --no-runtime uploads are checked and kept, and nothing runs: no visits, no crons, no
-  handlers; a script that would not start is taken. The API is the same, and databases answer; who plays the workers
-  learns from control (POST /_control/uploads) what each is bound to.
-- Cost: CPU time, memory, subrequests (but for statements) and the size of a script have no limits.
-- Networks: no TLS, no HTTP/2, no DNS: the edge goes by the Host header (a visit through control is refused where no
-  certificate would cover its host). Nothing runs before a worker: no redirects, rewrites, challenges, rate limits or
-  firewall of the zone, no Always Use HTTPS. Which of several patterns wins is as documented, without the known bug by
-  which `x*` beats `x/*`. The page 1027 comes with status 429, and 522 without its wait. Addresses at workers.dev can be
-  opened and closed, and answer nothing.
+- Locations: there is one data centre at a time, and one isolate per script. An upload of any script starts new isolates
+  of all scripts, and so does POST /_control/isolates, optionally in another data centre. Changes that the platform
+  distributes within seconds or minutes take effect immediately: routes, configuration, crons, deletions (except
+  tokens, see above). Databases have no replicas; a jurisdiction or a location is stored and shown.
+- Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts need a million
+  script starts. With --no-runtime, uploads are checked and stored but not executed: no visits, no crons, no handlers,
+  and a script that would not start is accepted. The API is the same, and databases work. A program that replaces the
+  workers gets the bindings of each worker from POST /_control/uploads.
+- Cost: CPU time, memory, subrequests (except statements) and script size have no limits.
+- Networks: no TLS, no HTTP/2, no DNS. The edge uses the Host header. A visit through the control interface is rejected
+  if no certificate would cover its host. Nothing runs before a worker: no redirects, rewrites, challenges, rate limits
+  or firewall of the zone, no Always Use HTTPS. The route with the most specific pattern wins, as documented, without
+  the known bug by which `x*` beats `x/*`. Error page 1027 has status 429, and 522 is returned without a delay.
+  workers.dev addresses can be enabled and disabled, but do not respond.
 - Products: no R2, Durable Objects, Queues, assets, service bindings, tails; KV is an empty list. Bindings are texts,
   secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
-- The API: tokens of accounts only, so whatever asks for a user is refused. Databases have no export, import or time
-  travel. Analytics know five datasets, by day and at once; they are
-  sampled when control says so.
-- Crons: they fire by control, whenever they are named (POST /_control/cron, /crons for many at once), all that are due
-  by themselves in the present minute (POST /_control/minute); with --run-crons also at each minute. One that is fired
-  by control stands for its minute: what it waits for (scheduler.wait) is there at once and told as `waited_ms`, unless
-  control says that it `waits`.
+- The API: account tokens only, so calls that need a user are rejected. Databases have no export, import or time
+  travel. Analytics have five datasets by day, without delay, and are sampled only if the control interface says so.
+- Crons: they fire when the control interface names them (POST /_control/cron, or /crons for several), when it
+  runs all that are due in the current minute (POST /_control/minute), and with --run-crons also at each minute. A cron
+  fired by control represents its minute: waits (scheduler.wait) return immediately and are reported as `waited_ms`,
+  unless the call sets `waits`.
 
-It listens on the loopback only, and control asks for no rights. Every secret in it is made up, and is still kept out
-of logs and of the state that control shows; `uploads` alone tells those that workers are bound to.
+The emulator listens on the loopback interface only, and the control interface needs no authentication. All secrets are
+generated, but still excluded from logs and from the state that control shows. Only `uploads` returns the secrets bound
+to workers.
 
-state crons faults     what it holds; when a cron is due; what is to fail
-firewall               what never gets as far as the API
-runtime/               the workerd processes, their configuration, and what runs inside them beside the scripts (js/)
-platform               what all handlers share
-api/                   the platform's API: who may (access, rights), its form (wire), then a file for each noun
-control customers      the tests' own hand on it
-server                 all of it behind one port; the customers' own servers behind another
-client process         the side of those who use it: its control, and starting it
+state crons faults     stored data; schedule of crons; injected failures
+firewall               requests that never reach the API
+runtime/               the workerd processes, their configuration, and the code that runs beside the scripts (js/)
+platform               state shared by all handlers
+api/                   the platform's API: authorization (access, rights), wire format (wire), one file per resource
+control customers      the control interface for tests
+server                 serves all of it on one port, and the customers' origin servers on another
+client process         for users of the emulator: a client for its control interface, and a function that starts it
 """

@@ -1,4 +1,4 @@
-"""`python -m edge_worker.emulator`: the edge platform on this machine, until SIGTERM or Ctrl-C."""
+"""`python -m edge_worker.emulator`: run the emulated edge platform until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -33,22 +33,24 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m edge_worker.emulator", description=__doc__)
     parser.add_argument("--api-port", type=int, default=0, help="port of the API and of control (0: a free one)")
     parser.add_argument("--edge-port", type=int, default=0, help="port of the edge (0: a free one)")
-    parser.add_argument("--state", type=Path, help="folder that keeps everything over a restart")
-    parser.add_argument("--run-crons", action="store_true", help="fire schedules each minute, not only by control")
-    parser.add_argument("--no-runtime", action="store_true", help="keep what is uploaded, and run none of it")
-    parser.add_argument("--token-delay-ms", type=int, default=200, help="how long a new token is refused")
-    parser.add_argument("--token-spread-ms", type=int, default=2000, help="and then refused by some calls")
+    parser.add_argument("--state", type=Path, help="folder for data that survives a restart")
+    parser.add_argument("--run-crons", action="store_true", help="fire crons every minute, not only on request")
+    parser.add_argument("--no-runtime", action="store_true", help="store uploads without running them")
+    parser.add_argument("--token-delay-ms", type=int, default=200, help="time during which a new token is rejected")
     parser.add_argument(
-        "--minting", choices=get_args(Minting), default="all_zones", help="rights that a token can give"
+        "--token-spread-ms", type=int, default=2000, help="then some of its calls are rejected for this time"
     )
-    parser.add_argument("--slow-one-in", type=int, default=50, help="one API answer in so many is slow (0: none)")
-    parser.add_argument("--refuse-one-in", type=int, default=200, help="one call in so many is refused, 403 (0: none)")
-    parser.add_argument("--rate-limit", type=int, default=1200, help="calls of one token in five minutes (0: any)")
-    parser.add_argument("--slow-ms", type=int, default=150, help="by how much")
-    parser.add_argument("--no-firewall", action="store_true", help="let bodies pass that look like an attack")
-    parser.add_argument("--local-egress", action="store_true", help="workers reach addresses of this machine, too")
-    parser.add_argument("--cron-delay-s", type=float, default=900, help="a new cron begins within this time")
-    parser.add_argument("--cron-missed-one-in", type=int, default=200, help="one run in so many is left out (0: none)")
+    parser.add_argument(
+        "--minting", choices=get_args(Minting), default="all_zones", help="permissions that a token can grant"
+    )
+    parser.add_argument("--slow-one-in", type=int, default=50, help="one in N API responses is slow (0: none)")
+    parser.add_argument("--refuse-one-in", type=int, default=200, help="one in N calls is rejected with 403 (0: none)")
+    parser.add_argument("--rate-limit", type=int, default=1200, help="calls per token in five minutes (0: no limit)")
+    parser.add_argument("--slow-ms", type=int, default=150, help="delay of a slow response")
+    parser.add_argument("--no-firewall", action="store_true", help="accept bodies that resemble an attack")
+    parser.add_argument("--local-egress", action="store_true", help="let workers reach addresses of this machine")
+    parser.add_argument("--cron-delay-s", type=float, default=900, help="a new cron starts within this time")
+    parser.add_argument("--cron-missed-one-in", type=int, default=200, help="one in N runs is skipped (0: none)")
     options = parser.parse_args()
     if options.no_runtime and options.run_crons:
         parser.error("--run-crons needs the runtime")
@@ -56,7 +58,7 @@ def arguments() -> argparse.Namespace:
 
 
 async def _run_crons(platform: Platform) -> None:
-    """Fire what is due at each full minute of the real clock, for the emulated minute that it is then."""
+    """Fire the crons that are due at each full minute of the real clock, as of the emulated time."""
     async with trio.open_nursery() as nursery:
         while True:
             await trio.sleep(60 - time.time() % 60)
@@ -64,7 +66,7 @@ async def _run_crons(platform: Platform) -> None:
 
 
 async def main(options: argparse.Namespace, folder: Path) -> None:
-    """Run the emulator with its files in `folder` until a signal ends it."""
+    """Run the emulator with its files in `folder` until a signal arrives."""
     world_file = folder / "world.json"
     world = load(world_file)
     api, edge, origin = listening_socket(options.api_port), listening_socket(options.edge_port), listening_socket()
@@ -88,7 +90,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
             save(world, world_file)
 
     ports = {"emulator_port": port_of(api), "origin_port": port_of(origin)}
-    # Before anything runs: whoever reads the ready line may end us at once, and the runtimes must end in order.
+    # Before anything starts: a reader of the ready line may end us immediately, and the runtimes must end in order.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with (
             open_runtime(
@@ -110,7 +112,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
                 cron_delay_s=options.cron_delay_s, cron_missed_one_in=options.cron_missed_one_in, logs=logs,
             )  # fmt: skip
             if options.no_runtime:
-                edge.close()  # a visitor is refused, and does not wait
+                edge.close()  # refuse visitors instead of letting them wait
             app = make_app(platform, pages, changed)
             nursery.start_soon(serve_on, api, app)
             nursery.start_soon(serve_on, origin, Origin(pages))
@@ -128,7 +130,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
 def run() -> None:
     """Run the command."""
     options = arguments()
-    # Each connection of a visitor is a file to workerd, and the usual soft limit of 1,024 is soon met by a benchmark.
+    # workerd needs a file descriptor per connection, and a benchmark soon reaches the usual soft limit of 1,024.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536) if most > 0 else 65_536, most))
     if options.state is not None:

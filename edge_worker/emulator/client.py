@@ -1,4 +1,4 @@
-"""The emulator's control, as those use it who have started it."""
+"""Client for the control interface of a running emulator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-# For clients of what speaks plain HTTP: it trusts nobody, so no certificates are read, which takes 23 ms each time.
+# For plain HTTP clients: loading no certificates saves 23 ms per client.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _DAY_MS = 86_400_000
 _TEN_PAST_NOON_MS = (12 * 60 + 10) * 60_000
@@ -20,7 +20,7 @@ _TEN_PAST_NOON_MS = (12 * 60 + 10) * 60_000
 
 @dataclass(frozen=True)
 class Customer:
-    """An account that control has made. `bootstrap_token` is its value: a secret even here."""
+    """An account created by control. `bootstrap_token` is its value, and kept out of repr like any secret."""
 
     account_id: str
     bootstrap_token: str
@@ -32,14 +32,14 @@ class Customer:
 
 
 def proxied_zone(name: str) -> dict[str, Any]:
-    """Return a zone that is ready for counters and links: a website at its apex and www, dummies below, all proxied."""
+    """Return a zone ready for counters and links: a website at the apex and www, dummies below, all proxied."""
     dummy = {"name": "*", "type": "AAAA", "content": "100::", "proxied": True}
     return {"name": name, "dns": [{"name": "@", "proxied": True}, {"name": "www", "proxied": True}, dummy]}
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What a visitor got. Header names are in lower case."""
+    """The response that a visitor got. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -48,7 +48,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Upload:
-    """A script that went live. `texts`: its bindings that are texts, secrets too, so no repr shows them."""
+    """A deployed script. `texts`: its text bindings, including secrets, so no repr shows them."""
 
     account_id: str
     script: str
@@ -56,16 +56,16 @@ class Upload:
 
 
 class Emulator:
-    """A running emulator. Every method raises httpx.HTTPStatusError when control refuses the call."""
+    """A running emulator. Every method raises httpx.HTTPStatusError if control rejects the call."""
 
     def __init__(self, ready: Mapping[str, str], client: httpx.AsyncClient, pid: int) -> None:
         self.api, self.edge, self.control = ready["api"], ready["edge"], ready["control"]
         self.pid = pid
         self._client = client
-        self._begin_s = 0.0  # how far the clock's beginning is ahead of the real time
+        self._begin_s = 0.0  # offset of the clock's start from real time
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Send one call to control; return the answer's JSON."""
+        """Send a call to control and return the JSON of its response."""
         response = await self._client.request(method, self.control + path, json=body)
         if response.is_error:
             raise httpx.HTTPStatusError(response.text, request=response.request, response=response)
@@ -79,90 +79,90 @@ class Emulator:
         limits: Mapping[str, int | None] | None = None,
         subdomain: str | None = None,
     ) -> Customer:
-        """Make an account with zones (names, or {name, type?, status?, paused?, dns?}) and a bootstrap token for a day.
+        """Create an account with zones (names, or {name, type?, status?, paused?, dns?}) and a one-day bootstrap token.
 
-        `subdomain`: its name on workers.dev; without one no script can be uploaded.
+        `subdomain`: its workers.dev subdomain. Without it no script can be uploaded.
         """
         wanted = [{"name": zone} if isinstance(zone, str) else dict(zone) for zone in zones]
         body = {"zones": wanted, "plan": plan, "limits": dict(limits or {}), "subdomain": subdomain}
         return Customer(**await self.call("POST", "/accounts", body))
 
     async def create_token(self, account_id: str, **wanted: Any) -> tuple[str, str]:
-        """Make another token: (id, value).
+        """Create another token and return (id, value).
 
-        `rights`: names of groups, `zones`: names (default: all), `name`, `expires_in_s` (default a day; None: never),
-        `condition`, `delay_ms`.
+        `rights`: names of permission groups, `zones`: names (default: all), `name`, `expires_in_s` (default one day;
+        None: never), `condition`, `delay_ms`.
         """
         answer = await self.call("POST", f"/accounts/{account_id}/tokens", wanted)
         return answer["token_id"], answer["bootstrap_token"]
 
     async def set_zone(self, account_id: str, name: str, **wanted: Any) -> str:
-        """Make a zone, or change one: `type`, `status`, `paused`, `dns`. Returns its id."""
+        """Create or change a zone (`type`, `status`, `paused`, `dns`) and return its id."""
         answer = await self.call("POST", f"/accounts/{account_id}/zones", {"name": name, **wanted})
         return str(answer["zone_id"])
 
     async def reset(self, **rudeness: float | str) -> None:
-        """Delete all accounts, faults and logs, and set how rude the API is: see control.RudenessCall."""
+        """Delete all accounts, faults and logs, and set the failure settings: see control.RudenessCall."""
         await self.call("POST", "/reset", rudeness)
 
     async def delete_zone(self, account_id: str, name: str) -> None:
-        """Take a zone away."""
+        """Remove a zone."""
         await self.call("DELETE", f"/accounts/{account_id}/zones/{name}")
 
     async def set_limits(self, account_id: str, **limits: int | None) -> None:
-        """Change single limits of the account (names of state.Limits)."""
+        """Change individual limits of the account (names of state.Limits)."""
         await self.call("POST", f"/accounts/{account_id}/limits", limits)
 
     async def cron(
         self, account_id: str, script: str, *, at: int | None = None, cron: str | None = None, waits: bool = False
     ) -> dict[str, Any]:
-        """Fire a cron; return {outcome, error, d1_queries, waited_ms, cron, at} once its waitUntil work has settled.
+        """Fire a cron and return {outcome, error, d1_queries, waited_ms, cron, at} once its waitUntil work has ended.
 
-        What it waits for with scheduler.wait is there at once and noted in `waited_ms`, unless it `waits` really.
+        scheduler.wait returns immediately and is added to `waited_ms`, unless `waits` requests real waits.
         """
         body = {"account_id": account_id, "script": script, "at": at, "cron": cron, "waits": waits}
         answer: dict[str, Any] = await self.call("POST", "/cron", body)
         return answer
 
     async def crons(self, fired: Sequence[tuple[str, int]], script: str) -> list[dict[str, Any]]:
-        """Fire the first cron of that script in many accounts at once: (account id, epoch ms); outcomes as of `cron`.
+        """Fire the first cron of that script in several accounts, given as (account id, epoch ms), concurrently.
 
-        Returns once all of them have settled.
+        Returns their outcomes, as `cron` does, once all of them have ended.
         """
         crons = [{"account_id": account_id, "script": script, "at": at} for account_id, at in fired]
         return list(await self.call("POST", "/crons", {"crons": crons}))
 
     async def minute(self) -> list[dict[str, Any]]:
-        """Let the platform's present minute pass: fire what is due by itself; return the outcomes, as of `cron`."""
+        """Run all crons due in the platform's current minute and return their outcomes, as `cron` does."""
         return list(await self.call("POST", "/minute", {}))
 
     async def begin_at_noon(self) -> None:
-        """Make it ten past noon, so that no test is overtaken by the end of an hour or a day."""
+        """Set the clock to 12:10, so that no test crosses the end of an hour or a day."""
         real = await self.clock(0)
         self._begin_s = (_TEN_PAST_NOON_MS - real % _DAY_MS) / 1000
         await self.clock(0)
 
     async def clock(self, offset_s: float) -> int:
-        """Move the platform's clock; return its present (epoch ms).
+        """Move the platform's clock and return its time (epoch ms).
 
-        The offset is from the real time, or from noon after `begin_at_noon`.
+        The offset is relative to real time, or to 12:10 after `begin_at_noon`.
         """
         return int((await self.call("POST", "/clock", {"offset_s": self._begin_s + offset_s}))["now"])
 
     async def fault(self, kind: str, path: str = "*", **more: Any) -> None:
-        """Let the next calls that fit fail; `more`: method, after, times, status, code … (see faults.Fault)."""
+        """Make the next matching calls fail; `more`: method, after, times, status, code … (see faults.Fault)."""
         await self.call("POST", "/faults", {"kind": kind, "path": path, **more})
 
     async def faults(self) -> list[dict[str, Any]]:
-        """List the faults that wait for a call that fits."""
+        """List the faults that have not been used up."""
         return list(await self.call("GET", "/faults"))
 
     async def clear_faults(self) -> None:
-        """Forget all faults."""
+        """Delete all faults."""
         await self.call("DELETE", "/faults")
 
     async def faulted(self, calls: int = 1) -> None:
-        """Return once that many API calls have met a fault. Raises httpx.HTTPStatusError when that takes too long."""
+        """Return once that many API calls have met a fault. Raises httpx.HTTPStatusError on a timeout."""
         await self.call("POST", "/faulted", {"calls": calls})
 
     async def requests(self) -> list[dict[str, Any]]:
@@ -178,19 +178,19 @@ class Emulator:
         await self.call("DELETE", "/requests")
 
     async def state(self) -> dict[str, Any]:
-        """Return all that the platform holds (see control.state)."""
+        """Return the platform's whole state (see control.state)."""
         state: dict[str, Any] = await self.call("GET", "/state")
         return state
 
     async def account(self, account_id: str) -> dict[str, Any]:
-        """Return what one account holds, as `state` shows it. Usage and storage sizes are not counted anew."""
+        """Return the state of one account, as `state` shows it. Usage and storage sizes are not updated."""
         held: dict[str, Any] = await self.call("GET", f"/accounts/{account_id}")
         return held
 
     async def set_usage(self, account_id: str, day: int | str | None = None, **usage: float) -> None:
-        """Set what the account used on a day: `requests`, `rows_read`, `rows_written`, `pages_requests`, `size`.
+        """Set the account's usage of a day: `requests`, `rows_read`, `rows_written`, `pages_requests`, `size`.
 
-        `sample_interval`: the analytics of that day rest on one event in so many.
+        `sample_interval`: the analytics of that day are sampled with one in this many events.
         """
         await self.call("POST", "/usage", {"account_id": account_id, "day": day, **usage})
 
@@ -211,11 +211,11 @@ class Emulator:
         return Visit(**await self.call("POST", "/visit", wanted))
 
     async def add_page(self, host: str, path: str, body: str, **more: Any) -> None:
-        """Put a page on the customer's own server (`content_type`, `status`)."""
+        """Add a page to the customer's origin server (`content_type`, `status`)."""
         await self.call("POST", "/pages", {"host": host, "path": path, "body": body, **more})
 
     async def uploads(self, after: int = 0) -> list[Upload]:
-        """Return what went live after the first `after` uploads, in order."""
+        """Return the uploads after the first `after` ones, in order."""
         found = await self.call("POST", "/uploads", {"after": after})
         return [
             Upload(one["account_id"], one["script"], {b["name"]: b["text"] for b in one["bindings"] if "text" in b})
@@ -223,13 +223,13 @@ class Emulator:
         ]
 
     async def new_isolates(self, place: str | None = None) -> None:
-        """Begin new isolates of all scripts, which know nothing; `place` ("FRA"): in another data centre."""
+        """Start new isolates of all scripts, without state. `place` ("FRA"): in another data centre."""
         await self.call("POST", "/isolates", {"place": place})
 
     async def settled(self) -> None:
-        """Return when no worker invocation runs, waitUntil work included."""
+        """Return once no worker invocation is running, including waitUntil work."""
         await self.call("POST", "/settled", {})
 
     async def set_rudeness(self, **rudeness: float | str) -> None:
-        """Change how rude the API is: see control.RudenessCall."""
+        """Change the failure settings: see control.RudenessCall."""
         await self.call("POST", "/rudeness", rudeness)

@@ -1,4 +1,4 @@
-"""The tests' own hand on the platform, under /_control. No rights are asked for: it listens on the loopback only."""
+"""Control interface for tests, under /_control, without authentication: it listens on the loopback interface only."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 routes = Blueprint("control", __name__, url_prefix="/_control")
 edge_side = Blueprint("edge_side", __name__, url_prefix="/_emulator")
 DAY_S = 86_400
-# How long a caller waits for a fault to be met: less than the timeout of the clients of control.
+# Maximum wait for a fault to be met: less than the timeout of control's clients.
 FAULTED_S, FAULTED_POLL_S = 25, 0.005
 
 
 def as_json(body: Any, status: int = 200) -> Response:
-    """Make an answer of control: plain JSON."""
+    """Return a plain JSON response."""
     return Response(json.dumps(body), status=status, content_type="application/json")
 
 
 class Body(BaseModel):
-    """A body of control; fields that it does not know are refused."""
+    """A request body of control. Unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,7 +44,7 @@ Kind = TypeVar("Kind", bound=Body)
 
 
 async def read(kind: type[Kind]) -> Kind:
-    """Read the request's body as that kind. Raises ApiError 400."""
+    """Parse the request's body as that model. Raises ApiError 400."""
     try:
         return kind.model_validate(await body_object())
     except ValidationError as error:
@@ -52,7 +52,7 @@ async def read(kind: type[Kind]) -> Kind:
 
 
 def account_of(account_id: str) -> Account:
-    """Return the account of that id. Raises ApiError 404."""
+    """Return the account with that id. Raises ApiError 404."""
     account = platform().world.accounts.get(account_id)
     if account is None:
         raise ApiError(404, 7003, "no such account")
@@ -60,9 +60,9 @@ def account_of(account_id: str) -> Account:
 
 
 class CronCall(Body):
-    """A cron to fire, now or as of `at` (epoch ms or ISO 8601); `cron`: one of the script's, else its first.
+    """A cron to fire, now or at `at` (epoch ms or ISO 8601). `cron`: one of the script's; default: its first.
 
-    `waits`: what it waits for takes its time.
+    `waits`: scheduler.wait takes real time.
     """
 
     account_id: str
@@ -73,13 +73,13 @@ class CronCall(Body):
 
 
 def check_runs(here: Platform) -> None:
-    """Check that scripts run here at all. Raises ApiError 409."""
+    """Check that the emulator runs scripts. Raises ApiError 409."""
     if not here.runtime.runs_scripts:
-        raise ApiError(409, 0, "no script runs here: the emulator was started with --no-runtime")
+        raise ApiError(409, 0, "the emulator runs no scripts because it was started with --no-runtime")
 
 
 async def fire_crons(here: Platform, events: Sequence[CronEvent]) -> list[dict[str, Any]]:
-    """Run scheduled() for each event, all at once, and note the outcomes among the state's `cron_runs`."""
+    """Run scheduled() for all events concurrently, and add the outcomes to the state's `cron_runs`."""
     outcomes = await here.runtime.crons(events)
     runs = [
         {
@@ -97,7 +97,7 @@ async def fire_crons(here: Platform, events: Sequence[CronEvent]) -> list[dict[s
 
 
 async def fire_due(here: Platform, minute: int, waits: bool = False) -> list[dict[str, Any]]:
-    """Run every cron that is due in this minute (epoch ms), as the platform does by itself; return their outcomes."""
+    """Run every cron that is due in this minute (epoch ms), as the platform does, and return the outcomes."""
     events: list[CronEvent] = []
     for account in here.world.accounts.values():
         for script in account.scripts.values():
@@ -111,7 +111,7 @@ async def fire_due(here: Platform, minute: int, waits: bool = False) -> list[dic
 
 @routes.post("/minute")
 async def minute() -> Response:
-    """Let the present minute of the emulated clock pass: fire what is due by itself."""
+    """Run all crons that are due in the current minute of the emulated clock."""
     here = platform()
     check_runs(here)
     return as_json(await fire_due(here, here.now() // 60_000 * 60_000))
@@ -119,7 +119,7 @@ async def minute() -> Response:
 
 @routes.post("/cron")
 async def cron() -> Response:
-    """Fire a cron, and answer once its waitUntil work has settled."""
+    """Fire a cron, and respond once its waitUntil work has ended."""
     call, here = await read(CronCall), platform()
     check_runs(here)
     [run] = await fire_crons(here, [_event(here, call)])
@@ -127,21 +127,21 @@ async def cron() -> Response:
 
 
 class CronsCall(Body):
-    """Crons to fire at once."""
+    """Crons to fire concurrently."""
 
     crons: list[CronCall]
 
 
 @routes.post("/crons")
 async def crons() -> Response:
-    """Fire crons of as many accounts as are named at once, and answer once all of their work has settled."""
+    """Fire crons of several accounts concurrently, and respond once all of their work has ended."""
     call, here = await read(CronsCall), platform()
     check_runs(here)
     return as_json(await fire_crons(here, [_event(here, one) for one in call.crons]))
 
 
 def _event(here: Platform, call: CronCall) -> CronEvent:
-    """Find what is to be fired. Raises ApiError: there is no such script, or it has no such cron."""
+    """Return the cron event to fire. Raises ApiError if the script or its cron does not exist."""
     account = account_of(call.account_id)
     script = account.scripts.get(call.script)
     if script is None or script.active is None:
@@ -155,7 +155,7 @@ def _event(here: Platform, call: CronCall) -> CronEvent:
 
 
 class ClockCall(Body):
-    """How far the emulated clock is to be ahead of the real one, in seconds."""
+    """Offset of the emulated clock from the real one, in seconds."""
 
     offset_s: float
 
@@ -172,32 +172,32 @@ async def clock() -> Response:
 
 @routes.post("/faults")
 async def add_fault() -> Response:
-    """Let the next calls that fit fail."""
+    """Make the next matching calls fail."""
     try:
         fault = Fault.model_validate(await body_object())
     except ValidationError as error:
         raise invalid(str(error)) from None
     here = platform()
     here.faults.add(fault)
-    await _tell_of_faults(here)
+    await _update_fault_watch(here)
     return as_json({}, 201)
 
 
 @routes.get("/faults")
 async def list_faults() -> Response:
-    """List the faults that still wait for a call."""
+    """List the faults that have not been used up."""
     return as_json([fault.model_dump() for fault in platform().faults.waiting])
 
 
 @routes.delete("/faults")
 async def clear_faults() -> Response:
-    """Forget all faults."""
+    """Delete all faults."""
     platform().faults.clear()
-    await _tell_of_faults(platform())
+    await _update_fault_watch(platform())
     return as_json({})
 
 
-async def _tell_of_faults(here: Platform) -> None:
+async def _update_fault_watch(here: Platform) -> None:
     if here.runtime.watch_d1 != here.faults.for_bindings:
         here.runtime.watch_d1 = here.faults.for_bindings
         await here.runtime.update()
@@ -205,18 +205,18 @@ async def _tell_of_faults(here: Platform) -> None:
 
 @edge_side.post("/fault")
 async def fault_for_edge() -> Response:
-    """Tell the edge whether a worker's fetch, or a D1 statement while a fault for those waits, is to fail."""
+    """Return the fault for a worker's fetch, or for a D1 statement while such a fault exists. Called by the edge."""
     call, here = await body_object(), platform()
     kinds = EGRESS_KINDS if call["side"] == "egress" else D1_KINDS
     fault = here.faults.match(kinds, call["method"], call["target"])
     if call["side"] == "egress":
-        here.note_egress({**call, "at": here.now(), "fault": fault.kind if fault else None})
+        here.log_egress({**call, "at": here.now(), "fault": fault.kind if fault else None})
     return as_json(shown(fault))
 
 
 @routes.get("/requests")
 async def requests() -> Response:
-    """Show the API's log, and the workers' own fetches."""
+    """Return the API's log, and the workers' own fetches."""
     return as_json({"requests": platform().requests, "egress": platform().egress})
 
 
@@ -236,43 +236,43 @@ class FaultedCall(Body):
 
 @routes.post("/faulted")
 async def faulted() -> Response:
-    """Answer once that many API calls in the log have met a fault; 408 after `FAULTED_S`.
+    """Respond once that many API calls in the log have met a fault; 408 after `FAULTED_S`.
 
-    Polls the log in this process, which costs far less than a client that polls it over HTTP.
+    Polling the log in this process costs far less than polling it over HTTP.
     """
     call, here = await read(FaultedCall), platform()
     with trio.move_on_after(FAULTED_S):
-        while sum(1 for request in here.requests if request["fault"]) < call.calls:  # noqa: ASYNC110 (nothing tells)
+        while sum(1 for request in here.requests if request["fault"]) < call.calls:  # noqa: ASYNC110 (no event)
             await trio.sleep(FAULTED_POLL_S)
         return as_json({})
     raise ApiError(408, 0, "no API call met a fault")
 
 
 class UploadsCall(Body):
-    """Which uploads: those after the first `after`."""
+    """Selects the uploads after the first `after` ones."""
 
     after: int = 0
 
 
 @routes.post("/uploads")
 async def uploads() -> Response:
-    """Tell which versions went live, in order, and all that each is bound to, its secrets with their texts.
+    """Return the deployed versions, in order, and the bindings of each, with the values of secrets.
 
-    It is for who plays the workers where none runs (--no-runtime): such a one needs a worker's key, as the worker does.
-    Nothing else here shows a secret.
+    For programs that replace the workers under --no-runtime, which need a worker's key as the worker does. No other
+    endpoint shows a secret.
     """
     call, here = await read(UploadsCall), platform()
-    told = []
+    uploaded = []
     for account_id, name, version_id in here.uploads[call.after :]:
         script = here.world.accounts[account_id].scripts.get(name)
         version = script.version(version_id) if script else None
         bindings = version.bindings if version else []
-        told.append({"account_id": account_id, "script": name, "version_id": version_id, "bindings": bindings})
-    return as_json(told)
+        uploaded.append({"account_id": account_id, "script": name, "version_id": version_id, "bindings": bindings})
+    return as_json(uploaded)
 
 
 def _account_shown(here: Platform, account: Account) -> dict[str, Any]:
-    """Return all that an account holds, except secrets' and tokens' values and the modules' code."""
+    """Return the state of an account, except values of secrets and tokens, and module code."""
     held = account.model_dump(exclude={"tokens": {"__all__": {"value"}}, "scripts": True})
     held["scripts"] = {
         name: {
@@ -297,13 +297,13 @@ def _account_shown(here: Platform, account: Account) -> dict[str, Any]:
 
 @routes.get("/accounts/<account_id>")
 async def account_state(account_id: str) -> Response:
-    """Show what one account holds. Its usage and storage sizes are as of the last call that counted them."""
+    """Return the state of one account. Its usage and storage sizes are as of the last call that updated them."""
     return as_json(_account_shown(platform(), account_of(account_id)))
 
 
 @routes.get("/state")
 async def state() -> Response:
-    """Show all that the platform holds, except secrets' and tokens' values and the modules' code."""
+    """Return the platform's whole state, except values of secrets and tokens, and module code."""
     here = platform()
     await here.runtime.collect()
     for account in here.world.accounts.values():
@@ -318,9 +318,9 @@ async def state() -> Response:
 
 
 class UsageCall(Body):
-    """What an account used on a day (epoch day or date; default: today).
+    """Usage of an account on a day (epoch day or date; default: today).
 
-    It goes on counting from there, and the limits of the present day count from it too.
+    Counting continues from these values, and today's limits apply to them.
     """
 
     account_id: str
@@ -335,7 +335,7 @@ class UsageCall(Body):
 
 @routes.post("/usage")
 async def usage() -> Response:
-    """Set what an account used on a day."""
+    """Set the usage of an account on a day."""
     call, here = await read(UsageCall), platform()
     account = account_of(call.account_id)
     day = call.day
@@ -365,7 +365,7 @@ class VisitCall(Body):
 
 
 def _check_certificate(here: Platform, host: str) -> None:
-    """Raises ApiError when a browser would end at the edge's certificate: the edge itself has no TLS here."""
+    """Check that a certificate covers the host, because the edge itself has no TLS here. Raises ApiError."""
     for account in here.world.accounts.values():
         for zone in account.zones.values():
             inside = host == zone.name or host.endswith(f".{zone.name}")
@@ -375,7 +375,7 @@ def _check_certificate(here: Platform, host: str) -> None:
 
 @routes.post("/visit")
 async def visit() -> Response:
-    """Send one request through the edge, and show its answer; redirects are not followed."""
+    """Send one request through the edge and return its response. Redirects are not followed."""
     call, here = await read(VisitCall), platform()
     check_runs(here)
     _check_certificate(here, call.host.lower())
@@ -394,7 +394,7 @@ async def visit() -> Response:
 
 
 class PageCall(Body):
-    """A page of the origin."""
+    """A page of the origin server."""
 
     host: str
     path: str = "/"
@@ -405,7 +405,7 @@ class PageCall(Body):
 
 @routes.post("/pages")
 async def add_page() -> Response:
-    """Put a page on a customer's own server."""
+    """Add a page to a customer's origin server."""
     call = await read(PageCall)
     pages = current_app.extensions["pages"]
     pages[call.host.lower(), call.path] = (call.status, call.content_type, call.body.encode())
@@ -414,32 +414,32 @@ async def add_page() -> Response:
 
 @routes.post("/settled")
 async def settled() -> Response:
-    """Answer when no worker invocation runs, waitUntil work included."""
+    """Respond once no worker invocation is running, including waitUntil work."""
     await platform().runtime.settled()
     return as_json({})
 
 
 class IsolatesCall(Body):
-    """`place`: the data centre whose isolates are to answer from now on, with its own caches; null: the same."""
+    """`place`: data centre of the new isolates, which has its own caches; null: the current one."""
 
     place: str | None = Field(default=None, pattern=r"^[A-Z]{3}$")
 
 
 @routes.post("/isolates")
 async def new_isolates() -> Response:
-    """Begin new isolates of all scripts, as the platform does whenever and wherever it likes."""
+    """Start new isolates of all scripts, as the platform may do at any time and place."""
     call, here = await read(IsolatesCall), platform()
     await here.runtime.new_isolates(call.place)
     return as_json({"place": here.runtime.place})
 
 
 class RudenessCall(Body):
-    """How rude the API is: a new token's delay and spread; one answer in so many is slow, one call in so many refused
-    (0: none); the rest see platform.Platform.
+    """Failure settings of the API: delay and spread of a new token; one in N responses is slow and one in N calls is
+    rejected (0: none); the other fields are described in platform.Platform.
 
-    `firewall`: whether bodies that look like an attack are refused; `firewall_also`: one more pattern ("": none).
-    `renamed_right`: the name of a right that the platform lists under another name ("": none).
-    `ignores_fail_open`: routes neither keep nor show `request_limit_fail_open`.
+    `firewall`: whether bodies that resemble an attack are rejected; `firewall_also`: an additional pattern ("": none).
+    `renamed_right`: a permission that the platform lists under another name ("": none).
+    `ignores_fail_open`: routes neither store nor show `request_limit_fail_open`.
     """
 
     token_delay_ms: int | None = None
@@ -467,7 +467,7 @@ def _set_rudeness(here: Platform, call: RudenessCall) -> None:
 
 @routes.post("/rudeness")
 async def set_rudeness() -> Response:
-    """Change how rude the API is."""
+    """Change the failure settings."""
     call, here = await read(RudenessCall), platform()
     _set_rudeness(here, call)
     return as_json({name: getattr(here, name) for name in RudenessCall.model_fields})
@@ -475,7 +475,7 @@ async def set_rudeness() -> Response:
 
 @routes.post("/reset")
 async def reset() -> Response:
-    """Delete all accounts, faults and logs, and set how rude the API is. Running workers end with the next upload."""
+    """Delete all accounts, faults and logs, and set the failure settings. Running workers end with the next upload."""
     call, here = await read(RudenessCall), platform()
     _set_rudeness(here, call)
     databases = [uuid for account in here.world.accounts.values() for uuid in account.databases]

@@ -1,4 +1,4 @@
-"""Cron expressions as the platform reads them: five fields, UTC, weekday 1 to 7 with 1 = Sunday, and L, W and #.
+"""Cron expressions of the platform: five fields, UTC, weekday 1 to 7 with 1 = Sunday, and L, W and #.
 
 Platform docs: workers/configuration/cron-triggers.
 """
@@ -32,7 +32,7 @@ def _numbers(field: str, low: int, high: int) -> frozenset[int]:
             start, _, end = span.partition("-")
             first, last = _number(start, low, high), _number(end, low, high)
             if first > last:
-                raise ValueError(f"{span!r} runs backwards")
+                raise ValueError(f"the range {span!r} is reversed")
         else:
             first = _number(span, low, high)
             last = high if slash else first
@@ -56,18 +56,18 @@ def _weekday(moment: datetime) -> int:
 
 
 def _nearest_workday(moment: datetime, day: int) -> int:
-    """Return the Monday to Friday nearest to a day of the month, within that month."""
+    """Return the weekday (Monday to Friday) nearest to a day of the month, within that month."""
     wanted = moment.replace(day=min(day, _last_day(moment)))
     for shift in (0, -1, 1, -2, 2):
         near = wanted + timedelta(days=shift)
         if near.month == wanted.month and near.weekday() < 5:
             return near.day
-    raise AssertionError("every five days hold a workday")
+    raise AssertionError("five consecutive days always include a workday")
 
 
 @dataclass(frozen=True)
 class Cron:
-    """A parsed expression."""
+    """A parsed cron expression."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -77,10 +77,10 @@ class Cron:
 
     @classmethod
     def parse(cls, text: str) -> Cron:
-        """Parse an expression. Raises ValueError when the platform would not take it."""
+        """Parse an expression. Raises ValueError if the platform would reject it."""
         fields = text.split()
         if len(fields) != 5:
-            raise ValueError("a cron expression has five fields")
+            raise ValueError("a cron expression must have five fields")
         day, weekday = fields[2].upper(), _named(fields[4], DAY_NAMES)
         cron = cls(
             _numbers(fields[0], 0, 59),
@@ -116,7 +116,7 @@ class Cron:
         return _weekday(moment) in _numbers(self.weekday, 1, 7)
 
     def fits(self, at: int) -> bool:
-        """Tell whether it fires in the minute of this epoch ms. With both days limited, either is enough."""
+        """Return True if it fires in the minute of this epoch ms. If both day fields are limited, one has to match."""
         moment = datetime.fromtimestamp(at / 1000, UTC)
         if moment.minute not in self.minutes or moment.hour not in self.hours or moment.month not in self.months:
             return False

@@ -1,4 +1,4 @@
-"""Control's part for customers: making accounts, their zones and their tokens."""
+"""Control interface for customers: create accounts, zones and tokens."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from edge_worker.emulator.platform import Platform, platform
 from edge_worker.emulator.state import FREE, PAID, Account, Limits, Zone, new_hex
 
 routes = Blueprint("customers", __name__, url_prefix="/_control")
-# What the product asks its users for: a token that can look at the account and make another token, for a day.
+# The permissions that the product asks its users for: to read the account and create another token, for one day.
 BOOTSTRAP_RIGHTS = ("Account Settings Read", "Account API Tokens Write")
 DAY_S = 86_400
 
 
 class NewZone(Body):
-    """A zone to make. Without `dns`: a website at its apex and at www, whose records pass the edge by (grey)."""
+    """A zone to create. Without `dns`: a website at the apex and at www, with records that are not proxied."""
 
     name: str
     type: Literal["full", "partial"] = "full"
@@ -32,7 +32,7 @@ class NewZone(Body):
 
 
 class NewAccount(Body):
-    """An account to make; `limits` changes single limits of its plan. `subdomain`: its name on workers.dev."""
+    """An account to create. `limits` overrides limits of its plan. `subdomain`: its workers.dev subdomain."""
 
     name: str = "Customer"
     subdomain: str | None = None
@@ -42,7 +42,7 @@ class NewAccount(Body):
 
 
 class NewToken(Body):
-    """A token to make: by names of permission groups. `zones`: names of zones, or all of the account's."""
+    """A token to create, with names of permission groups. `zones`: names of zones; default: all of the account's."""
 
     rights: list[str] = Field(default_factory=lambda: list(BOOTSTRAP_RIGHTS))
     zones: list[str] | None = None
@@ -53,7 +53,7 @@ class NewToken(Body):
 
 
 def add_zone(account: Account, wanted: NewZone, now: int) -> Zone:
-    """Make the zone in the account. Raises ApiError when another account has the name."""
+    """Create the zone in the account. Raises ApiError if another account has the name."""
     if platform().world.zone_named(wanted.name):
         raise ApiError(409, 1061, f"{wanted.name} already exists")
     zone = Zone(
@@ -67,7 +67,7 @@ def add_zone(account: Account, wanted: NewZone, now: int) -> Zone:
 
 
 def add_token(here: Platform, account: Account, wanted: NewToken) -> tuple[str, str]:
-    """Make the token: (id, value). Raises ApiError."""
+    """Create the token and return (id, value). Raises ApiError."""
     by_scope: dict[str, list[dict[str, str]]] = {}
     for name in wanted.rights:
         group = group_named(name)
@@ -90,7 +90,7 @@ def add_token(here: Platform, account: Account, wanted: NewToken) -> tuple[str, 
 
 @routes.post("/accounts")
 async def create_account() -> Response:
-    """Make an account with its zones, and a bootstrap token good for a day."""
+    """Create an account with its zones and a bootstrap token that is valid for a day."""
     wanted, here = await read(NewAccount), platform()
     plan = FREE if wanted.plan == "free" else PAID
     account_id = new_hex()
@@ -109,7 +109,7 @@ async def create_account() -> Response:
 
 @routes.post("/accounts/<account_id>/tokens")
 async def create_token(account_id: str) -> Response:
-    """Make another token of the account."""
+    """Create another token of the account."""
     wanted = await read(NewToken)
     token_id, value = add_token(platform(), account_of(account_id), wanted)
     return as_json({"token_id": token_id, "bootstrap_token": value}, 201)
@@ -117,7 +117,7 @@ async def create_token(account_id: str) -> Response:
 
 @routes.post("/accounts/<account_id>/zones")
 async def create_zone(account_id: str) -> Response:
-    """Make one more zone; one that the account has gets its new status, pause and records."""
+    """Create a zone. If the account has it already, change its status, pause and records."""
     wanted, account, here = await read(NewZone), account_of(account_id), platform()
     existing = next((zone for zone in account.zones.values() if zone.name == wanted.name), None)
     if existing is None:
@@ -135,7 +135,7 @@ async def create_zone(account_id: str) -> Response:
 
 @routes.delete("/accounts/<account_id>/zones/<name>")
 async def delete_zone(account_id: str, name: str) -> Response:
-    """Take a zone out of the account."""
+    """Remove a zone from the account."""
     account = account_of(account_id)
     account.zones = {zone_id: zone for zone_id, zone in account.zones.items() if zone.name != name}
     await platform().runtime.update()
@@ -144,7 +144,7 @@ async def delete_zone(account_id: str, name: str) -> Response:
 
 @routes.post("/accounts/<account_id>/limits")
 async def change_limits(account_id: str) -> Response:
-    """Change single limits of the account."""
+    """Change individual limits of the account."""
     account = account_of(account_id)
     try:
         account.limits = Limits.model_validate({**account.limits.model_dump(), **await body_object()})

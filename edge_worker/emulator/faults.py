@@ -1,4 +1,4 @@
-"""Faults on demand: the next calls that fit are refused, slowed, dropped or answered with rubbish."""
+"""Injected faults: the next matching calls are rejected, delayed, dropped or get an invalid response."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after", "d1_end_before", "d1_en
 class Fault(BaseModel):
     """One fault. `path` is a glob.
 
-    It is matched for the API with the path after /client/v4 (or the whole path), for a worker's own fetches (egress_…)
-    with the URL, for D1 bindings (d1_…) with the database's id. fail_after carries the call out and answers with an
-    error all the same (500 unless `status` is given). d1_end_… ends the invocation that makes the call: nothing comes
-    back to it, and whatever it had left to do is not done. d1_slow runs the statement after `delay_s`; d1_silent does
-    not run it, and gives no answer: its connection is lost when no fault for D1 is left.
+    For the API, `path` is matched with the path after /client/v4 (or the whole path); for a worker's own fetches
+    (egress_…) with the URL; for D1 bindings (d1_…) with the database's id. fail_after executes the call but responds
+    with an error (500 unless `status` is given). d1_end_… ends the invocation that makes the call: it receives no
+    result, and its remaining work is not done. d1_slow runs the statement after `delay_s`. d1_silent neither runs it
+    nor responds: its connection is lost once no D1 fault is left.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -31,8 +31,8 @@ class Fault(BaseModel):
     ]  # fmt: skip
     path: str = "*"
     method: str = "*"
-    after: int = Field(default=0, ge=0)  # how many calls that fit pass before it
-    times: int | None = Field(default=1, ge=1)  # null: until deleted
+    after: int = Field(default=0, ge=0)  # number of matching calls to let through first
+    times: int | None = Field(default=1, ge=1)  # null: no limit
     status: int | None = Field(default=None, ge=100, le=599)
     code: int | None = None
     message: str | None = None
@@ -40,31 +40,31 @@ class Fault(BaseModel):
     delay_s: float = Field(default=1, ge=0)
 
     def fits(self, method: str, targets: tuple[str, ...]) -> bool:
-        """Tell whether this fault is meant for such a call."""
+        """Return True if this fault applies to the call."""
         return self.method.upper() in ("*", method) and any(fnmatchcase(t, self.path) for t in targets)
 
 
 class Faults:
-    """The faults that wait, oldest first."""
+    """The active faults, oldest first."""
 
     def __init__(self) -> None:
         self.waiting: list[Fault] = []
 
     def add(self, fault: Fault) -> None:
-        """Let the fault wait for its calls."""
+        """Add a fault for future calls."""
         self.waiting.append(fault)
 
     def clear(self) -> None:
-        """Forget all faults."""
+        """Delete all faults."""
         self.waiting.clear()
 
     @property
     def for_bindings(self) -> bool:
-        """Tell whether a fault waits for D1 bindings; the edge asks us about a statement only then."""
+        """True if a fault for D1 bindings is active; only then the edge asks about statements."""
         return any(fault.kind in D1_KINDS for fault in self.waiting)
 
     def match(self, kinds: frozenset[str], method: str, *targets: str) -> Fault | None:
-        """Return the first fault of these kinds that fits, used up once; None when there is none."""
+        """Return the first matching fault of these kinds and use it up once; None if there is none."""
         for fault in self.waiting:
             if fault.kind in kinds and fault.fits(method, targets):
                 if fault.after > 0:
@@ -79,7 +79,7 @@ class Faults:
 
 
 def shown(fault: Fault | None) -> dict[str, Any] | None:
-    """Return what the edge is told of a fault of its side."""
+    """Return a fault as sent to the edge."""
     if fault is None:
         return None
     return {"kind": fault.kind, "status": fault.status or 503, "body": fault.body, "delay_s": fault.delay_s}

@@ -1,7 +1,7 @@
-"""The firewall before the platform's own API: it refuses a body that looks like an attack, whoever sends it.
+"""The firewall in front of the platform's own API: it rejects bodies that resemble an attack, from any client.
 
-Its rules are not public; these are the attacks that every such firewall knows. Sources: workers-sdk #13312, #14922,
-#14923 (uploads and API calls refused with a page, always, for what was in them), #13574 (what the page looks like).
+Its rules are not public. These are attacks that every such firewall knows. Sources: workers-sdk #13312, #14922, #14923
+(uploads and API calls that were always rejected with a page because of their content), #13574 (the page's format).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _ATTACK = re.compile(
 )
 
 
-def looks_like_attack(body: bytes, also: str) -> bool:
-    """Tell whether the body looks like an attack, as it came or decoded; `also`: one more pattern, "" for none."""
+def resembles_attack(body: bytes, also: str) -> bool:
+    """Return True if the body resembles an attack, raw or decoded. `also`: an additional pattern, "" for none."""
     text = body.decode(errors="replace")
-    with suppress(ValueError):  # escapes of JSON hide nothing
+    with suppress(ValueError):  # also check text behind JSON escapes
         text += json.dumps(json.loads(text), ensure_ascii=False).replace('\\"', '"').replace("\\n", "\n")
     text += unquote_plus(text)
     return bool(_ATTACK.search(text)) or bool(also and re.search(also, text))
 
 
 def block_page() -> tuple[str, bytes]:
-    """Make the page of a refusal: its Ray ID, and its HTML."""
+    """Return the error page as (Ray ID, HTML)."""
     ray = secrets.token_hex(8)
     page = (
         "<!DOCTYPE html><html><head><title>Attention Required! | Cloudflare</title></head><body>"

@@ -1,4 +1,4 @@
-"""Start the emulator as a process of its own: for tests, benchmarks and the demonstration."""
+"""Start the emulator in a separate process, for tests, benchmarks and the demo."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 START_S = 30
 STOP_S = 10
 ROOT = Path(__file__).parents[2]
-# Arguments of `open_emulator` for a platform that accepts each token immediately and refuses nothing at random.
+# Arguments of `open_emulator` for a platform that accepts tokens immediately and rejects nothing at random.
 POLITE: dict[str, Any] = {"token_delay_ms": 0, "token_spread_ms": 0, "slow_one_in": 0, "refuse_one_in": 0}
 
 
@@ -38,11 +38,11 @@ async def open_emulator(
     local_egress: bool = False,
     no_runtime: bool = False,
 ) -> AsyncIterator[Emulator]:
-    """Run an emulator as a process until the block ends. What it and its workers print goes to our stderr.
+    """Run an emulator process until the block ends. Its output, and that of its workers, goes to our stderr.
 
-    `local_egress`: its workers reach this machine, e.g. a service that is tried out here. `no_runtime`: what is
-    uploaded is kept, and none of it runs.
-    Raises RuntimeError when it does not start.
+    `local_egress`: its workers can reach this machine, for example a service under test. `no_runtime`: uploads are
+    stored but not executed.
+    Raises RuntimeError if it does not start.
     """
     command = ["-m", "edge_worker.emulator", f"--api-port={api_port}", f"--edge-port={edge_port}"]
     command += [f"--token-delay-ms={token_delay_ms}", f"--slow-one-in={slow_one_in}"]
@@ -66,7 +66,7 @@ async def open_emulator(
                 if b"\n" in line:
                     break
         if b"\n" not in line:
-            raise RuntimeError("the emulator did not start; what it printed is above")
+            raise RuntimeError("the emulator did not start; its output is above")
         async with httpx.AsyncClient(trust_env=False, timeout=90, verify=NO_TLS) as client:
             yield Emulator(json.loads(line), client, process.pid)
     finally:

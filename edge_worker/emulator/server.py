@@ -1,4 +1,4 @@
-"""All of the emulator's own HTTP: API, control and the edge's questions on one port, the origin's pages on another."""
+"""HTTP servers of the emulator: API, control and the edge's queries on one port, the origin's pages on another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from edge_worker.emulator.api import analytics, databases, routes, script_settin
 from edge_worker.emulator.api.access import refused, token_id_of
 from edge_worker.emulator.api.wire import ApiError, envelope, no_route
 from edge_worker.emulator.faults import API_KINDS, Fault
-from edge_worker.emulator.firewall import block_page, looks_like_attack
+from edge_worker.emulator.firewall import block_page, resembles_attack
 
 if TYPE_CHECKING:
     import socket
@@ -36,7 +36,7 @@ Pages = dict[tuple[str, str], tuple[int, str, bytes]]  # (host, path) → status
 
 
 def make_app(platform: Platform, pages: Pages, changed: Callable[[], None]) -> FaultInjector:
-    """Make the application of the API's port; `changed` is called after each call that may have changed the world."""
+    """Create the application of the API's port. `changed` is called after each call that may have changed the world."""
     app = QuartTrio("emulator")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY_BYTES
@@ -62,16 +62,16 @@ def make_app(platform: Platform, pages: Pages, changed: Callable[[], None]) -> F
     return FaultInjector(app, platform, changed)
 
 
-# The connection that the running request came by; each has a context of its own, which its requests' tasks inherit.
+# The connection of the current request. Each connection has its own context, which its requests' tasks inherit.
 CONNECTION: ContextVar[trio.SocketStream] = ContextVar("connection")
 
 
 async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[], Awaitable[Any]], bytes]:
-    """Wait for the whole body and return what plays it back, and never a disconnect after it; and the body.
+    """Wait for the whole body; return a `receive` that replays it without a disconnect, and the body.
 
-    The body first, because hypercorn 0.18 leaves a connection hanging when the answer is out before the body is in, as
-    happens when a call is refused by its header alone. No disconnect, because the framework would cancel the handler:
-    the platform carries out what it was asked, whoever still listens, and half a change is a state that it never has.
+    The body comes first because hypercorn 0.18 leaves a connection hanging if the response is sent before the body has
+    arrived, as happens for a call rejected by its header alone. The disconnect is omitted because the framework would
+    cancel the handler. The platform completes a call even if the client has gone, so a half-made change never exists.
     """
     messages = [await receive()]
     while messages[-1]["type"] == "http.request" and messages[-1].get("more_body"):
@@ -82,14 +82,14 @@ async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[
     async def replay() -> Any:
         message = next(waiting, None)
         if message is None:
-            await trio.sleep_forever()  # until the handler has ended
+            await trio.sleep_forever()  # until the handler ends
         return message
 
     return replay, body
 
 
 class FaultInjector:
-    """Stands in front of the API with its log, its slow answers and its faults: ASGI around an ASGI application."""
+    """ASGI middleware in front of the API that adds its log, slow responses and faults."""
 
     def __init__(self, app: Any, platform: Platform, changed: Callable[[], None]) -> None:
         self._app, self._platform, self._changed = app, platform, changed
@@ -111,7 +111,7 @@ class FaultInjector:
         token_id = token_id_of(platform.world, dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
         note = {"method": scope["method"], "path": path, "query": query, "token_id": token_id}
         note |= {"status": None, "fault": None, "at": platform.now()}
-        platform.note_request(note)
+        platform.log_request(note)
         if platform.slow_one_in and platform.dice.randrange(platform.slow_one_in) == 0:
             await trio.sleep(platform.slow_ms / 1000)
         fault = platform.faults.match(API_KINDS, scope["method"], path, scope["path"])
@@ -125,13 +125,13 @@ class FaultInjector:
                 await send(message)
 
         if fault is not None and fault.kind == "fail_after":
-            await self._app(scope, receive, _swallow)
+            await self._app(scope, receive, _discard)
         if fault is not None and fault.kind not in ("slow", "drop_after"):
             await self._fail(fault, watched)
             return
         if fault is not None and fault.kind == "slow":
             await trio.sleep(fault.delay_s)
-        if platform.firewall and looks_like_attack(sent, platform.firewall_also):
+        if platform.firewall and resembles_attack(sent, platform.firewall_also):
             await _block(watched)
             return
         await self._app(scope, receive, watched)
@@ -139,12 +139,12 @@ class FaultInjector:
             await CONNECTION.get().aclose()
 
     def _throttled(self, token_id: str | None) -> Fault | None:
-        """Refuse every call of a token that made too many."""
+        """Reject every call of a token that exceeds the rate limit."""
         blocked_s = 0 if token_id is None else self._platform.blocked_s(token_id)
         return Fault(kind="throttle", delay_s=blocked_s) if blocked_s else None
 
     def _stray_refusal(self, path: str) -> Fault | None:
-        """Refuse a good token now and then, as the platform does."""
+        """Reject a valid token occasionally, as the platform does."""
         one_in = self._platform.refuse_one_in
         if not one_in or self._platform.dice.randrange(one_in):
             return None
@@ -152,7 +152,7 @@ class FaultInjector:
         return Fault(kind="refuse", status=error.status, code=error.code, message=error.message)
 
     async def _fail(self, fault: Fault, send: Callable[[Any], Awaitable[None]]) -> None:
-        """Answer in the API's place."""
+        """Respond in place of the API."""
         if fault.kind == "drop_before":
             await CONNECTION.get().aclose()
             return
@@ -176,13 +176,13 @@ class FaultInjector:
         await send({"type": "http.response.body", "body": data})
 
 
-async def _swallow(message: Any) -> None:
-    """Drop the API's own answer."""
+async def _discard(message: Any) -> None:
+    """Discard the API's own response."""
     del message
 
 
 async def _block(send: Callable[[Any], Awaitable[None]]) -> None:
-    """Answer with the page of the platform's firewall."""
+    """Respond with the page of the platform's firewall."""
     ray, page = block_page()
     headers = [
         (b"content-type", b"text/html; charset=UTF-8"),
@@ -194,13 +194,13 @@ async def _block(send: Callable[[Any], Awaitable[None]]) -> None:
 
 
 class Origin:
-    """The customers' own servers: every page that control has registered, else a plain 404."""
+    """The customers' origin servers: every page that control has registered, otherwise a plain 404."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         while True:
             message = await receive()
             if message["type"] == "http.disconnect" or not message.get("more_body"):
@@ -220,8 +220,8 @@ class Origin:
 async def serve_on(listener: socket.socket, app: Any) -> None:
     """Serve an ASGI application on a listening socket until cancelled.
 
-    hypercorn's own `serve` does not tell an application its connection, which a dropped answer needs: so we accept
-    connections ourselves and hand each to hypercorn's TCPServer (0.18; the version is pinned).
+    hypercorn's own `serve` does not give an application its connection, which is needed to drop a response. Therefore
+    we accept connections ourselves and pass each to hypercorn's TCPServer (0.18; the version is pinned).
     """
     config = Config()
     config.keep_alive_timeout = 30

@@ -1,4 +1,4 @@
-"""What the emulated platform holds. Plain data, kept as one JSON file when a state folder is given."""
+"""State of the emulated platform: plain data, stored as one JSON file if a state folder is given."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ ADDRESS_TYPES = frozenset({"A", "AAAA", "CNAME"})
 
 
 def new_hex() -> str:
-    """Make a platform id: 32 hex digits (accounts, zones, tokens, records, routes, script tags)."""
+    """Generate a platform id: 32 hex digits (accounts, zones, tokens, records, routes, script tags)."""
     return secrets.token_hex(16)
 
 
 def new_uuid() -> str:
-    """Make a UUID (databases, versions, deployments)."""
+    """Generate a UUID (databases, versions, deployments)."""
     return str(uuid.uuid4())
 
 
 def iso(at: int) -> str:
-    """Write epoch ms as the platform writes times: UTC, seconds, `Z`."""
+    """Format epoch ms as the platform formats times: UTC, seconds, `Z`."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def iso_micro(at: int) -> str:
-    """Write epoch ms with six digits of a second, as scripts, zones and records carry their times."""
+    """Format epoch ms with microseconds, as in scripts, zones and records."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def epoch_ms(text: str) -> int:
-    """Read an ISO 8601 time with a zone as epoch ms. Raises ValueError."""
+    """Parse an ISO 8601 time with a time zone into epoch ms. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError("a time needs its zone")
+        raise ValueError("the time must have a time zone")
     return int(moment.timestamp() * 1000)
 
 
 class Limits(BaseModel):
-    """An account's limits; None: none. Platform docs: workers/platform/limits, d1/platform/limits, both of 2026."""
+    """An account's limits; None: no limit. Platform docs of 2026: workers/platform/limits, d1/platform/limits."""
 
     requests: int | None = 100_000
     rows_read: int | None = 5_000_000
@@ -67,22 +67,22 @@ PAID = Limits(
 
 
 class Usage(BaseModel):
-    """What one account used on one UTC day of the emulated clock."""
+    """Usage of an account on one UTC day of the emulated clock."""
 
     requests: int = 0
     rows_read: int = 0
     rows_written: int = 0
     read_queries: int = 0
     write_queries: int = 0
-    pages_requests: int = 0  # to Pages Functions, when set by control; they count for the limit as well
-    size: int | None = None  # of the account's first database in bytes, when set by control
-    measured_sizes: dict[str, int] = Field(default_factory=dict)  # database → its real size when last looked at
-    sample_interval: float = Field(default=1, ge=1)  # of the day's events the analytics have kept one in so many
+    pages_requests: int = 0  # to Pages Functions, set by control; they also count towards the limit
+    size: int | None = None  # of the account's first database in bytes, set by control
+    measured_sizes: dict[str, int] = Field(default_factory=dict)  # database → its real size when last measured
+    sample_interval: float = Field(default=1, ge=1)  # analytics keep one in this many events of the day
     scripts: dict[str, dict[str, int]] = Field(default_factory=dict)  # name → requests, errors, subrequests
 
 
 class Token(BaseModel):
-    """An account-owned API token. `value` is the secret: in no answer but create's and roll's, and in no log."""
+    """An account-owned API token. `value` is the secret: only create and roll return it, and no log contains it."""
 
     id: str
     name: str
@@ -95,8 +95,8 @@ class Token(BaseModel):
     last_used_at: int | None = None
     expires_at: int | None = None
     not_before_at: int | None = None
-    live_at: int = 0  # real epoch ms from which the platform's edges know the value
-    bootstrap: bool = False  # made by control, not by the API
+    live_at: int = 0  # real epoch ms from which the platform accepts the value
+    bootstrap: bool = False  # created by control, not through the API
 
 
 class DnsRecord(BaseModel):
@@ -110,8 +110,8 @@ class DnsRecord(BaseModel):
     ttl: int = 1
     created_at: int = 0
 
-    def leads_to(self) -> str:
-        """Return `past` the edge (the record is grey), an `origin`, or `nothing`: a dummy that no network routes."""
+    def backend(self) -> str:
+        """Return `past` if the record is not proxied, `nothing` for an address without a route, otherwise `origin`."""
         if not self.proxied:
             return "past"
         try:
@@ -121,7 +121,7 @@ class DnsRecord(BaseModel):
 
 
 class Route(BaseModel):
-    """A worker route of a zone; script None: the pattern passes workers by."""
+    """A worker route of a zone. script None: requests of the pattern bypass workers."""
 
     id: str
     pattern: str
@@ -143,27 +143,27 @@ class Zone(BaseModel):
 
     @property
     def is_active(self) -> bool:
-        """Tell whether the platform answers for the zone's hosts."""
+        """True if the platform serves the zone's hosts."""
         return self.status == "active" and not self.paused
 
     def has_certificate(self, host: str) -> bool:
-        """Tell whether the free certificate covers the host (platform docs: ssl/universal-ssl/limitations).
+        """Return True if the free certificate covers the host (platform docs: ssl/universal-ssl/limitations).
 
-        In a full zone it covers the apex and one label below; a partial zone has a certificate for each host.
+        In a full zone it covers the apex and one label below. A partial zone has a certificate for each host.
         """
         return self.type == "partial" or host.removesuffix(self.name).rstrip(".").count(".") == 0
 
     def hosts(self) -> dict[str, str]:
-        """Return what a visitor of each name that has addresses meets behind the edge: see `DnsRecord.leads_to`."""
+        """Return what is behind the edge for each name that has addresses: see `DnsRecord.backend`."""
         met: dict[str, set[str]] = {}
         for record in self.dns:
             if record.type in ADDRESS_TYPES:
-                met.setdefault(record.name, set()).add(record.leads_to())
+                met.setdefault(record.name, set()).add(record.backend())
         return {name: next(end for end in ("origin", "nothing", "past") if end in ends) for name, ends in met.items()}
 
 
 class Module(BaseModel):
-    """One uploaded module; `body` is base64."""
+    """An uploaded module. `body` is base64."""
 
     name: str
     content_type: str
@@ -171,7 +171,7 @@ class Module(BaseModel):
 
 
 class Version(BaseModel):
-    """One upload of a script: code, bindings (secrets with their text) and compatibility."""
+    """One upload of a script: code, bindings (including the values of secrets) and compatibility."""
 
     id: str
     number: int
@@ -189,7 +189,7 @@ class Version(BaseModel):
 
 
 class Deployment(BaseModel):
-    """Which version a script runs since when."""
+    """The version that a script has run since a given time."""
 
     id: str
     created_at: int
@@ -204,11 +204,11 @@ class Schedule(BaseModel):
     cron: str
     created_at: int
     modified_at: int
-    begins_at: int = 0  # epoch ms: before this it does not fire by itself
+    begins_at: int = 0  # epoch ms: it does not fire automatically before this
 
 
 class Script(BaseModel):
-    """A worker: its versions, what is deployed, and what is kept outside versions."""
+    """A worker: its versions, its deployments, and settings stored outside versions."""
 
     name: str
     tag: str
@@ -217,7 +217,7 @@ class Script(BaseModel):
     versions: list[Version] = Field(default_factory=list)
     deployments: list[Deployment] = Field(default_factory=list)  # newest first; the first is the active one
     schedules: list[Schedule] = Field(default_factory=list)
-    subdomain_enabled: bool = True  # an upload over the API may leave it open: who wants it closed closes it
+    subdomain_enabled: bool = True  # an upload through the API may leave it enabled; clients must disable it
     previews_enabled: bool = True
     tags: list[str] = Field(default_factory=list)
     logpush: bool = False
@@ -225,7 +225,7 @@ class Script(BaseModel):
     tail_consumers: list[dict[str, Any]] = Field(default_factory=list)
 
     def version(self, version_id: str) -> Version | None:
-        """Return the version of that id, or None."""
+        """Return the version with that id, or None."""
         return next((version for version in self.versions if version.id == version_id), None)
 
     @property
@@ -235,7 +235,7 @@ class Script(BaseModel):
 
 
 class Database(BaseModel):
-    """A D1 database; its rows are in workerd's files."""
+    """A D1 database. Its rows are in workerd's files."""
 
     uuid: str
     name: str
@@ -245,27 +245,27 @@ class Database(BaseModel):
 
 
 class Account(BaseModel):
-    """A customer's account with all that is in it."""
+    """A customer's account with all of its resources."""
 
     id: str
     name: str
     plan: str = "free"
     created_at: int
     limits: Limits
-    subdomain: str | None = None  # its name on workers.dev, which it has once somebody has asked for one
+    subdomain: str | None = None  # its workers.dev subdomain, if one is registered
     tokens: dict[str, Token] = Field(default_factory=dict)
     zones: dict[str, Zone] = Field(default_factory=dict)
     scripts: dict[str, Script] = Field(default_factory=dict)
     databases: dict[str, Database] = Field(default_factory=dict)
-    usage: dict[int, Usage] = Field(default_factory=dict)  # epoch day → what was used
+    usage: dict[int, Usage] = Field(default_factory=dict)  # by epoch day
 
     def day(self, day: int) -> Usage:
-        """Return the usage of an epoch day, made when missing."""
+        """Return the usage of an epoch day, created if missing."""
         return self.usage.setdefault(day, Usage())
 
 
 class World(BaseModel):
-    """Everything. `offset_s` is how far the emulated clock is ahead of the real one."""
+    """The whole platform. `offset_s` is the emulated clock's offset from the real one."""
 
     offset_s: float = 0
     accounts: dict[str, Account] = Field(default_factory=dict)
@@ -287,13 +287,13 @@ class World(BaseModel):
 
 
 def load(path: Path) -> World:
-    """Read the world kept in `path`; an empty one when there is no such file."""
+    """Read the world stored in `path`, or return an empty one if the file does not exist."""
     return World.model_validate_json(path.read_text()) if path.exists() else World()
 
 
 def save(world: World, path: Path) -> None:
-    """Write the world to `path`: whole or not at all."""
+    """Write the world to `path` atomically."""
     fresh = path.with_suffix(".new")
-    fresh.touch(mode=0o600)  # it holds the tokens' values
+    fresh.touch(mode=0o600)  # the file contains the tokens' values
     fresh.write_text(world.model_dump_json())
     fresh.replace(path)

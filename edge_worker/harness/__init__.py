@@ -1,6 +1,6 @@
-"""What the demonstration, the benchmarks and the tests share: real parts, started as processes.
+"""Code shared by the demo, the benchmarks and the tests. It starts the real programs as processes.
 
-service    `svc serve`, and a plain client of its API
-installed  the worker installed in an emulated account, and a receiver of its pushes
-visitors   made-up visitors, and an independent count of what they do
+service    `svc serve`, and a plain client for its API
+installed  the worker installed in an emulated account, and a receiver for its pushes
+visitors   generated visitors, and an independent count of their visits
 """

@@ -1,4 +1,4 @@
-"""The worker installed in an account of the emulated platform, and the service's end of its push."""
+"""The worker installed in an account of the emulated platform, and a receiver in place of the service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer, Emulator, Visit
 
 HERE = Path(__file__).parent
-SCHEMA = json.loads((HERE.parents[1] / "docs/push.schema.json").read_text())
+SCHEMA = json.loads((HERE.parents[1] / "docs/develop/push.schema.json").read_text())
 VOCABULARY = json.loads((HERE.parent / "src/vocabulary.json").read_text())
 RIGHTS = ("Workers Scripts Write", "D1 Write", "Workers Routes Write", "Account API Tokens Write")
 SCRIPT = "svc-edge"
@@ -38,7 +38,7 @@ LONGEST_RUN_OF_CRONS = 2_000
 
 
 class Receiver:
-    """The service's end of the push, which applies what the contract says, so that its totals can be compared."""
+    """Receives pushes in place of the service and applies them by the contract, so that totals can be compared."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -51,7 +51,7 @@ class Receiver:
         self.answers: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = []
 
     def apply(self, body: dict[str, Any]) -> None:
-        """Apply a push: numbers are absolute, a day's count only when they are not older than what is there."""
+        """Apply a push. Numbers are absolute; a day's numbers are ignored if they are older than the stored ones."""
         jsonschema.validate(body, {"$ref": "#/$defs/push", "$defs": SCHEMA["$defs"]})
         for part in body["parts"]:
             for hour in part["hours"]:
@@ -67,7 +67,7 @@ class Receiver:
                 self.finals.append(part["day"])
 
     def answer(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
-        """Answer a push: with the next answer that a test has put there, else by taking every part."""
+        """Answer a push with the next answer queued by a test, or accept every part."""
         if self.answers:
             return self.answers.pop(0)(body)
         self.apply(body)
@@ -75,18 +75,18 @@ class Receiver:
 
 
 def first_log_id(at: int) -> int:
-    """Return the least id that a row of the event log of this minute (epoch ms) or later can have."""
+    """Return the smallest id that a row of the event log of this minute (epoch ms) or later can have."""
     return at // MINUTE_MS * int(VOCABULARY["log_slots"])
 
 
 def accepted(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer that takes every part."""
+    """Return the answer that accepts every part."""
     return {"ok": True, "accepted": [part["id"] for part in body["parts"]], "refused": [], "unknown_targets": []}
 
 
 @asynccontextmanager
 async def open_receiver() -> AsyncIterator[Receiver]:
-    """Run a receiver on a free port of the loopback, until the block ends."""
+    """Run a receiver on a free port of the loopback interface until the block ends."""
     receiver = Receiver()
     app = QuartTrio("receiver")
 
@@ -111,26 +111,26 @@ async def open_receiver() -> AsyncIterator[Receiver]:
 
 
 class InstalledWorker:
-    """One installed worker. Times are epoch ms of the platform's clock."""
+    """An installed worker. Times are epoch ms of the platform's clock."""
 
     def __init__(self, emulator: Emulator, receiver: Receiver, customer: Customer, client: httpx.AsyncClient) -> None:
         self.emulator, self.receiver, self.customer, self._client = emulator, receiver, customer, client
         self.database = ""
         self.version = 0
-        self.push_second = 17 * 60  # of the hour
+        self.push_second = 17 * 60  # second of the hour
 
     async def clock(self, offset_s: float) -> int:
-        """Set the platform's clock to `offset_s` after the beginning; return its time (epoch ms)."""
+        """Set the platform's clock to `offset_s` after the start and return its time (epoch ms)."""
         return await self.emulator.clock(offset_s)
 
     async def api(self, method: str, path: str, **more: Any) -> Any:
-        """Call the platform's API; return its result."""
+        """Call the platform's API and return its result."""
         response = await self._client.request(method, f"/accounts/{self.customer.account_id}{path}", **more)
         assert response.is_success, response.text
         return response.json()["result"]
 
     async def sql(self, sql: str, *params: Any) -> list[dict[str, Any]]:
-        """Run one statement; return its rows."""
+        """Run a statement and return its rows."""
         answer = await self.api(
             "POST", f"/d1/database/{self.database}/query", json={"sql": sql, "params": list(params)}
         )
@@ -138,7 +138,7 @@ class InstalledWorker:
         return rows
 
     async def install(self, bundle: Path) -> None:
-        """Make database, schema, script, cron and routes, as the service makes them."""
+        """Create database, schema, script, cron and routes, as the service does."""
         manifest = json.loads((bundle / "manifest.json").read_text())
         self.database = (await self.api("POST", "/d1/database", json={"name": SCRIPT}))["uuid"]
         batch = [{"sql": text, "params": []} for texts in manifest["migrations"] for text in texts]
@@ -151,7 +151,7 @@ class InstalledWorker:
         await self.configure({"host": {"host": LINK_HOST}, f"path:{SITE_HOST}{SITE_PATH}": site})
 
     async def route(self, pattern: str, script: str) -> None:
-        """Make a route in the account's zone."""
+        """Create a route in the account's zone."""
         path = f"/zones/{self.customer.zones['example.com']}/workers/routes"
         answer = await self._client.post(path, json={"pattern": pattern, "script": script})
         assert answer.is_success, answer.text
@@ -176,7 +176,7 @@ class InstalledWorker:
         await self.api("PUT", f"/workers/scripts/{SCRIPT}", files=files)
 
     async def configure(self, rows: dict[str, Any]) -> None:
-        """Write configuration as the service does; None removes."""
+        """Write configuration rows as the service does. None removes a row."""
         self.version += 1
         upsert = (
             "insert into config(key, version, body) values (?, ?, ?) "
@@ -205,19 +205,19 @@ class InstalledWorker:
         return await self.emulator.visit(LINK_HOST, f"/{code}", method=method, headers=headers, ip=ip, **more)
 
     async def cron(self, at: int) -> dict[str, Any]:
-        """Fire one cron as of `at`, which must not fail."""
+        """Fire one cron as of `at`. It must not fail."""
         run = await self.emulator.cron(self.customer.account_id, SCRIPT, at=at)
         assert run["outcome"] == "ok", run
         assert run["d1_queries"] <= 50, run
         return run
 
     async def state(self) -> dict[str, Any]:
-        """Return what the worker's crons know."""
+        """Return the state row of the worker's crons."""
         state: dict[str, Any] = json.loads((await self.sql("select value from meta where key = 'state'"))[0]["value"])
         return state
 
     async def crons_until_quiet(self, at: int) -> int:
-        """Fire crons, a minute apart, until all that is due is folded, closed and sent. Returns the time after."""
+        """Fire crons, one per minute, until everything due is folded, closed and sent. Return the time of the next."""
         for _ in range(LONGEST_RUN_OF_CRONS):
             await self.cron(at)
             rows = await self.sql(
@@ -230,18 +230,18 @@ class InstalledWorker:
             closed = rows[0]["hour"] >= (at - 240_000) // HOUR_MS
             if rows[0]["events"] == 0 and rows[0]["more"] == 0 and closed:
                 return at
-        raise AssertionError(f"not quiet after {LONGEST_RUN_OF_CRONS} crons: {rows}, {await self.state()}")
+        raise AssertionError(f"work remains after {LONGEST_RUN_OF_CRONS} crons: {rows}, {await self.state()}")
 
 
 @asynccontextmanager
 async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIterator[InstalledWorker]:
-    """Run an emulator with one account, in which the worker is installed, until the block ends."""
+    """Run an emulator with one account in which the worker is installed, until the block ends."""
     async with (
         open_receiver() as receiver,
         open_emulator(rate_limit=0, local_egress=True, **POLITE) as emulator,
     ):
         zone = proxied_zone("example.com")
-        zone["dns"].append({"name": "shop", "proxied": True})  # the site's host leads to a website
+        zone["dns"].append({"name": "shop", "proxied": True})  # there is a website behind the site's host
         customer = await emulator.create_account([zone], limits=limits, subdomain="example-com")
         _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)
         headers = {"authorization": f"Bearer {token}"}
@@ -251,5 +251,5 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
             worker = InstalledWorker(emulator, receiver, customer, client)
             await emulator.begin_at_noon()
             await worker.install(bundle)
-            await emulator.set_rudeness(firewall=False)  # what is sent from here on is the tests' own
+            await emulator.set_rudeness(firewall=False)  # the tests send unusual bodies
             yield worker

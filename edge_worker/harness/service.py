@@ -1,4 +1,4 @@
-"""The service as a process of its own, and a plain client of its API: for the demonstration and the journeys."""
+"""The service in a separate process, and a plain client for its API, for the demo and the journeys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# `svc serve` with another worker than its package has.
+# `svc serve` with a different worker bundle than the package's.
 _SERVE_BUNDLE = """
 import json, os, sys
 from functools import partial
@@ -45,17 +45,17 @@ set_up_logging()
 trio.run(partial(run, load(None, os.environ), announce, bundle=load_bundle(Path(sys.argv[1]))))
 """
 
-# A state that settles by itself is looked at soon, then ever more rarely, and for so long at most.
-_FIRST_LOOK_S, _LOOK_S, _LOOK_GROWTH = 0.01, 0.2, 1.5
+# Polling starts with short pauses, which grow up to a limit.
+_FIRST_PAUSE_S, _PAUSE_S, _PAUSE_GROWTH = 0.01, 0.2, 1.5
 _SETTLES_S = 90.0
 
 
 @dataclass(frozen=True)
 class Program:
-    """A `svc` that is not the one of these sources: a binary, one in a root tree or in a container.
+    """A `svc` other than the one of these sources: a binary, or one in a root tree or a container.
 
-    `command`: what makes it serve, made out of its environment. `kill`: the command that kills it, where the process
-    that `command` starts is not the service's and cannot take it along; empty: that one is killed.
+    `command`: returns the command that serves, given its environment. `kill`: the command that kills the service, if
+    killing the process started by `command` would not end it; empty otherwise.
     """
 
     command: Callable[[dict[str, str]], Sequence[str | Path]]
@@ -64,7 +64,7 @@ class Program:
 
 @dataclass
 class Service:
-    """A running `svc serve`. `folder` holds its database, key file, mails and log; `kill_command` as Program's."""
+    """A running `svc serve`. `folder` contains its database, key file, e-mails and log. `kill_command`: see Program."""
 
     url: str
     process: trio.Process | Fork
@@ -76,9 +76,9 @@ class Service:
     async def call(
         self, method: str, path: str, body: object = None, *, expect: int | None = None, key: str | None = None
     ) -> Any:
-        """Send one request with the client's credential; return the JSON of its answer.
+        """Send one request with the client's credential and return the JSON of its response.
 
-        Raises AssertionError when the status is not `expect` (None: any 2xx).
+        Raises AssertionError if the status is not `expect` (None: any 2xx).
         """
         headers = {**self.headers, **({"Idempotency-Key": key} if key else {})}
         answer = await self.client.request(method, f"{self.url}{path}", json=body, headers=headers)
@@ -88,7 +88,7 @@ class Service:
         return answer.json()
 
     async def sign_up(self, address: str, password: str) -> None:
-        """Make a user: sign-up, the link out of the e-mail, sign-in. Later calls carry the session."""
+        """Sign up, follow the link in the e-mail, and sign in. Later calls use the session."""
         await self.call("POST", "/auth/sign-up", {"email": address, "password": password}, expect=202)
         token = await self.mailed_token(address, "confirm")
         await self.call("POST", "/auth/confirm", {"token": token})
@@ -96,9 +96,9 @@ class Service:
         self.headers = {"Authorization": f"Bearer {session['access_token']}"}
 
     async def mailed_token(self, address: str, purpose: str) -> str:
-        """Wait for the newest e-mail of that purpose (confirm, reset) to an address; return its token."""
+        """Wait for the newest e-mail of that purpose (confirm, reset) to an address and return its token."""
 
-        async def look() -> str | None:
+        async def poll() -> str | None:
             for path in sorted((self.folder / "mail").glob("*.eml"), reverse=True):
                 message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
                 text = message.get_body(("plain",))
@@ -107,33 +107,33 @@ class Service:
                     return found[1]
             return None
 
-        return await eventually(look)
+        return await eventually(poll)
 
     async def account_in(self, account_id: str, *states: str) -> dict[str, Any]:
-        """Return the account, once its state is one of `states`."""
+        """Return the account once its state is one of `states`."""
 
-        async def look() -> dict[str, Any] | None:
+        async def poll() -> dict[str, Any] | None:
             account: dict[str, Any] = (await self.call("GET", f"/v1/accounts/{account_id}"))["account"]
             return account if account["state"] in states else None
 
-        return await eventually(look)
+        return await eventually(poll)
 
     async def synced(self, *paths: str) -> None:
-        """Wait until each of these sites and links is in the worker's database, and its route is made."""
+        """Wait until each of these sites and links is in the worker's database and its route exists."""
         for path in paths:
 
-            async def look(path: str = path) -> bool | None:
+            async def poll(path: str = path) -> bool | None:
                 [(_, thing)] = (await self.call("GET", path)).items()
                 there = thing["config"] == "synced" and thing["state"] == "active"
-                if there and path.startswith("/v1/links"):  # its account's link host has the route
+                if there and path.startswith("/v1/links"):  # the route belongs to its account's link host
                     account = (await self.call("GET", f"/v1/accounts/{thing['account_id']}"))["account"]
                     there = account["link_host"] is None or account["link_host"]["state"] == "active"
                 return there or None
 
-            await eventually(look)
+            await eventually(poll)
 
     async def kill(self) -> None:
-        """Send SIGKILL: as if the power went."""
+        """Send SIGKILL, which simulates a power failure."""
         if self.kill_command:
             await trio.run_process(self.kill_command)
         else:
@@ -141,21 +141,21 @@ class Service:
         await self.process.wait()
 
 
-async def eventually(look: Callable[[], Awaitable[T | None]], every_s: float = _LOOK_S) -> T:
-    """Return what `look` returns once it is not None, looking at least `every_s`. Raises AssertionError after 90 s."""
-    pause_s = min(_FIRST_LOOK_S, every_s)
+async def eventually(poll: Callable[[], Awaitable[T | None]], every_s: float = _PAUSE_S) -> T:
+    """Return the first result of `poll` that is not None. Pauses are at most `every_s`. AssertionError after 90 s."""
+    pause_s = min(_FIRST_PAUSE_S, every_s)
     with trio.move_on_after(_SETTLES_S):
         while True:
-            found = await look()
+            found = await poll()
             if found is not None:
                 return found
             await trio.sleep(pause_s)
-            pause_s = min(pause_s * _LOOK_GROWTH, every_s)
-    raise AssertionError("what was waited for did not come")
+            pause_s = min(pause_s * _PAUSE_GROWTH, every_s)
+    raise AssertionError("the expected state was not reached in time")
 
 
 def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a service on a free port, with its files in `folder`, and these SVC_… settings."""
+    """Return the environment of a service on a free port, with its files in `folder`, and these SVC_… settings."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     return environ | {
         "SVC_HTTP_BIND": "127.0.0.1:0",
@@ -164,9 +164,9 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
         "SVC_MAIL_FOLDER": str(folder / "mail"),
         # The emulated platform's workers push to this process.
         "SVC_WORKER_ALLOW_LOCAL_PUSH": "true",
-        # Their clocks are moved by days, and they push as often as they would in those days.
+        # The workers' clocks are moved by days, and they push as often as in those days.
         "SVC_LIMITS_PUSHES_PER_MINUTE": "1000000",
-        # Who waits here for something asks again and again.
+        # Tests poll the API in short intervals.
         "SVC_LIMITS_REQUESTS_PER_MINUTE": "1000000",
         **settings,
     }
@@ -181,12 +181,11 @@ async def open_service(
     *,
     arguments: Sequence[str] = ("-m", "svc", "serve"),
 ) -> AsyncIterator[Service]:
-    """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`; SIGTERM at the end.
+    """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`, and send SIGTERM at the end.
 
-    `bundle`: the folder of the worker that it comes with; None: the package's. `program`: None: that of these sources,
-    which `python <arguments>` is.
+    `bundle`: the folder of its worker; None: the package's. `program`: None: these sources, with `python <arguments>`.
 
-    Raises AssertionError when it does not come up, or does not end with status 0.
+    Raises AssertionError if it does not start, or does not end with status 0.
     """
     folder.mkdir(parents=True, exist_ok=True)
     environ = environment(folder, settings)
@@ -201,8 +200,8 @@ async def open_service(
     try:
         ready = await _first_line(process)
         if not ready:
-            raise AssertionError(f"svc serve did not come up:\n{(folder / 'log').read_text()}")
-        # A connect takes as long as the platform needs to know a new token everywhere.
+            raise AssertionError(f"svc serve did not start:\n{(folder / 'log').read_text()}")
+        # Connecting takes as long as the platform needs to distribute a new token.
         async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
             kill = program.kill if program else ()
             yield Service(json.loads(ready)["url"], process, folder, client, kill_command=kill)
@@ -212,8 +211,8 @@ async def open_service(
                 process.send_signal(signal.SIGTERM)
             status = await process.wait()
             await _close(process)
-    if status not in (0, -signal.SIGKILL, 128 + signal.SIGKILL):  # the last is told by what runs a container
-        raise AssertionError(f"svc serve ended with {status}:\n{(folder / 'log').read_text()}")
+    if status not in (0, -signal.SIGKILL, 128 + signal.SIGKILL):  # the last is a container runtime's status
+        raise AssertionError(f"svc serve ended with status {status}:\n{(folder / 'log').read_text()}")
 
 
 async def _first_line(process: trio.Process | Fork) -> bytes:

@@ -1,4 +1,4 @@
-"""Visitors of a worker whose database is slow, silent, failing and well in turn; some of them hang up."""
+"""Visitors of a worker whose database is slow, silent, failing and healthy in turn. Some of them disconnect."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 KNOWN_LINK = {"target": "lnk_a", "url": "https://example.net/"}
 LINKS = 400
-_A_SECOND = 50
+_REQUESTS_PER_SECOND = 50
 _HANG_UP_ONE_IN = 25
-# After a minute an isolate waits for a read.
+# An isolate waits for a read once its configuration is a minute old.
 _PHASE_S = 67
-# Three seconds: longer than anybody waits for a read.
-_A_PHASE = 150
+# 150 requests take three seconds, which is longer than the worker waits for a read.
+_REQUESTS_PER_PHASE = 150
 
 
 @dataclass(frozen=True)
@@ -34,55 +34,55 @@ class Phase:
     delay_s: float = 0
 
 
-WELL = Phase("well")
-AWAY = (Phase("silent", "d1_silent"), Phase("failing", "d1_drop_before"))
-PHASES = (WELL, Phase("slow, 3 s", "d1_slow", 3), Phase("slow, 4 s", "d1_slow", 4), *AWAY)
+HEALTHY = Phase("healthy")
+OUTAGES = (Phase("silent", "d1_silent"), Phase("failing", "d1_drop_before"))
+PHASES = (HEALTHY, Phase("slow, 3 s", "d1_slow", 3), Phase("slow, 4 s", "d1_slow", 4), *OUTAGES)
 
 
 def _phases(chance: random.Random) -> Iterator[Phase]:
-    """A well phase, then all of them in turn, in another order each time."""
-    yield WELL
+    """Yield a healthy phase, then all phases in turn, in a new order each time."""
+    yield HEALTHY
     while True:
         yield from chance.sample(PHASES, len(PHASES))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to one visitor. `known`: the isolate had answered for the same target before."""
+    """The response to one visitor. `known`: the isolate had already responded for the same target."""
 
     phase: str
     target: str
     status: int
     took_s: float
     known: bool
-    first: bool  # it was sent before any visitor of a known target had an answer in this phase
+    first: bool  # sent before any visitor of a known target got a response in this phase
 
 
 @dataclass
 class Storm:
-    """All answers, and how many visitors of each target hung up."""
+    """All responses, and the number of visitors per target who disconnected."""
 
     answers: list[Answer] = field(default_factory=list)
-    hung_up: Counter[str] = field(default_factory=Counter)
+    disconnected: Counter[str] = field(default_factory=Counter)
     known: set[str] = field(default_factory=set)
 
     @property
     def statuses(self) -> Counter[int]:
-        """The number of answers with each status."""
+        """The number of responses by status."""
         return Counter(answer.status for answer in self.answers)
 
     @property
     def counted(self) -> Counter[str]:
-        """The number of views and clicks by target, of visitors who had an answer."""
+        """The number of views and clicks by target that got a response."""
         return Counter(answer.target for answer in self.answers if answer.status in (302, 204))
 
 
 async def run_storm(worker: InstalledWorker, requests: int, chance: random.Random) -> Storm:
-    """Send that many requests, phase after phase; at the end the database is well."""
+    """Send that many requests, phase after phase. At the end the database is healthy."""
     storm = Storm()
     rows = {f"link:code{i}": {"target": f"lnk_{i}", "url": f"https://example.net/{i}"} for i in range(LINKS)}
     await worker.configure(rows)
-    for number, phase in zip(range(requests // _A_PHASE), _phases(chance), strict=False):
+    for number, phase in zip(range(requests // _REQUESTS_PER_PHASE), _phases(chance), strict=False):
         await worker.clock(number * _PHASE_S)
         if phase.fault:
             await worker.emulator.fault(phase.fault, times=None, delay_s=phase.delay_s)
@@ -96,14 +96,14 @@ async def _run_phase(worker: InstalledWorker, storm: Storm, phase: Phase, chance
     port = int(worker.emulator.edge.rsplit(":", 1)[1])
     answered = False
 
-    async def visitor(target: str, request: bytes, *, hangs_up: bool) -> None:
+    async def visitor(target: str, request: bytes, *, disconnects: bool) -> None:
         nonlocal answered
         known, first = target in storm.known, not answered
         began = trio.current_time()
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             await stream.send_all(request)
-            if hangs_up:
-                storm.hung_up[target] += 1
+            if disconnects:
+                storm.disconnected[target] += 1
                 return
             head = b""
             while b"\r\n" not in head:
@@ -115,17 +115,17 @@ async def _run_phase(worker: InstalledWorker, storm: Storm, phase: Phase, chance
             storm.known.add(target)
 
     async with trio.open_nursery() as nursery:
-        for _ in range(_A_PHASE):
+        for _ in range(_REQUESTS_PER_PHASE):
             if chance.random() < 0.2:
                 target, request = "site_a", _request("POST", SITE_HOST, SITE_PATH, "/p\n")
             else:
-                # Most clicks are on few links.
+                # Most clicks are on a few links.
                 number = min(chance.randrange(LINKS), chance.randrange(LINKS), chance.randrange(LINKS))
                 target, request = f"lnk_{number}", _request("GET", LINK_HOST, f"/code{number}")
             nursery.start_soon(
-                functools.partial(visitor, target, request, hangs_up=not chance.randrange(_HANG_UP_ONE_IN))
+                functools.partial(visitor, target, request, disconnects=not chance.randrange(_HANG_UP_ONE_IN))
             )
-            await trio.sleep(chance.expovariate(_A_SECOND))  # visitors come one by one
+            await trio.sleep(chance.expovariate(_REQUESTS_PER_SECOND))  # visitors arrive one by one
 
 
 def _request(method: str, host: str, path: str, body: str = "") -> bytes:
@@ -136,7 +136,7 @@ def _request(method: str, host: str, path: str, body: str = "") -> bytes:
 
 
 async def views_counted(worker: InstalledWorker, at: int) -> Counter[str]:
-    """The views of each target that the service has, once all is sent."""
+    """Return the views of each target that the service has, once everything is sent."""
     await worker.crons_until_quiet(at)
     views: Counter[str] = Counter()
     for (target, _), (count, _, _) in worker.receiver.hours.items():

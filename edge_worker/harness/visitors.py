@@ -1,6 +1,6 @@
-"""Made-up visitors: requests to send, and an independent count of what the reports must say of them.
+"""Generated visitors: requests to send, and an independent count of what the reports must show for them.
 
-Nothing here knows how the worker counts: each agent is listed with the keys that a person would expect.
+Nothing here depends on how the worker counts. Each agent is listed with the keys that a person would expect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class Agent:
-    """A browser: its user agent and what it is."""
+    """A browser: its user agent and the expected breakdown keys."""
 
     user_agent: str
     device: str
@@ -27,12 +27,12 @@ class Agent:
 
 @dataclass(frozen=True)
 class Bot:
-    """A program: how it asks, and the reason by which it is known."""
+    """A bot: its request, and the reason by which it is detected."""
 
     reason: str
     user_agent: str
     headers: tuple[tuple[str, str], ...] = ()
-    method: str = ""  # "": as a person would
+    method: str = ""  # "": the same as a person
 
 
 AGENTS = (
@@ -67,14 +67,14 @@ AGENTS = (
         "iOS",
     ),
 )
-# The one that a real Chromium on this machine says it is.
+# The user agent of real Chromium on this machine.
 DESKTOP_CHROME = AGENTS[0]
 BOTS = (
     Bot("list", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"),
     Bot("list", "curl/8.14.1"),
     Bot("headless", _CHROME.replace("Chrome/", "HeadlessChrome/")),
 )
-# Those that follow links; a page that is fetched ahead shows no snippet before somebody sees it.
+# Bots that follow links. A prefetched page runs no snippet before a person sees it.
 CLICK_BOTS = (
     *BOTS,
     Bot("prefetch", _CHROME, (("Sec-Purpose", "prefetch;prerender"),)),
@@ -82,7 +82,7 @@ CLICK_BOTS = (
 )
 PAGES = ("/", "/shop", "/shop/shoes", "/about", "/blog/hello")
 COUNTRIES = ("DE", "FR", "US", "JP", "BR")
-# A referrer as a browser sends it, and the source that it is.
+# Referrers as browsers send them, and the resulting sources.
 REFERRERS = (
     ("", ""),
     ("https://www.google.com/", "google.com"),
@@ -112,7 +112,7 @@ class Hit:
 
 @dataclass
 class Tally:
-    """What a report must say of one target: an independent count."""
+    """An independent count of what a report must show for one target."""
 
     views: Counter[int] = field(default_factory=Counter)  # by hour, its start in epoch ms
     bots: Counter[int] = field(default_factory=Counter)
@@ -139,7 +139,7 @@ class Tally:
             self._key(name, at, key)
 
     def hour(self, hour_at: int) -> dict[str, int]:
-        """Sum views, bots and visitors of one hour (its start in epoch ms)."""
+        """Return views, bots and visitors of one hour (its start in epoch ms)."""
         return {
             "views": self.views[hour_at],
             "bots": self.bots[hour_at],
@@ -147,7 +147,7 @@ class Tally:
         }
 
     def day(self, day: int) -> dict[str, int]:
-        """Sum views, bots and visitors of one UTC day (day number)."""
+        """Return views, bots and visitors of one UTC day (day number)."""
         hours = [at for at in {*self.views, *self.bots} if at // _DAY_MS == day]
         visitors: set[tuple[str, str]] = set()
         return {
@@ -157,12 +157,12 @@ class Tally:
         }
 
     def days(self, first: int, last: int) -> dict[str, int]:
-        """Sum over days, both included; visitors are those of each day."""
+        """Return the totals of the days from `first` to `last`. Visitors are the sum of daily visitors."""
         counted = [self.day(day) for day in range(first, last + 1)]
         return {name: sum(day[name] for day in counted) for name in ("views", "bots", "visitors")}
 
     def top(self, name: str, first: int, last: int) -> Counter[str]:
-        """Return one breakdown over UTC days (day numbers), both included."""
+        """Return one breakdown over the UTC days (day numbers) from `first` to `last`."""
         return sum((self.breakdowns.get((name, day), Counter()) for day in range(first, last + 1)), Counter[str]())
 
     def _key(self, name: str, at: int, key: str) -> None:
@@ -170,13 +170,13 @@ class Tally:
 
 
 def views(count: int, seed: int) -> list[Hit]:
-    """Make `count` page views: people of several countries, pages, referrers and browsers, one in six a bot."""
+    """Return `count` page views from several countries, pages, referrers and browsers; one in six is a bot."""
     chance = random.Random(seed)  # noqa: S311  # a repeatable plan, no secret
     return [_hit(chance, chance.choice(PAGES), BOTS) for _ in range(count)]
 
 
 def clicks(count: int, seed: int) -> list[Hit]:
-    """Make `count` clicks on a short link, one in six a bot, some scanned from a QR code."""
+    """Return `count` clicks on a short link; one in six is a bot, and some are scans of a QR code."""
     chance = random.Random(seed)  # noqa: S311  # a repeatable plan, no secret
     hits = []
     for _ in range(count):
@@ -192,5 +192,5 @@ def _hit(chance: random.Random, page: str, bots: tuple[Bot, ...]) -> Hit:
     agent = AGENTS[visitor % len(AGENTS)]
     bot = chance.choice(bots) if chance.random() < 1 / 6 else None
     referrer, source = chance.choice(REFERRERS)
-    # Documentation addresses (RFC 5737): nobody's.
+    # Addresses reserved for documentation (RFC 5737).
     return Hit(agent, bot, f"203.0.113.{visitor}", COUNTRIES[visitor % len(COUNTRIES)], referrer, source, page)

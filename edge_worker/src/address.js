@@ -1,4 +1,4 @@
-/** The parts of a request's address; the runtime has normalised it, so that a search for its marks is enough. */
+/** Splits a request URL. The runtime has already normalized the URL, so searching for the delimiters is sufficient. */
 
 /** @typedef {{hostname: string, pathname: string, search: string}} Address */
 
@@ -13,7 +13,7 @@ export function readAddress(url) {
   const hash = url.indexOf("#", path);
   const end = hash < 0 ? url.length : hash;
   const from = query < 0 || query > end ? end : query;
-  // An IPv6 address holds colons itself; no link host or site is one.
+  // The first colon would be wrong for an IPv6 address, but no link host or site is one.
   const port = url.indexOf(":", host);
   return {
     hostname: url.slice(host, port < 0 || port > path ? path : port),

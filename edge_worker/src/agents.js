@@ -1,4 +1,4 @@
-/** Browser, system and device of a user agent, as keys of the breakdowns. The first match of a list names it. */
+/** Derives browser, system and device from a user agent. In each list the first matching pattern decides. */
 
 import { keep } from "./isolate.js";
 import { agentReason } from "./bots.js";
@@ -40,7 +40,7 @@ export const BROWSERS = [
   ["Safari", /^(?=.*Version\/|.*\((?:iPhone|iPad|iPod|Macintosh)).*(?:Safari|AppleWebKit)\//],
 ];
 
-/** Browsers of an iPad that asks for a page as a desktop would; Safari itself tells nothing then. */
+/** Browsers on an iPad that request desktop pages. Safari's user agent does not reveal the iPad in this case. */
 export const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
 
 /** @type {readonly (readonly [string, RegExp])[]} */
@@ -55,7 +55,7 @@ export const SYSTEMS = [
   ["webOS", /[Ww]eb[O0]S|hpwOS/],
   ["PlayStation", /PlayStation/i],
   ["Nintendo", /Nintendo/],
-  // Before iOS: some makers call their models so.
+  // Before iOS: some manufacturers use iOS names for their Android models.
   ["Android", /\bAndr[o0]id\b|\bAdr [\d.]|Silk\//],
   ["iOS", /iPhone|iPad|iPod/],
   ["iOS", DESKTOP_IPAD],
@@ -64,8 +64,8 @@ export const SYSTEMS = [
   ["Linux", /Linux|X11|Ubuntu/],
 ];
 
-// Words of models, so they may stand inside a name: "SKY PAD8", "La_tab_link", "MagentaTV"; but not "DTV", a phone's
-// receiver, nor "Tablet PC", an old Windows.
+// These words occur inside model names, such as "SKY PAD8", "La_tab_link" and "MagentaTV". Excluded are "DTV" (a TV
+// receiver in a phone) and "Tablet PC" (an old Windows edition).
 export const CONSOLE = /PlayStation|Nintendo|\bXbox/i;
 export const TV =
   /(?<![DM])TV(?![A-Za-z])|\bTV|Smart-?TV|HbbTV|BRAVIA|CrKey|Chromecast|Roku|\bAFT[A-Z]|[Ww]eb0S|NetCast|VIDAA|\bOMI\/|BrightSign|LED\d\d|(?:[ _-]|MI|Hi|TV)[Bb](?:ox|OX)(?![A-Za-z])/;
@@ -81,7 +81,7 @@ export const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
  */
 const firstMatch = (list, ua) => list.find(([, pattern]) => pattern.test(ua))?.[0] ?? "Other";
 
-/** Most characters of a user agent that are kept of a request: real ones have fewer. */
+/** Longer user agents are truncated to this many characters. Real ones are shorter. */
 export const UA_CHARS = 512;
 
 /**
@@ -93,13 +93,13 @@ export function deviceOf(ua) {
   if (TV.test(ua)) return "tv";
   if (TABLET.test(ua) || DESKTOP_IPAD.test(ua)) return "tablet";
   if (MOBILE.test(ua)) return "mobile";
-  // Android says "Mobile" on phones only (Chrome's and Firefox's documentation of their user agents).
+  // Android sends "Mobile" on phones only (Chrome and Firefox user agent documentation).
   if (ua.includes("Android")) return "tablet";
   return DESKTOP.test(ua) ? "desktop" : "other";
 }
 
 /**
- * The two devices that a link's rule can name: phones and tablets are `mobile`, everything else is `desktop`.
+ * Returns the device that link rules match: `mobile` for phones and tablets, `desktop` for everything else.
  * @param {string} ua
  * @returns {"mobile" | "desktop"}
  */
@@ -118,23 +118,23 @@ export function readAgent(ua) {
 
 /** @typedef {{reason: import("./bots.js").Reason, device: Device, browser: string, os: string}} Agent */
 
-/** How many user agents are cached: a few hundred make up nearly all visits, and an invented one costs little. */
-const MOST_KNOWN = 500;
+/** Maximum number of cached user agents. A few hundred account for nearly all visits. */
+const MAX_CACHED = 500;
 
 /** @type {Map<string, Agent>} */
-const known = keep(new Map());
+const cachedAgents = keep(new Map());
 
 /**
- * Reason, device, browser and system of a user agent; cached, as finding them takes as long as the rest of a request.
+ * Classifies a user agent. Results are cached because the classification costs as much CPU as the rest of a request.
  * @param {string} ua at most UA_CHARS characters
  * @returns {Agent}
  */
 export function agentOf(ua) {
-  let agent = known.get(ua);
+  let agent = cachedAgents.get(ua);
   if (agent === undefined) {
     agent = { reason: agentReason(ua), ...readAgent(ua) };
-    if (known.size >= MOST_KNOWN) known.clear();
-    known.set(ua, agent);
+    if (cachedAgents.size >= MAX_CACHED) cachedAgents.clear();
+    cachedAgents.set(ua, agent);
   }
   return agent;
 }

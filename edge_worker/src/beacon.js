@@ -1,14 +1,14 @@
-/** What the snippet sends: up to four lines: path, referrer, "?utm_source=…", and "true" for a driven browser. */
+/** Parses the snippet's body. Its lines: path, referrer, "?utm_source=…", "true" if a program drives the browser. */
 
 import { namedSource } from "./sources.js";
 
-/** A longer body is not read to its end, and is no beacon. */
+/** A longer body is not read completely and is rejected. */
 export const BEACON_BYTES = 8_192;
 
-/** Most characters of a page's key. */
+/** A page's path is truncated to this many characters. */
 export const PAGE_CHARS = 200;
 
-/** What a browser's `location.pathname` can be: everything else is percent-encoded there (URL standard). */
+/** A valid `location.pathname`: browsers percent-encode all other characters (URL standard). */
 const PATH = /^\/[!#-[\]-~]*$/;
 
 /**
@@ -16,10 +16,10 @@ const PATH = /^\/[!#-[\]-~]*$/;
  */
 
 /**
- * Reads a body up to the bound. Its length is believed where it is told (the platform holds the sender to it); else the
- * stream is stopped at the bound, so that nobody can fill the isolate's memory.
+ * Reads a body of at most BEACON_BYTES. A Content-Length header is trusted because the platform enforces it. Without
+ * the header the stream is cancelled at the limit, so that no sender can fill the isolate's memory.
  * @param {Request} request
- * @returns {Promise<string> | null} "" when the body is too long; null when its length says so
+ * @returns {Promise<string> | null} "" if the body is too long; null if Content-Length already exceeds the limit
  */
 export function readBody(request) {
   const length = request.headers.get("content-length");
@@ -44,7 +44,7 @@ async function readStream({ body }) {
 
 /**
  * @param {string} body
- * @returns {Beacon | null} null: not of our snippet
+ * @returns {Beacon | null} null: the snippet did not send this body
  */
 export function parseBeacon(body) {
   const [path = "", referrer = "", query = "", driven = ""] = body.split("\n", 4);
@@ -55,8 +55,8 @@ export function parseBeacon(body) {
 }
 
 /**
- * Whether a page is under one of the prefixes; a prefix covers whole segments: `/admin` covers `/admin` and
- * `/admin/x`, not `/administrator`; `/admin/` covers what is below it.
+ * Returns whether a page is under one of the prefixes. A prefix covers whole segments: `/admin` covers `/admin` and
+ * `/admin/x`, but not `/administrator`. `/admin/` covers only the pages below it.
  * @param {string} page
  * @param {readonly string[]} prefixes each begins with "/"
  * @returns {boolean}

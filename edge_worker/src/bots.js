@@ -1,29 +1,29 @@
-/** Who is not a person, and why. */
+/** Detects requests that people did not make, and gives the reason. */
 
 import { isbot } from "isbot";
 
 /**
- * The reasons, in the order in which they are looked at; they are the keys of the breakdown `bots`. "" for a person.
+ * Reasons in the order of the checks, which are also the keys of the `bots` breakdown. "" for a person.
  * @typedef {"" | keyof import("./vocabulary.json")["bot_reasons"]} Reason
  */
 
-// No pattern here or in the lists of agents.js looks for one word behind any other (`a.*b`) unless it is anchored: that
-// costs the square of a text's length, and anybody can send a text.
+// Security: visitors control the matched text. Here and in agents.js, a pattern such as `a.*b` must be anchored.
+// Otherwise its running time is quadratic in the length of the text.
 
 export const HEADLESS = /headless|phantomjs|slimerjs|puppeteer|playwright|\bspectron/i;
 
-/** Fetchers of link previews: they come because a person sent the link to another. */
+/** Link preview fetchers. They run when a person shares a link. */
 export const PREVIEW =
   /facebookexternalhit|facebookcatalog|twitterbot|slackbot|slack-imgproxy|whatsapp\/|telegrambot|discordbot|linkedinbot|skypeuripreview|viberbot|redditbot|pinterestbot|iframely|embedly|^(?:http\.rb|mastodon)\/|bluesky cardyb|snapchat ?url ?preview|google-pagerenderer|vkshare|\bpreview/i;
 
-/** What the list does not hold; each was seen in a public collection of crawlers' user agents. */
+/** Bots that `isbot` does not recognize. Each was found in a public collection of crawler user agents. */
 export const MORE =
   /^(?!mozilla|opera)[\w.-]+$|\b(?:https?:\/\/|www\.)\S|[\w.+-]@[\w-]+\.[a-z]{2,}|gtmetrix|miniature\.io|\bYLT\b|\bFluid\/|turingos|\b(?:Code|Trae|Cursor|Windsurf)\/[\d.]+ Chrome\/|like Gecko; compatible;|\bslurp\b|jsdom|^(?:Dart|Dalvik|AWP)\/|\bCFNetwork\/|^Mozilla\/\d\.0 \(compatible; (?!MSIE|Konqueror|iCab|OmniWeb|Windows|Linux)|BedrockAgentCore|Assetnote|\bReaver\b|\b360JK\b|\bHLB\b|PowerShell|containerd|\bUptime|ELinks/i;
 
 /**
- * What people's own devices and apps call themselves, and the list takes for a bot's word: the model of an Android
- * device (Discovery, CUBOT, Newsday, Spider: its maker's choice), systems, and the parts of a few apps. What the one
- * group holds stays.
+ * Names of devices and apps used by people that `isbot` mistakes for bots: models of Android devices (Discovery, CUBOT,
+ * Newsday, Spider), systems, and parts of a few apps. A match is removed before the second check, except for its
+ * capture group.
  */
 export const HARMLESS = new RegExp(
   [
@@ -39,11 +39,11 @@ export const HARMLESS = new RegExp(
   "gi",
 );
 
-/** `Purpose`, `X-Purpose`, `X-Moz` and `Sec-Purpose` name a fetch that nobody has seen yet. */
+/** Values of `Purpose`, `X-Purpose`, `X-Moz` and `Sec-Purpose` that mark a prefetch, which no visitor has seen yet. */
 const PREFETCH = /prefetch|prerender|preview/i;
 
 /**
- * What the user agent alone tells.
+ * Returns the reason that follows from the user agent alone.
  * @param {string} ua
  * @returns {Reason} "" for a person
  */
@@ -52,7 +52,7 @@ export function agentReason(ua) {
   if (HEADLESS.test(ua)) return "headless";
   if (PREVIEW.test(ua)) return "preview";
   if (!isbot(ua) && !MORE.test(ua)) return "";
-  // Few get here, and most of them are bots.
+  // Few user agents reach this line, and most of them are bots.
   const rest = ua.replace(HARMLESS, "$1");
   return rest === ua || isbot(rest) || MORE.test(rest) ? "list" : "";
 }

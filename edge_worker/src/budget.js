@@ -1,23 +1,23 @@
 /**
- * The write budget: how much of the account's daily rows is used, and what is given up for it, in this order:
- * 1 hourly points, 2 detail, 3 short buffering. Daily totals are never given up.
+ * The write budget: how many of the account's daily rows are used, and which data is reduced at each level:
+ * 1 hourly points, 2 event detail, 3 write frequency. Daily totals are always kept.
  */
 
-/** Rows written a day, for the whole account (platform docs: D1 pricing, free plan; enforced since 2026-09-01). */
-export const ROWS_A_DAY = 100_000;
+/** Rows that an account can write per day (platform docs: D1 pricing, free plan; enforced since 2026-09-01). */
+export const ROWS_PER_DAY = 100_000;
 
-/** From this share of the day's rows on, levels 1, 2, 3 are in force. */
+/** Shares of the daily rows at which levels 1, 2 and 3 begin. */
 const SHARES = [0.6, 0.8, 0.9];
 
 /**
- * The buffering window of an isolate by level. waitUntil ends 30 s after the answer (platform docs), and after the
- * window comes the write, and perhaps a wait for the one before.
+ * The buffering window of an isolate by level. waitUntil ends 30 s after the response (platform docs). The write, and
+ * possibly a wait for the previous write, must fit into the remaining time.
  */
 const WINDOWS_MS = [1_500, 5_000, 12_000, 20_000];
 
 /** @param {number} rows rows written today @returns {number} level 0 to 3 */
 export function levelOf(rows) {
-  return SHARES.filter((share) => rows >= share * ROWS_A_DAY).length;
+  return SHARES.filter((share) => rows >= share * ROWS_PER_DAY).length;
 }
 
 /** @param {number} level @returns {number} ms to buffer events before a write */

@@ -1,10 +1,10 @@
 /**
- * Buffers events in the isolate, for a short window and while a write is under way, and writes them in batches: each is
- * appended to the minute's row of the event log. A batch is named by a random id that the row remembers, so that a
- * write made twice (its answer was lost) adds nothing the second time.
+ * Buffers events in the isolate for a short window, and while a write is in progress, and writes them in batches. Each
+ * batch is appended to the current minute's row of the event log. The row stores the batch's random name, so writing a
+ * batch again after a lost response has no effect.
  *
- * The platform may end a request with all its work at any await: nothing is held by a request alone. Whatever is not
- * yet in the database is in `events` or in `batches`, and a request that promised to write and did not is replaced.
+ * The platform can cancel a request and all its work at any await, so no data is held by a request alone. Events that
+ * are not yet in the database are in `events` or `batches`, and a request that failed to write is replaced by the next.
  */
 
 import { keepsDetail, windowMs } from "./budget.js";
@@ -14,77 +14,77 @@ import { noneDropped } from "./state.js";
 import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
 
-/** A row of this many characters is full: appending copies it. Under 2 MB with what isolates add meanwhile. */
+/** A row of this size is full: each append copies the row, and concurrent writes need space below the 2 MB limit. */
 const ROW_CHARS = 64_000;
 
-/** With this many events the buffer is written before the window ends: about 3 ms of CPU. */
+/** A buffer of this many events is written before its window ends: about 3 ms of CPU. */
 const FLUSH_EVENTS = 400;
 
-/** Most characters of a batch: two usual flushes. */
+/** Maximum size of a batch: two typical flushes. */
 const BATCH_CHARS = 200_000;
 
-/** Events held while the database does not take them: about 4 MB, 10 MB of the longest; more are dropped. */
-const MOST_HELD = 8_000;
+/** Maximum number of events held while the database fails: about 4 MB, at most 10 MB. Further events are dropped. */
+const MAX_HELD = 8_000;
 
 const RETRY_AFTER_MS = 300;
 
-/** Pauses before a failed flush is repeated; after the last one the next event triggers a flush. */
+/** Pauses before a failed flush is retried. After the last retry, the next event triggers a flush. */
 const FLUSH_PAUSES_MS = [1 * SECOND_MS, 4 * SECOND_MS];
 
-/** How long a flush waits for the write before it. */
+/** Maximum time that a flush waits for the previous write. */
 const WAIT_FOR_WRITE_MS = 5 * SECOND_MS;
 
-/** A request that has not begun to write this long after it should have was ended; the next event arms another one. */
+/** A request that is late by this time without starting its write counts as cancelled. The next event replaces it. */
 const ARMED_GRACE_MS = WAIT_FOR_WRITE_MS + 1 * SECOND_MS;
 
-/** A write that has no answer after this long counts as lost, and is repeated under its own name. */
+/** A write without a response after this time counts as lost and is repeated under the same name. */
 const WRITE_LOST_MS = 15 * SECOND_MS;
 
-/** How long to wait for the next try once the platform's daily limit is reached. */
+/** Pause before the next attempt once the platform's daily limit is reached. */
 const LIMITED_MS = MINUTE_MS;
 
-/** The level whose window is used when only drops are to be written. */
+/** The level whose window applies when there are only drops to write. */
 const DROPS_LEVEL = 3;
 
-/** D1's text for a value of more than 2 MB. */
+/** D1's error text for a value of more than 2 MB. */
 const TOO_BIG = "SQLITE_TOOBIG";
 
 /**
  * @typedef {import("./event_log.js").OpenLine & {day: number, target: string, reason: string, ip: string, ua: string}}
- *   Waiting an event whose visitor's hash is not made yet, with what it is made of; it exists in memory only
+ *   Waiting an event whose visitor hash is not computed yet, with the hash's input; it exists in memory only
  * @typedef {object} Batch
  * @property {string} name of its write
- * @property {number} n its events
- * @property {Waiting[] | null} events null: they are in `lines`
+ * @property {number} n number of events
+ * @property {Waiting[] | null} events null once they are encoded in `lines`
  * @property {string} lines @property {string} drops
- * @property {import("./ledger.js").Tally} accepted what is in `lines`
- * @property {import("./ledger.js").Tally} dropped what became of events that are not
- * @property {string} tally both, as it is written
+ * @property {import("./ledger.js").Tally} accepted counts of the events in `lines`
+ * @property {import("./ledger.js").Tally} dropped counts of the events that are not in `lines`
+ * @property {string} tally both tallies, encoded
  * @property {number} id of the row of the event log that it was last written to
- * @property {number} tries how often it was written; a try without an answer may still be carried out
- * @property {number} triesBefore how many of these were of other rows, and are known to have stored nothing
- * @property {number} triedAt epoch ms; 0 for a try that failed
+ * @property {number} tries number of attempts; an attempt without a response may still be executed
+ * @property {number} triesBefore number of attempts on other rows, which are known to have stored nothing
+ * @property {number} triedAt epoch ms; 0 after a failed attempt
  * @typedef {{db: D1Database, level: number}} Sink where to write, and the write budget's level
  */
 
 export class EventBuffer {
   /** @type {Waiting[]} */
   events = [];
-  /** @type {{until: number} | null} the request that will write what is in `events`, before that time (epoch ms) */
+  /** @type {{until: number} | null} the request that will write `events` before `until` (epoch ms) */
   armed = null;
-  /** @type {Batch[]} being written, or written without an answer */
+  /** @type {Batch[]} batches being written, and batches whose write had no response */
   batches = [];
   writingSince = 0;
-  /** id of the row of the event log that is written to, or was */
+  /** id of the current or last row of the event log */
   logId = 0;
   limitedUntil = 0;
   /** @type {Map<number, CryptoKey>} by epoch day */
   salts = new Map();
   dropped = noneDropped();
-  /** @type {import("./ledger.js").Tally} the same for the ledger: of events only, by target and day */
+  /** @type {import("./ledger.js").Tally} dropped events for the ledger, by target and day */
   droppedEvents = new Map();
 
-  /** Events not yet confirmed by the database. */
+  /** Number of events not yet confirmed by the database. */
   get held() {
     return this.events.length + this.batches.reduce((sum, { n }) => sum + n, 0);
   }
@@ -95,17 +95,17 @@ export class EventBuffer {
  * @param {import("./event_log.js").Event} event
  * @param {{ip: string, ua: string}} visitor
  * @param {Sink} sink
- * @returns {Promise<void> | undefined} for waitUntil; undefined: another request will write this event
+ * @returns {Promise<void> | undefined} for waitUntil; undefined if another request will write this event
  */
 export function record(buffer, event, { ip, ua }, sink) {
   const { target, hour, reason } = event;
   const day = Math.floor(hour / 24);
-  if (buffer.events.length >= FLUSH_EVENTS && buffer.held >= MOST_HELD) {
+  if (buffer.events.length >= FLUSH_EVENTS && buffer.held >= MAX_HELD) {
     const why = Date.now() < buffer.limitedUntil ? "budget" : "busy";
     dropEvent(buffer.droppedEvents, why, { target, day, reason });
-    return noteDrop(buffer, why, sink);
+    return addDrop(buffer, why, sink);
   }
-  // Encoded here and not in the flush: what an event costs is paid by its own request.
+  // Encode here rather than in the flush, so that the CPU time counts towards the request of this event.
   const withDetail = keepsDetail(sink.level);
   const { head, tail } = encodeEvent(event, withDetail);
   if (!withDetail && reason === "") buffer.dropped.budget += 1;
@@ -115,7 +115,7 @@ export function record(buffer, event, { ip, ua }, sink) {
 }
 
 /**
- * Notes what is no event, and not counted.
+ * Counts a request that was dropped before it became an event.
  * @param {EventBuffer} buffer
  * @param {import("./state.js").DropReason} reason
  * @param {Sink} sink
@@ -123,11 +123,11 @@ export function record(buffer, event, { ip, ua }, sink) {
  */
 export function recordDrop(buffer, reason, sink) {
   countEvent(buffer.droppedEvents, reason, { target: "", day: dayOf(Date.now()), reason: "" });
-  return noteDrop(buffer, reason, sink);
+  return addDrop(buffer, reason, sink);
 }
 
 /** @param {EventBuffer} buffer @param {import("./state.js").DropReason} reason @param {Sink} sink */
-function noteDrop(buffer, reason, sink) {
+function addDrop(buffer, reason, sink) {
   buffer.dropped[reason] += 1;
   return arm(buffer, sink, windowMs(DROPS_LEVEL));
 }
@@ -143,13 +143,13 @@ function arm(buffer, sink, waitMs) {
 /** @param {EventBuffer} buffer @param {{until: number}} me @param {Sink} sink @param {number} waitMs */
 async function flushAfter(buffer, me, sink, waitMs) {
   await scheduler.wait(waitMs);
-  // Buffer on while a write is under way; a request that was ended in its write does not hold the others up.
+  // Keep buffering while a write is in progress. A request that was cancelled during its write does not block others.
   while (buffer.armed === me && Date.now() - buffer.writingSince < WAIT_FOR_WRITE_MS) await scheduler.wait(50);
   if (buffer.armed === me) await flushAll(buffer, sink);
 }
 
 /**
- * Flushes, and repeats what fails in a short outage of the database: the next event may come a long time later.
+ * Flushes, and retries during a short outage of the database, because the next event may be a long time away.
  * @param {EventBuffer} buffer @param {Sink} sink
  */
 async function flushAll(buffer, sink) {
@@ -177,8 +177,8 @@ async function flush(buffer, sink) {
 }
 
 /**
- * Puts the first of the events into a batch, which stays in `batches` until the database has it.
- * @param {EventBuffer} buffer @returns {Batch | null} null: there is nothing to write
+ * Moves the first events into a batch, which stays in `batches` until the database has stored it.
+ * @param {EventBuffer} buffer @returns {Batch | null} null if there is nothing to write
  */
 function takeBatch(buffer) {
   let n = 0;
@@ -212,7 +212,7 @@ function takeBatch(buffer) {
 
 /**
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
- * @returns {Promise<boolean>} false: the database does not take it now; the batch is held
+ * @returns {Promise<boolean>} false if the database does not accept the batch now; the batch is kept
  */
 async function writeBatch(buffer, batch, db) {
   batch.triedAt = Date.now();
@@ -224,7 +224,7 @@ async function writeBatch(buffer, batch, db) {
       return true;
     } catch (error) {
       console.warn(`events not written: ${String(error)}`);
-      // The platform's text; the code that goes with it is not documented (platform docs: D1 limits).
+      // The platform documents this text but not its error code (platform docs: D1 limits).
       if (String(error).includes("daily row")) buffer.limitedUntil = Date.now() + LIMITED_MS;
       if (attempt === 2 || Date.now() < buffer.limitedUntil) {
         batch.triedAt = 0;
@@ -236,9 +236,9 @@ async function writeBatch(buffer, batch, db) {
 }
 
 /**
- * Makes the lines of a batch: once, also when two requests are at it.
+ * Encodes the lines of a batch, only once even if two requests process it.
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
- * @throws {Error} the database does not give the salt
+ * @throws {Error} if the database does not return the salt
  */
 async function encodeLines(buffer, batch, db) {
   if (batch.events === null) return;
@@ -264,10 +264,10 @@ async function encodeLines(buffer, batch, db) {
 
 /**
  * @param {EventBuffer} buffer @param {Waiting[]} events
- * @returns {Promise<(string | undefined)[]>} for each event: "" for a bot, undefined when its day is closed
+ * @returns {Promise<(string | undefined)[]>} for each event: "" for a bot, undefined if its day is closed
  */
 async function hashesOf(buffer, events) {
-  // Several events of one visitor are often written together: one hash for all.
+  // Several events of one visitor are often written together and share one hash.
   /** @type {Map<string, Promise<string>>} */
   const making = new Map();
   const names = events.map(({ day, target, reason, ip, ua }) => {
@@ -293,13 +293,13 @@ async function fetchSalts(buffer, events, db) {
       if (!(error instanceof DayClosed)) throw error;
     }
   }
-  // A day's salt leaves the isolate's memory soon after the day, as it leaves the database.
+  // Delete a day's salt from the isolate's memory soon after the day ends, as the database does.
   for (const day of buffer.salts.keys()) {
     if ((day + 1) * DAY_MS + 15 * MINUTE_MS < Date.now()) buffer.salts.delete(day);
   }
 }
 
-// An id that is sorted takes nothing more, and a write that the row remembers is not repeated: no row comes back then.
+// No row is returned if the row id is already sorted, or if the row already contains this write.
 const APPEND =
   "insert into event_log(id, lines, writes, drops, tally) select ?1, ?2, ?3, ?4, ?5 " +
   "where ?1 > coalesce((select value ->> 'sorted' from meta where key = 'state'), 0) " +
@@ -307,15 +307,15 @@ const APPEND =
   "drops = drops || excluded.drops, tally = tally || excluded.tally where instr(event_log.writes, excluded.writes) = 0 " +
   "returning length(lines) as chars";
 
-/** Nothing is left to do for the batch. @param {EventBuffer} buffer @param {Batch} batch */
+/** Marks a batch as done. @param {EventBuffer} buffer @param {Batch} batch */
 function settle(buffer, batch) {
   buffer.batches = buffer.batches.filter((other) => other !== batch);
 }
 
 /**
- * Writes a batch. Two requests may be at it, as a write without an answer counts as lost after a while: the database
- * may carry out their writes in any order. Both name the same row, which takes the batch once; where a row does not
- * take it, only the later one decides what follows.
+ * Writes a batch. Two requests may write the same batch, because a write without a response counts as lost after a
+ * while, and the database may execute their writes in any order. Both use the same row, which stores the batch once. If
+ * the row rejects the batch, only the later request decides what follows.
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
  */
 async function append(buffer, batch, db) {
@@ -339,20 +339,20 @@ async function append(buffer, batch, db) {
     }
     if (isReplaced(buffer, batch, tries)) return undefined;
     if (isFull) {
-      // Other isolates have filled the row: nothing of this batch is stored, nor was it before, nor will it be.
-      moveOn(buffer, batch, id + 1);
+      // Other isolates have filled the row. It does not contain this batch, and no earlier attempt can add it.
+      useLaterRow(buffer, batch, id + 1);
     } else if (tries === batch.triesBefore + 1) {
-      // Nothing of this batch is stored: its row was already sorted, as this machine's clock is slow.
+      // The row was already sorted because this machine's clock is slow. It does not contain this batch.
       const sorted = await db.prepare("select value ->> 'sorted' as id from meta where key = 'state'").first("id");
       if (isReplaced(buffer, batch, tries)) return undefined;
-      moveOn(buffer, batch, Number(sorted) + 1);
+      useLaterRow(buffer, batch, Number(sorted) + 1);
     } else {
       const held = await db
         .prepare("select instr(writes, ?2) as held from event_log where id = ?1")
         .bind(id, batch.name)
         .first("held");
       if (isReplaced(buffer, batch, tries)) return undefined;
-      // The row was sorted meanwhile: whether an earlier try was in it is unknown, and nothing may count twice.
+      // The row was sorted by now. It may have contained an earlier attempt, so a retry could count events twice.
       if (held === null || held === 0) {
         buffer.dropped.busy += batch.n;
         for (const events of batch.accepted.values()) addDropped(buffer.droppedEvents, "busy", events);
@@ -363,18 +363,18 @@ async function append(buffer, batch, db) {
 }
 
 /**
- * @param {EventBuffer} buffer @param {Batch} batch @param {number} tries when the asking request wrote it
- * @returns {boolean} another request has written the batch since, or is at it, and decides what becomes of it
+ * @param {EventBuffer} buffer @param {Batch} batch @param {number} tries `batch.tries` after the caller's write
+ * @returns {boolean} true if another request has written the batch since, or is writing it, and handles the outcome
  */
 const isReplaced = (buffer, batch, tries) => batch.tries !== tries || !buffer.batches.includes(batch);
 
-/** Lets the next try take another row. @param {EventBuffer} buffer @param {Batch} batch @param {number} id its least */
-function moveOn(buffer, batch, id) {
+/** Makes the next attempt use row `id` or later. @param {EventBuffer} buffer @param {Batch} batch @param {number} id */
+function useLaterRow(buffer, batch, id) {
   buffer.logId = Math.max(buffer.logId, id);
   batch.triesBefore = batch.tries;
 }
 
-/** @param {EventBuffer} buffer @returns {number} id of the row of this minute, or a later one that was moved on to */
+/** @param {EventBuffer} buffer @returns {number} id of the row of this minute, or the later row set by `useLaterRow` */
 function currentId(buffer) {
   buffer.logId = Math.max(buffer.logId, firstIdAt(Date.now()));
   return buffer.logId;

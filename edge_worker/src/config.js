@@ -1,29 +1,29 @@
 /**
- * What an isolate knows of the configuration: the link host, the sites of hosts, single links. The service writes it to
- * the table `config`; an isolate reads by key what a request needs, together with the version, and keeps it as of that
- * version. When it is read is decided in freshness.js.
+ * The configuration known to an isolate: the link host, the sites of hosts, and single links. The service writes it to
+ * the table `config`. An isolate reads by key what a request needs, in one transaction with the configuration version,
+ * and caches it with that version. freshness.js decides when to read.
  */
 
 import { CODE } from "./links.js";
 import { findSite, hasPathForm } from "./sites.js";
 
-/** Links that an isolate keeps: about 4 MB. */
-const MOST_LINKS = 10_000;
-const MOST_MISSING = 2_000;
+/** Maximum number of links that an isolate caches: about 4 MB. */
+const MAX_LINKS = 10_000;
+const MAX_MISSING = 2_000;
 
-/** Most hosts, and most links, that are read again because the version has changed; others when they are asked for. */
-const MOST_AGAIN = 500;
+/** Maximum number of hosts, and of links, that are refreshed after a version change. Others are read on demand. */
+const MAX_REFRESHED = 500;
 
-/** Requests whose wait a read's end ends. One that was ended while it waited stays until then. */
-const MOST_WAITING = 1_000;
+/** Maximum number of requests that wait for a read. A request that was cancelled while it waited stays in the set. */
+const MAX_WAITING = 1_000;
 
 /**
  * @typedef {import("./links.js").Link} Link
  * @typedef {import("./address.js").Address} Address
  * @typedef {import("./sites.js").Site} Site
  * @typedef {import("./config_query.js").Found} Found
- * @typedef {{link_host: boolean, sites: [string, Site][]}} Host whether it is the link host; its sites by path
- * @typedef {object} Need what a request needs to be answered
+ * @typedef {{link_host: boolean, sites: [string, Site][]}} Host whether it is the link host, and its sites by path
+ * @typedef {object} Need the configuration that a request needs
  * @property {Address} url
  * @property {string} code "" for none
  * @property {number} at epoch ms when the request came
@@ -34,9 +34,9 @@ const MOST_WAITING = 1_000;
  * @typedef {object} Known
  * @property {T} value
  * @property {string} text the value as JSON
- * @property {number} version of the configuration when it was read; -1: a copy of unknown version
+ * @property {number} version of the configuration at the time of the read; -1 for a copy of unknown version
  * @property {number} usedAt epoch ms
- * @property {number} copiedAt epoch ms of the copy that this isolate has made of it; 0: none
+ * @property {number} copiedAt epoch ms when this isolate last copied it to the cache; 0 for never
  */
 
 export class Config {
@@ -46,37 +46,37 @@ export class Config {
   cronAt = 0;
   /** @type {string | undefined} the link host */
   host = undefined;
-  /** epoch ms when the first and the last good read began; 0 before */
+  /** epoch ms when the first and the last successful read began; 0 before the first */
   firstAt = 0;
   readAt = 0;
   /** @type {Map<string, Known<Map<string, Site>>>} sites by path, by hostname */
   hosts = new Map();
-  /** @type {Map<string, Known<Link>>} by code, the one read longest ago first */
+  /** @type {Map<string, Known<Link>>} by code, least recently read first */
   links = new Map();
-  /** @type {Set<string>} codes that are no link's as of `version`, oldest first; for what is answered in an outage */
+  /** @type {Set<string>} codes without a link as of `version`, oldest first; used during an outage */
   missing = new Set();
   /** @type {Set<string>} codes of `missing` whose copies were removed */
   dropped = new Set();
-  /** @type {Set<string>} hostnames, and codes, that the next read brings */
+  /** @type {Set<string>} hostnames, and codes, to fetch with the next read */
   wantedHosts = new Set();
   /** @type {Set<string>} */
   wantedCodes = new Set();
-  /** epoch ms when the read that is under way began; 0: none is */
+  /** epoch ms when the read in progress began; 0 if there is none */
   readingAt = 0;
-  /** epoch ms when a read last failed or had no answer in time; 0: the last one was answered */
+  /** epoch ms when a read last failed or timed out; 0 if the last read succeeded */
   failedAt = 0;
-  /** numbers of the last read that began, and of the last whose findings were taken */
+  /** numbers of the last read that began, and of the last read whose result was stored */
   begun = 0;
-  taken = 0;
-  /** @type {Set<() => void>} called when a read has ended: each ends the wait of the request that put it there */
+  stored = 0;
+  /** @type {Set<() => void>} callbacks that wake the requests waiting for a read */
   waiting = new Set();
 
-  /** @param {string} hostname @returns {Map<string, Site> | undefined} by path; undefined: the host is not known */
+  /** @param {string} hostname @returns {Map<string, Site> | undefined} by path; undefined if the host is unknown */
   sitesOf(hostname) {
     return this.hosts.get(hostname)?.value;
   }
 
-  /** @param {string} code @returns {Link | undefined} as last known */
+  /** @param {string} code @returns {Link | undefined} last known value */
   link(code) {
     return this.links.get(code)?.value;
   }
@@ -84,15 +84,15 @@ export class Config {
   /** @param {Address} url @param {number} at epoch ms when the request came @returns {Need} */
   needOf(url, at) {
     const first = url.pathname.slice(1);
-    // On another host than the link host, too, as it may have become the link host meanwhile.
+    // Also on hosts that are not the link host, because this host may have become the link host since the last read.
     const isLink = CODE.test(first) && findSite(this, url, at) === null;
     return { url, code: isLink ? first : "", at };
   }
 
   /**
-   * Whether all that a request needs is known as of `version`; notes that it was used. A code that is no link's, and a
-   * path that a site could have and none has, may have been given to one meanwhile: only a read that began after the
-   * request came tells.
+   * Returns whether everything that a request needs is known as of `version`, and records its use. An unknown code, or
+   * a path that could belong to a site, may have been assigned since. Only a read that began after the request arrived
+   * can rule this out.
    * @param {Need} need
    */
   isCurrent({ url, code, at }) {
@@ -109,7 +109,7 @@ export class Config {
     return true;
   }
 
-  /** Whether what a request needs is known as of any time. @param {Need} need */
+  /** Returns whether any version of what a request needs is known. @param {Need} need */
   isKnown({ url, code, at }) {
     if (!this.hosts.has(url.hostname)) return false;
     if (url.hostname !== this.host) return !this.mayBeNewPath(url, at);
@@ -140,12 +140,12 @@ export class Config {
       this.links.set(code, known);
     } else {
       this.links.set(code, { value: JSON.parse(text), text, version, usedAt: now, copiedAt: 0 });
-      if (this.links.size > MOST_LINKS) deleteFirst(this.links.keys(), this.links);
+      if (this.links.size > MAX_LINKS) deleteFirst(this.links.keys(), this.links);
     }
   }
 
   /** @param {Found} found @param {number} now when the read began */
-  take(found, now) {
+  store(found, now) {
     const { version } = found;
     if (version !== this.version) {
       this.missing.clear();
@@ -166,12 +166,12 @@ export class Config {
       } else {
         this.links.delete(code);
         this.missing.add(code);
-        if (this.missing.size > MOST_MISSING) deleteFirst(this.missing.keys(), this.missing);
+        if (this.missing.size > MAX_MISSING) deleteFirst(this.missing.keys(), this.missing);
       }
     }
   }
 
-  /** Lets the next read bring what a request needs. @param {Need} need */
+  /** Adds what a request needs to the next read. @param {Need} need */
   want({ url, code }) {
     this.wantedHosts.add(url.hostname);
     if (code !== "") this.wantedCodes.add(code);
@@ -180,18 +180,18 @@ export class Config {
   /** @param {() => void} wake */
   addWaiting(wake) {
     this.waiting.add(wake);
-    if (this.waiting.size > MOST_WAITING) deleteFirst(this.waiting, this.waiting);
+    if (this.waiting.size > MAX_WAITING) deleteFirst(this.waiting, this.waiting);
   }
 
-  /** Ends the wait of all requests that wait for a read. */
+  /** Wakes all requests that wait for a read. */
   wakeAll() {
     const waiting = [...this.waiting];
     this.waiting.clear();
     for (const wake of waiting) wake();
   }
 
-  /** Lets the next read bring again what was used since the last one. */
-  wantAgain() {
+  /** Adds everything used since the last read to the next read. */
+  wantUsed() {
     addUsed(this.hosts, this.readAt, this.wantedHosts);
     addUsed(this.links, this.readAt, this.wantedCodes);
   }
@@ -200,7 +200,7 @@ export class Config {
 /** @param {Map<string, Known<unknown>>} known @param {number} since epoch ms @param {Set<string>} wanted */
 function addUsed(known, since, wanted) {
   for (const [key, { usedAt }] of known) {
-    if (wanted.size >= MOST_AGAIN) return;
+    if (wanted.size >= MAX_REFRESHED) return;
     if (usedAt >= since) wanted.add(key);
   }
 }

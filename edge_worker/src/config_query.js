@@ -1,18 +1,18 @@
-/** The statements that read the configuration from the database, and what they find. */
+/** Reads the configuration from the database. */
 
 import { dayOf } from "./time.js";
 
-/** A batch that failed is repeated once after this. */
+/** Pause before a failed batch is retried once. */
 const REPEAT_AFTER_MS = 100;
 
 /**
- * @typedef {object} Found what one read has found
+ * @typedef {object} Found result of one read
  * @property {number} version
  * @property {number} level of the write budget
- * @property {number} cronAt epoch ms of the last cron that is known of, 0 for none
+ * @property {number} cronAt epoch ms of the last known cron run, 0 for none
  * @property {string | undefined} host the link host
- * @property {Map<string, string>} hosts Host as JSON, for each hostname that was asked for
- * @property {Map<string, string | undefined>} links Link as JSON for each code that was asked for; undefined: none
+ * @property {Map<string, string>} hosts Host as JSON, for each requested hostname
+ * @property {Map<string, string | undefined>} links Link as JSON for each requested code; undefined if there is none
  */
 
 /**
@@ -38,7 +38,7 @@ const LINKS =
   "cross join config on config.key = 'link:' || asked.value where body is not null";
 
 /**
- * One transaction, and so one instant: the version, and what is asked for as of it.
+ * Reads the version and the requested items in one transaction, so that they are consistent.
  * @param {D1Database} db @param {Set<string>} hostnames @param {Set<string>} codes
  * @returns {Promise<Found>}
  */
@@ -63,7 +63,7 @@ export async function query(db, hostnames, codes) {
   }
   return {
     version: meta?.version ?? 0,
-    // A day's level ends with the day, also when no cron has run since.
+    // A level is valid only on its day, even if no cron has run since.
     level: meta?.level_day === dayOf(Date.now()) ? (meta.level ?? 0) : 0,
     cronAt: meta?.cron_at ?? 0,
     host,

@@ -1,20 +1,20 @@
 /**
- * Copies in the Cache API of what this worker serves, for isolates that begin while the database does not answer. They
- * lie in a cache of their own name: the default one is the zone's, which may answer anybody for an address that this
- * worker has no route for any more (platform docs: how the cache works). A cache belongs to one zone and one data
- * centre. A host has one copy, which names its own sites only, and each link that was clicked has one.
+ * Copies of the served configuration in the Cache API, for isolates that start during a database outage. They are in a
+ * named cache. The default cache belongs to the zone, which could serve them to visitors for addresses without a route
+ * of this worker (platform docs: how the cache works). A cache belongs to one zone and one data centre. Each host has
+ * one copy, which contains its own sites only. Each clicked link has one copy.
  */
 
 import { DAY_MS } from "./time.js";
 
 const NAME = "svc-edge";
 
-/** How long a copy is kept, and how often an isolate makes one of something that does not change. */
+/** Expiry of a copy, and the interval at which an isolate renews the copy of an unchanged item. */
 const MAX_AGE_S = 2 * 86_400;
 const COPY_EVERY_MS = DAY_MS / 2;
 
-/** Codes whose copies an isolate remembers to have removed. */
-const MOST_DROPPED = 2_000;
+/** Maximum number of codes for which an isolate remembers that it removed the copy. */
+const MAX_DROPPED = 2_000;
 
 /**
  * @typedef {import("./config.js").Config} Config
@@ -27,13 +27,13 @@ const hostPlace = (hostname) => `https://${hostname}/~config`;
 /** @param {string} hostname @param {string} code */
 const linkPlace = (hostname, code) => `https://${hostname}/~link/${code}`;
 
-/** @param {string} place @returns {Promise<string | undefined>} undefined: there is none, or no cache that answers */
+/** @param {string} place @returns {Promise<string | undefined>} undefined if there is no copy or the cache fails */
 async function readCopy(place) {
   try {
     const cache = await caches.open(NAME);
     return await (await cache.match(place))?.text();
   } catch (error) {
-    console.warn(`no copy of the configuration: ${String(error)}`);
+    console.warn(`copy of the configuration not read: ${String(error)}`);
     return undefined;
   }
 }
@@ -45,7 +45,7 @@ export const readHostCopy = (hostname) => readCopy(hostPlace(hostname));
 export const readLinkCopy = (hostname, code) => readCopy(linkPlace(hostname, code));
 
 /**
- * Copies what a request was answered with, after its answer, where this isolate has not done so lately.
+ * Copies the configuration that answered a request, after the response, unless this isolate copied it recently.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code of the link, "" for none
  * @param {number} now epoch ms
@@ -58,26 +58,26 @@ export function copyWhenDue(config, ctx, hostname, code, now) {
 }
 
 /**
- * Removes the copy of a link that is no more, after the answer that says so: a database that fails later must not bring
- * it back here.
+ * Removes the copy of a deleted link after the 404 response, so that a later database outage does not bring the link
+ * back.
  * @param {Config} config @param {ExecutionContext} ctx
- * @param {string} hostname @param {string} code one that the database does not have
+ * @param {string} hostname @param {string} code one that is not in the database
  */
 export function dropCopyOnce(config, ctx, hostname, code) {
   if (config.dropped.has(code)) return;
-  if (config.dropped.size >= MOST_DROPPED) config.dropped.clear();
+  if (config.dropped.size >= MAX_DROPPED) config.dropped.clear();
   config.dropped.add(code);
   ctx.waitUntil(drop(linkPlace(hostname, code)));
 }
 
 /** @param {string} place */
 async function drop(place) {
-  await scheduler.wait(1); // the answer goes first
+  await scheduler.wait(1); // let the response leave first
   try {
     const cache = await caches.open(NAME);
     await cache.delete(place);
   } catch (error) {
-    console.warn(`no copy removed of the configuration: ${String(error)}`);
+    console.warn(`copy of the configuration not removed: ${String(error)}`);
   }
 }
 
@@ -87,12 +87,12 @@ const isDue = ({ version, copiedAt }, now) => version >= 0 && now - copiedAt >= 
 /** @param {string} place @param {Known} known @param {number} now */
 async function copy(place, known, now) {
   known.copiedAt = now;
-  await scheduler.wait(1); // the answer goes first
+  await scheduler.wait(1); // let the response leave first
   try {
     const headers = { "content-type": "application/json", "cache-control": `max-age=${MAX_AGE_S}` };
     const cache = await caches.open(NAME);
     await cache.put(place, new Response(known.text, { headers }));
   } catch (error) {
-    console.warn(`no copy kept of the configuration: ${String(error)}`);
+    console.warn(`copy of the configuration not written: ${String(error)}`);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The cron, once a minute: sorts the event log into pages, folds a page into days and hours, closes hours and days into
- * the outbox, pushes what is there. A run does a bounded piece of work (10 ms of CPU, 50 queries: platform docs, free
- * plan) and leaves the rest to the next.
+ * The cron job, once a minute: sorts the event log into pages, folds a page into days and hours, closes hours and days
+ * into the outbox, and pushes the outbox. A run does a bounded amount of work (10 ms of CPU, 50 queries: platform docs,
+ * free plan). The next run continues.
  */
 
 import { keepsHours, levelOf } from "./budget.js";
@@ -13,32 +13,32 @@ import {
   readTaken,
   readWaiting,
   sortStatements,
-  takeOff,
+  removeFolded,
   waitingStatement,
 } from "./event_pages.js";
 import { mergeDay } from "./fold.js";
 import { deleteExpired, expiredStatements, readExpired } from "./kept_days.js";
 import { addLate, addPushed, clearLedger } from "./ledger.js";
 import { PARTS_KEPT_MS, clearStatements, partStatements } from "./outbox.js";
-import { MOST_PARTS, PUSH_CHARS, afterPush, ownSecond, pushBody, pushDue, send } from "./push.js";
+import { MAX_PARTS, PUSH_CHARS, afterPush, ownSecond, pushBody, pushDue, send } from "./push.js";
 import { dayStatements, hourStatements } from "./rows.js";
 import { addWritten, commit, failWhen, readState } from "./state.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
-/** Below this size events wait for the end of their hour: a fold costs two rows a target, however few the events. */
+/** Below this size, events wait for the end of their hour: each fold writes two rows per target. */
 const FOLD_CHARS = 1_000_000;
 
-/** An hour is closed when what came this long after it is folded: events are written within 30 s, or retried. */
+/** Grace before an hour is closed. Events are written within 30 s or retried. */
 const HOUR_GRACE_MS = 2 * MINUTE_MS;
 
 /** Grace before a day is closed, so that writes delayed by an outage at midnight still count. */
 const DAY_GRACE_MS = 9 * MINUTE_MS;
 
-/** A run that has nothing else to write notes itself this often. */
+/** Interval at which a run without other writes records itself. */
 const RAN_EVERY_MS = 5 * MINUTE_MS;
 
-/** Without a run for so long the platform's cron is taken to have stopped: requests run it, after their answer. */
+/** After this time without a run, the platform's cron counts as stopped. Requests then run the job after responding. */
 const OVERDUE_MS = 10 * MINUTE_MS;
 
 /**
@@ -49,11 +49,11 @@ const OVERDUE_MS = 10 * MINUTE_MS;
  * @property {string} text the state as stored
  * @property {State} state
  * @property {number} schema of the database
- * @property {import("./event_pages.js").Waiting} waiting what is not sorted yet
- * @property {number} pages that are not folded yet
+ * @property {import("./event_pages.js").Waiting} waiting unsorted rows
+ * @property {number} pages number of pages that are not folded yet
  */
 
-/** @param {number} now @returns {number} hours before this epoch hour have had their grace */
+/** @param {number} now @returns {number} epoch hour; the grace of all hours before it has ended */
 const hourToClose = (now) => hourOf(now - HOUR_GRACE_MS - SETTLED_MS);
 
 /** @param {number} now @returns {number} the least id of the event log of this UTC day */
@@ -63,19 +63,19 @@ const today = (now) => firstIdAt(dayOf(now) * DAY_MS);
  * @param {D1Database} db
  * @param {import("./push.js").PushEnv} env
  * @param {number} now epoch ms
- * @param {(ms: number) => Promise<void>} [pause] what a push waits with for its second; without it, it leaves at once
+ * @param {(ms: number) => Promise<void>} [pause] delays a push until its second; otherwise it is sent immediately
  */
 export async function tick(db, env, now, pause) {
   const run = await begin(db, now);
   /** @type {string | null} */
   let failure = null;
   try {
-    // The tables are those of a worker before this one, as in a database that was set back: events go to the log, which
-    // every worker has written in the same way, and wait there until the service has brought the tables up to date.
+    // The tables have an older schema, for example after a database restore. Event log rows have had the same format
+    // in every version, so events wait there until the service has migrated the tables.
     if (run.schema < vocabulary.schema) throw new Error(`the database has schema ${run.schema}`);
-    if ((await sort(run)) && (await fold(run)) && (await close(run))) await note(run);
+    if ((await sort(run)) && (await fold(run)) && (await close(run))) await recordRun(run);
   } catch (error) {
-    // The push is sent nevertheless, and reports it.
+    // Send the push anyway. It reports the failure.
     failure = `cron: ${String(error)}`;
     console.error(failure);
     Object.assign(run, await begin(db, now));
@@ -84,14 +84,14 @@ export async function tick(db, env, now, pause) {
 }
 
 /**
- * @param {{cronAt: number, firstAt: number}} config epoch ms; cronAt: of the last run that is known of, 0 for none;
- *   firstAt: since when this isolate could know of one, 0 for not yet
- * @param {number} tickedAt epoch ms of the run that a request of this isolate made
+ * @param {{cronAt: number, firstAt: number}} config epoch ms; cronAt: the last known run, 0 for none;
+ *   firstAt: since when this isolate could know of a run, 0 for not yet
+ * @param {number} tickedAt epoch ms of the last run that a request of this isolate started
  * @param {number} now
- * @returns {boolean} whether a request has to run what no cron runs
+ * @returns {boolean} whether a request has to run the cron job
  */
 export function isOverdue({ cronAt, firstAt }, tickedAt, now) {
-  // A new database knows of no run: it has the time that the platform takes to begin with a new cron.
+  // A new database has no run yet. Allow for the time that the platform needs to start a new cron.
   return firstAt > 0 && now - Math.max(cronAt === 0 ? firstAt : cronAt, tickedAt) > OVERDUE_MS;
 }
 
@@ -109,21 +109,21 @@ async function begin(db, now) {
   const text = String(found?.value ?? "{}");
   const waiting = readWaiting(waits?.results[0]);
   const pages = Number(/** @type {{n: number} | undefined} */ (waitingPages?.results[0])?.n ?? 0);
-  // A new database: events were perhaps written before the first cron, and received up to a minute before that.
+  // In a new database, the first events may be older than the first cron run, and arrived up to a minute before that.
   const first = Math.min(now, minuteOf(waiting.first) - MINUTE_MS);
   const schema = found?.schema ?? vocabulary.schema;
   return { db, now, text, state: readState(text, now, first), schema, waiting, pages };
 }
 
 /**
- * @param {Run} run changed: its state
+ * @param {Run} run its state is changed
  * @param {State} next
  * @param {D1PreparedStatement[]} statements
- * @returns {Promise<boolean>} false: another run was faster, this one ends
+ * @returns {Promise<boolean>} false if another run was faster; this run must end
  */
 async function advance(run, next, statements) {
   next.ran_at = run.now;
-  // A day's level ends with the day, in the first run that writes.
+  // The first write of a new day resets the level.
   if (next.written.day !== run.state.written.day) next.level = levelOf(next.written.rows);
   const text = await commit(run.db, run.text, next, statements);
   if (text === null) return false;
@@ -137,10 +137,10 @@ function currentLevel({ state, waiting, now }) {
   return levelOf(addWritten(state, waiting.writes, now).rows);
 }
 
-/** The end of a day is folded in the new day's budget, whatever the level. @param {Run} run */
+/** The end of a day is folded in the next day's budget, at any level. @param {Run} run */
 const mayFold = (run) => keepsHours(currentLevel(run)) || run.state.day + 1 < dayOf(run.now);
 
-/** @param {Run} run @returns {number | null} id of the last row of events that may be sorted now, null for none */
+/** @param {Run} run @returns {number | null} id of the last row of events that can be sorted now, null for none */
 function sortUntil(run) {
   const { state, waiting, pages, now } = run;
   if (pages > 0 || !mayFold(run)) return null;
@@ -153,7 +153,7 @@ function sortUntil(run) {
 /**
  * Sorts the event log into pages.
  * @param {Run} run
- * @returns {Promise<boolean>} false: another run was faster
+ * @returns {Promise<boolean>} false if another run was faster
  */
 async function sort(run) {
   const { db, now, state, waiting } = run;
@@ -167,13 +167,13 @@ async function sort(run) {
   const next = {
     ...state,
     sorted: last,
-    // What was written yesterday is of yesterday's budget. The ledger: mostly a row, two at midnight.
+    // Yesterday's writes belong to yesterday's budget. The ledger usually takes one row, and two at midnight.
     written: addWritten(state, taken.writes + taken.rows + pages + 2, now),
     dropped: addDrops(state.dropped, taken.drops),
   };
   const done = await advance(run, next, [
-    // A write may have been appended since this was read, which the total length of the write names shows: then
-    // everything waits for the next run.
+    // A write may have been appended since the read. The total length of the write names shows this. In that case all
+    // rows wait for the next run.
     failWhen(db, "(select coalesce(sum(length(writes)), 0) from event_log where id <= ?) <> ?", [last, taken.names]),
     ...sortStatements(db, last),
   ]);
@@ -183,9 +183,9 @@ async function sort(run) {
 }
 
 /**
- * Folds one page, or as much of it as a run can.
+ * Folds one page, or the part of it that fits into one run.
  * @param {Run} run
- * @returns {Promise<boolean>} false: another run was faster
+ * @returns {Promise<boolean>} false if another run was faster
  */
 async function fold(run) {
   const { db, now, state } = run;
@@ -211,20 +211,20 @@ async function fold(run) {
     ...hourStatements(db, sums.hours.values()),
     ...dayStatements(db, days),
     ...addLate(db, sums.late),
-    takeOff(db, page),
+    removeFolded(db, page),
   ]);
   run.pages = page.whole ? page.pages - 1 : page.pages;
   return done;
 }
 
 /**
- * Closes one day, or the hours of one day, when all their events are folded.
+ * Closes one day, or the hours of one day, once all their events are folded.
  * @param {Run} run
- * @returns {Promise<boolean>} false: another run was faster
+ * @returns {Promise<boolean>} false if another run was faster
  */
 async function close(run) {
   const { state, pages, now } = run;
-  // Pages hold events of any time.
+  // Pages can contain events of any time.
   const first = pages > 0 ? 0 : run.waiting.first;
   const day = state.day + 1;
   const dayEnd = (day + 1) * DAY_MS;
@@ -237,7 +237,7 @@ async function close(run) {
   return keepsHours(currentLevel(run)) ? true : refuseHours(run, until);
 }
 
-/** @param {Run} run @param {number} until epoch hour: the hours before it */
+/** @param {Run} run @param {number} until epoch hour; closes the hours before it */
 async function closeHours(run, until) {
   const { db, now, state } = run;
   const day = Math.floor((until - 1) / 24);
@@ -254,14 +254,15 @@ async function closeHours(run, until) {
     as_of: until * HOUR_MS,
     dirty: state.dirty.filter((hour) => hour >= until || Math.floor(hour / 24) !== day),
     next_part: state.next_part + parts.length,
-    // Each part is written, and deleted when it was sent; the push writes the state and the ledger once more.
+    // Each part is written, and deleted after it was sent. The push writes the state and the ledger once more.
     written: addWritten(state, 2 * parts.length + 3, now),
   };
   return advance(run, next, parts);
 }
 
 /**
- * The write budget is short: these hours get no points. Their events wait in the event log for the end of the day.
+ * Closes these hours without points because the write budget is short. Their events stay in the event log until the
+ * end of the day.
  * @param {Run} run @param {number} until
  */
 async function refuseHours(run, until) {
@@ -303,11 +304,11 @@ async function closeDay(run, day) {
     dirty: state.dirty.filter((hour) => Math.floor(hour / 24) > day),
     next_part: state.next_part + parts.length,
     dropped: { ...state.dropped, expired: state.dropped.expired + gone },
-    // The day's visitors, and all that is deleted. Some of the ledger ends, too.
+    // One row per target for its visitors, and all deletions. Old ledger entries are deleted as well.
     written: addWritten(state, 2 * parts.length + targets + rows + expired.rows + gone + 6, now),
   };
   return advance(run, next, [
-    // First: in a database that is full the parts need the room.
+    // First, because the parts need this space in a full database.
     ...deleteExpired(db, expired),
     ...parts,
     ...clearStatements(db, day, now),
@@ -315,20 +316,20 @@ async function closeDay(run, day) {
   ]);
 }
 
-/** Isolates read the level, and when the last run was, with their configuration. @param {Run} run */
-async function note(run) {
+/** Records the level and the time of this run, which isolates read with their configuration. @param {Run} run */
+async function recordRun(run) {
   const level = currentLevel(run);
   if (level === run.state.level && run.now - run.state.ran_at < RAN_EVERY_MS) return;
   await advance(run, { ...run.state, level, written: addWritten(run.state, 1, run.now) }, []);
 }
 
 /**
- * @param {Run} run @param {import("./push.js").PushEnv} env @param {string | null} failure what went wrong in this run
+ * @param {Run} run @param {import("./push.js").PushEnv} env @param {string | null} failure error of this run
  * @param {(ms: number) => Promise<void>} [pause]
  */
 async function push(run, env, failure, pause) {
   const { db, now, state } = run;
-  const confirms = state.push.tried !== env.INSTALL; // somebody may wait for it
+  const confirms = state.push.tried !== env.INSTALL; // a user may be waiting for it
   const at = pause === undefined || confirms ? now : ownSecond(now, env);
   const due = pushDue(state, env.INSTALL, at);
   if (due === "no") return;
@@ -339,7 +340,7 @@ async function push(run, env, failure, pause) {
         "select id, part from (select id, part, row_number() over w as nth, sum(length(part)) over w as chars from " +
           "(select id, part from outbox order by id limit ?1) window w as (order by id)) where nth = 1 or chars <= ?2",
       )
-      .bind(Math.min(MOST_PARTS, state.push.most_parts), PUSH_CHARS),
+      .bind(Math.min(MAX_PARTS, state.push.most_parts), PUSH_CHARS),
   ]);
   const queue = Number(/** @type {{n: number} | undefined} */ (size?.results[0])?.n ?? 0);
   if (due === "if_queued" && queue === 0) return;
@@ -350,7 +351,7 @@ async function push(run, env, failure, pause) {
   const outcome = await send(env, body);
   const { state: next, ...answered } = afterPush(state, env, rows, queue, outcome, at);
   if (failure !== null) Object.assign(next.push, { error: failure, error_kind: "cron" });
-  // When another run was faster the parts are sent again: their numbers are absolute.
+  // If another run was faster, the parts are sent again. Their numbers are absolute.
   await advance(run, next, [
     ...addPushed(db, answered),
     db.prepare("delete from outbox where id in (select value from json_each(?))").bind(JSON.stringify(answered.gone)),

@@ -1,12 +1,12 @@
 /**
- * The event log: a row a minute (and a slot) of events in the order in which they were written. This file owns the
- * format of a row: its id, its lines of events, the names of its writes, its lines of drops. Pure.
+ * The event log: one row per minute and slot, with events in the order of their writes. This module defines the format
+ * of a row: id, event lines, write names, drop lines. It does no I/O.
  */
 
 import { MINUTE_MS } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
-/** Ids are minute * SLOTS + slot. A slot whose row is full is left for the next one. */
+/** Ids are minute * SLOTS + slot. When a slot's row is full, writes move to the next slot. */
 const SLOTS = vocabulary.log_slots;
 
 /** @param {number} at epoch ms @returns {number} the least id of a row of this minute or later */
@@ -15,7 +15,7 @@ export const firstIdAt = (at) => Math.floor(at / MINUTE_MS) * SLOTS;
 /** @param {number} id @returns {number} epoch ms at which its minute begins */
 export const minuteOf = (id) => Math.floor(id / SLOTS) * MINUTE_MS;
 
-/** Characters that a write adds to the column `writes`, a name and a comma: its length also counts the writes. */
+/** Characters that a write adds to the column `writes` (name and comma): its length gives the number of writes. */
 const WRITE_NAME_CHARS = 9;
 
 /** @returns {string} a random name for one write, for the column `writes` */
@@ -25,9 +25,9 @@ export const newWriteName = () => `${btoa(String.fromCharCode(...crypto.getRando
 export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
 
 /**
- * @typedef {[string, number, string, string, string?, string?, string?]} Line target, epoch hour, bot's reason,
- *   visitor; then, of a person and unless the write budget refused it, page, source and client. Positional: names would
- *   cost 100 bytes an event.
+ * @typedef {[string, number, string, string, string?, string?, string?]} Line target, epoch hour, bot reason, visitor;
+ *   for a person also page, source and client, unless the write budget omits them. Positional, because names would cost
+ *   100 bytes per event.
  *
  * @typedef {object} Event
  * @property {string} target id, without quotes
@@ -48,12 +48,12 @@ export const splitClient = (client) => client.split(CLIENT_MARK);
 const NOT_ASCII = /[\u0080-\uffff]/g;
 const escapeOf = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** @param {string} text @returns {string} its JSON in ASCII, so that a character is one of SQLite's too */
+/** @param {string} text @returns {string} JSON in ASCII, so that SQLite and JavaScript count the same characters */
 const quote = (text) => JSON.stringify(text).replace(NOT_ASCII, escapeOf);
 
 /**
- * A line but for the visitor, whose hash stands between `head` and `tail`. Both hold copies, nothing of a request's
- * texts, which may be long.
+ * A line without its visitor hash, which goes between `head` and `tail`. Both are copies: slices would keep a request's
+ * long texts in memory.
  * @typedef {{head: string, tail: string}} OpenLine
  */
 
@@ -69,18 +69,18 @@ export function encodeEvent({ target, hour, reason, page, source, country, devic
   return { head, tail: `",${quote(page)},${quote(source)},"${client}"]\n` };
 }
 
-/** @param {OpenLine} line @param {string} visitor hash, "" for a bot @returns {string} the line, with its end */
+/** @param {OpenLine} line @param {string} visitor hash, "" for a bot @returns {string} the complete line */
 export const closeLine = ({ head, tail }, visitor) => head + visitor + tail;
 
 /**
  * @param {string} lines
- * @returns {(Line | null)[]} null: a line that is no JSON; the last line may lack its end, then it is one
+ * @returns {(Line | null)[]} null for a line that is not valid JSON; the last line may lack its newline
  */
 export function readLines(lines) {
   try {
     return JSON.parse(`[${lines.slice(0, -1).replaceAll("\n", ",")}]`);
   } catch {
-    // Only a row that something other than this worker has written to gets here; its complete lines still count.
+    // Reached only if another program has changed the row. Its complete lines still count.
     return lines
       .replace(/\n$/, "")
       .split("\n")
@@ -96,7 +96,7 @@ export function readLines(lines) {
 
 /**
  * @param {import("./state.js").Dropped} dropped
- * @returns {string} lines of [reason, number]; "" when nothing was dropped
+ * @returns {string} lines of [reason, number]; "" if nothing was dropped
  */
 export function encodeDrops(dropped) {
   const drops = Object.entries(dropped).filter(([, n]) => n > 0);
@@ -106,7 +106,7 @@ export function encodeDrops(dropped) {
 /**
  * @param {import("./state.js").Dropped} dropped
  * @param {string} drops lines of [reason, number]
- * @returns {import("./state.js").Dropped} both together
+ * @returns {import("./state.js").Dropped} the sum of both
  */
 export function addDrops(dropped, drops) {
   const sum = { ...dropped };

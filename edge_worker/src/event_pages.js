@@ -1,7 +1,7 @@
 /**
- * Pages of events. Before the rows of the event log are folded the database sorts them by target into pages: a fold
- * writes two rows a target, however few its events, so all of a target are folded together; and a page is what a cron
- * run can fold in its CPU time, whatever visitors have sent.
+ * Pages of events. The database sorts the rows of the event log by target into pages before they are folded. A fold
+ * writes two rows per target, so all events of a target should be folded together. A page is sized so that a cron run
+ * can fold it within its CPU time, regardless of its content.
  */
 
 import { firstIdAt, readLines, writesIn } from "./event_log.js";
@@ -9,33 +9,33 @@ import { addLines, dayKey, daysOf, emptySums } from "./fold.js";
 import { addTallies } from "./ledger.js";
 import { MINUTE_MS } from "./time.js";
 
-/** Characters of a page of usual lines: about 2 ms of CPU in a new isolate. */
+/** Size of a page of typical lines: about 2 ms of CPU in a new isolate. */
 export const PAGE_CHARS = 64_000;
-/** What a line weighs in a page, in characters: a long one costs little more to fold than a usual one. */
+/** Weight of a line in a page, in characters. A long line costs little more to fold than a typical one. */
 const LINE_WEIGHT = "min(length(line) + 1, length(line) / 4 + 85)";
-/** What of a page one run folds at the most: days of targets, and characters that are stored of these already. */
+/** Limits for the part of a page that one run folds: days of targets, and characters already stored for these days. */
 const PAGE_DAYS = 60;
 const PAGE_STORED_CHARS = 60_000;
 
-/** Characters that are sorted at once, about 18,000 events: 0.1 s in the database, and 5 rows read an event. */
+/** Characters sorted in one run, about 18,000 events: 0.1 s in the database, and 5 rows read per event. */
 const SORT_CHARS = 2_000_000;
 
-/** Grace after a row's minute, during which it takes events, before its writes count as done. */
+/** Grace after a row's minute, in which the row still accepts events. */
 export const SETTLED_MS = MINUTE_MS;
 
 /**
- * @typedef {object} Waiting what is not sorted yet
- * @property {number} first id of the first row of the event log, or more than any id
+ * @typedef {object} Waiting unsorted rows
+ * @property {number} first id of the first row of the event log, or larger than any id
  * @property {number | null} settled id of the last row that can be sorted now
- * @property {number | null} ofHours the same, of the hours that can be closed
- * @property {number} chars size of all rows that are settled
- * @property {number} writes of today that these rows hold
+ * @property {number | null} ofHours the same, for the hours that can be closed
+ * @property {number} chars size of all settled rows
+ * @property {number} writes number of today's writes in these rows
  */
 
 /**
  * @param {D1Database} db @param {number} now
- * @param {number} today the least id of a row of this UTC day
- * @param {number} open the least id of a row of the hours that cannot be closed yet
+ * @param {number} today the smallest row id of this UTC day
+ * @param {number} open the smallest row id of the hours that cannot be closed yet
  * @returns {D1PreparedStatement} one row, for `readWaiting`
  */
 export function waitingStatement(db, now, today, open) {
@@ -56,20 +56,20 @@ export function readWaiting(row) {
 }
 
 /**
- * @typedef {object} Taken the first rows of the event log, as many as are sorted at once
- * @property {number} last id of the last of them
+ * @typedef {object} Taken the first rows of the event log, up to the size that is sorted in one run
+ * @property {number} last id of the last of these rows
  * @property {number} rows
  * @property {number} chars
- * @property {number} names characters of their writes' names
- * @property {number} writes of today
+ * @property {number} names total length of the write names
+ * @property {number} writes number of today's writes
  * @property {string} drops lines
- * @property {number} next id of the first row after them, or more than any id
+ * @property {number} next id of the first row after them, or larger than any id
  */
 
 /**
- * @param {D1Database} db @param {number} until id of a row: those up to it can be sorted
- * @param {number} today the least id of a row of this UTC day
- * @returns {Promise<Taken | null>} null: there are none, another run has sorted them
+ * @param {D1Database} db @param {number} until id of the last row that can be sorted
+ * @param {number} today the smallest row id of this UTC day
+ * @returns {Promise<Taken | null>} null if there are no rows because another run has sorted them
  */
 export async function readTaken(db, until, today) {
   const row = await db
@@ -90,22 +90,22 @@ export async function readTaken(db, until, today) {
 const ARRAY = "'[' || replace(substr(lines, 1, length(lines) - 1), char(10), ',') || ']'";
 const NEXT_PAGE = "(select coalesce(max(id), 0) + 1 from event_page)";
 
-// A target's lines stay in the order in which they came: the first keys of a day have a place in its breakdowns.
+// A target's lines keep their order, because the first keys of a day get the places in its breakdowns.
 const SORT =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + page, group_concat(line, char(10)) || char(10) from (` +
   `select line, sum(${LINE_WEIGHT}) over (order by target, id, i) / ${PAGE_CHARS} as page from (` +
   "select e.value as line, case when e.type = 'array' then e.value ->> 0 end as target, event_log.id as id, " +
   `e.key as i from event_log, json_each(${ARRAY}) e where event_log.id <= ?1 and json_valid(${ARRAY}))) group by page`;
 
-// Rows that something other than this worker has written to; their complete lines still count.
+// Rows that another program has changed. Their complete lines still count.
 const KEEP_BROKEN =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + row_number() over (order by id), lines from event_log ` +
   `where id <= ?1 and not json_valid(${ARRAY})`;
 
 /**
  * @param {D1Database} db @param {number} last
- * @returns {D1PreparedStatement[]} that put the lines of the rows up to `last` into pages, by target, and what the rows
- *   count into the ledger
+ * @returns {D1PreparedStatement[]} statements that move the lines of the rows up to `last` into pages, by target, and
+ *   add the rows' tallies to the ledger
  */
 export function sortStatements(db, last) {
   return [
@@ -119,16 +119,16 @@ export function sortStatements(db, last) {
 /**
  * @typedef {object} Page
  * @property {number} id
- * @property {number} pages how many there are, with this one
- * @property {number} end characters of it that are added up in `sums`
- * @property {boolean} whole these are all
+ * @property {number} pages number of pages, including this one
+ * @property {number} end number of its characters that are included in `sums`
+ * @property {boolean} whole whether `sums` includes the whole page
  * @property {import("./fold.js").Sums} sums
  * @property {Map<string, string>} stored day rows as stored, by target and day
  */
 
 /**
- * Reads the first page and adds up as much of it as a run can fold.
- * @param {D1Database} db @param {number} closedDay @returns {Promise<Page | null>} null: there is none
+ * Reads the first page and adds up the part of it that a run can fold.
+ * @param {D1Database} db @param {number} closedDay @returns {Promise<Page | null>} null if there is no page
  */
 export async function readPage(db, closedDay) {
   const row = await db
@@ -148,17 +148,17 @@ export async function readPage(db, closedDay) {
 
 /**
  * @param {D1Database} db @param {Page} page
- * @returns {D1PreparedStatement} that takes what is folded off the page
+ * @returns {D1PreparedStatement} statement that removes the folded part from the page
  */
-export function takeOff(db, { id, end, whole }) {
+export function removeFolded(db, { id, end, whole }) {
   if (whole) return db.prepare("delete from event_page where id = ?").bind(id);
   return db.prepare("update event_page set lines = substr(lines, ?) where id = ?").bind(end + 1, id);
 }
 
 /**
- * The rows of these days, as many of the first as a run can work on, but one at the least.
+ * Reads the rows of these days, limited to the number that a run can process, but at least one.
  * @param {D1Database} db @param {[string, number][]} keys target and epoch day
- * @returns {Promise<{stored: Map<string, string>, fit: number}>} fit: how many of the keys are dealt with
+ * @returns {Promise<{stored: Map<string, string>, fit: number}>} fit: number of keys covered
  */
 async function storedDays(db, keys) {
   const answer = await db
@@ -178,7 +178,7 @@ async function storedDays(db, keys) {
   return { stored, fit: rows.length };
 }
 
-/** @param {string} text @param {number} n @returns {number} the characters of its first n lines */
+/** @param {string} text @param {number} n @returns {number} the length of its first n lines */
 function endOfLine(text, n) {
   let end = 0;
   for (let i = 0; i < n && end < text.length; i += 1) {

@@ -1,4 +1,4 @@
-/** Adding events up: pure. */
+/** Adds events up. No I/O. */
 
 import { splitClient } from "./event_log.js";
 import { countEvent } from "./ledger.js";
@@ -9,11 +9,11 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @typedef {import("./ledger.js").Tally} Tally
  * @typedef {Record<string, number>} Breakdown counts by key
  *
- * @typedef {object} DayTotals a day's row, as JSON; its visitors come with the day's end
+ * @typedef {object} DayTotals a day's row, as JSON; `visitors` is added when the day is closed
  * @property {number} views
  * @property {Breakdown} pages @property {Breakdown} sources @property {Breakdown} countries
  * @property {Breakdown} devices @property {Breakdown} browsers @property {Breakdown} os
- * @property {Breakdown} bots by reason; their sum is how many there were
+ * @property {Breakdown} bots by reason; their sum is the number of bot requests
  *
  * @typedef {{target: string, day: number, hour: number, views: number, bots: number, visitors: Set<string>}} HourSum
  *   hour: of the day
@@ -21,26 +21,26 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  *   clients: Map<string, number>, bots: Map<string, number>}} DaySum
  * @typedef {object} Sums
  * @property {Map<string, HourSum>} hours @property {Map<string, DaySum>} days
- * @property {number} tooOld @property {Tally} late the same, by target and day
+ * @property {number} tooOld @property {Tally} late the same events, by target and day
  * @property {number} invalid
  */
 
-/** The dimensions, and how many keys each may have a target and day. */
+/** The dimensions, and the maximum number of keys per target and day. */
 const CAPS = vocabulary.dimensions;
 
-/** The key that holds what exceeds a cap, and detail that the write budget refused. */
+/** The key for values beyond the cap, and for detail that the write budget omitted. */
 export const OTHER = "(other)";
 
 /** @param {number} hour epoch hour @returns {number} epoch day */
 const dayOfHour = (hour) => Math.floor(hour / 24);
 
 /**
- * The days that these lines add to, in the order in which they come.
+ * Returns the days that these lines belong to, in order of appearance.
  * @param {(Line | null)[]} lines
- * @param {number} closedDay events of days up to this epoch day come too late
- * @param {number} most days that one fold takes
- * @returns {{keys: [string, number][], firsts: number[], end: number}} [target, epoch day]; the line with which each
- *   comes first; how many lines add to no other days
+ * @param {number} closedDay events of days up to this epoch day are too late
+ * @param {number} most maximum number of days in one fold
+ * @returns {{keys: [string, number][], firsts: number[], end: number}} keys: [target, epoch day]; firsts: index of the
+ *   first line of each key; end: number of lines that belong to these days only
  */
 export function daysOf(lines, closedDay, most) {
   const known = new Set();
@@ -52,7 +52,7 @@ export function daysOf(lines, closedDay, most) {
   let before = null;
   for (; end < lines.length; end += 1) {
     const line = lines[end] ?? null;
-    // Lines of one target and hour mostly come together.
+    // Lines of the same target and hour are usually adjacent.
     if (line === null || (before !== null && line[0] === before[0] && line[1] === before[1])) continue;
     before = line;
     const day = dayOfHour(line[1]);
@@ -76,9 +76,9 @@ export const emptySums = () => ({ hours: new Map(), days: new Map(), tooOld: 0, 
 const addOne = (counts, key) => counts.set(key, (counts.get(key) ?? 0) + 1);
 
 /**
- * @param {Sums} sums changed
+ * @param {Sums} sums updated in place
  * @param {(Line | null)[]} lines
- * @param {number} closedDay events of days up to this epoch day come too late
+ * @param {number} closedDay events of days up to this epoch day are too late
  */
 export function addLines(sums, lines, closedDay) {
   /** @type {HourSum | undefined} */
@@ -91,7 +91,7 @@ export function addLines(sums, lines, closedDay) {
       continue;
     }
     const [target, epochHour, reason, visitor, page, source, client] = line;
-    // Lines of one target and hour mostly come together.
+    // Lines of the same target and hour are usually adjacent.
     if (
       hourSum === undefined ||
       daySum === undefined ||
@@ -142,9 +142,9 @@ function daySumOf(sums, target, day) {
 }
 
 /**
- * Adds counts to those of one dimension: a new key past the cap goes to "(other)", which does not count for the cap.
- * @param {Breakdown} known changed
- * @param {Iterable<[string, number]>} added in the order in which the keys came
+ * Adds counts to one dimension. New keys beyond the cap are counted as "(other)", which does not count towards the cap.
+ * @param {Breakdown} known updated in place
+ * @param {Iterable<[string, number]>} added in order of appearance
  * @param {number} cap
  * @returns {Breakdown} known
  */
@@ -165,7 +165,7 @@ export function mergeCapped(known, added, cap) {
 /** @param {Breakdown} counts @param {string} key @param {number} n */
 function addTo(counts, key, n) {
   const value = (Object.hasOwn(counts, key) ? /** @type {number} */ (counts[key]) : 0) + n;
-  // Assigned, this key would not become one (it names the prototype); a visitor can send it.
+  // A visitor can send this key. An assignment would set the prototype instead of a property.
   if (key === "__proto__") {
     Object.defineProperty(counts, key, { value, writable: true, enumerable: true, configurable: true });
   } else {
@@ -183,7 +183,7 @@ export function mergeDay(known, added) {
   const stored = known === undefined ? {} : JSON.parse(known);
   /** @param {keyof typeof CAPS} name @param {Iterable<[string, number]>} counts */
   const merged = (name, counts) => mergeCapped(stored[name] ?? {}, counts, CAPS[name]);
-  // People's clients are counted whole and taken apart here: a fold has 10 ms of CPU.
+  // Clients are counted as one combined key and split here, because a fold has only 10 ms of CPU.
   const clients = [...added.clients].map(([client, n]) => ({ keys: splitClient(client), n }));
   /** @param {number} i @returns {[string, number][]} */
   const ofClients = (i) => clients.map(({ keys, n }) => [keys[i] ?? OTHER, n]);

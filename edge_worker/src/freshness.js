@@ -1,12 +1,13 @@
 /**
- * When the configuration is read, and who waits for it. Up to FRESH_MS old it is served as it is; up to STALE_MS it is
- * served, and the version is read in the background; older, the request waits for that read. Where the version has
- * changed, what was used lately is read again before any request has to wait for it. While the database fails or is
- * silent, the last known configuration is served at once, from the isolate or from a copy.
+ * Decides when the configuration is read, and which requests wait for it. Configuration up to FRESH_MS old is served
+ * as it is. Up to STALE_MS it is served while the version is read in the background. Older configuration makes the
+ * request wait for that read. After a version change, recently used items are refreshed before any request has to wait
+ * for them. While the database fails or does not respond, the last known configuration is served immediately, from the
+ * isolate or from a copy.
  *
- * One read at a time is made for all requests of the isolate. Its promise belongs to the request that began it, and
- * the runtime may cancel both together. Other requests therefore never await it: each waits for its own promise, which
- * the end of the read resolves, and no longer than its own deadline.
+ * All requests of an isolate share one read. Its promise belongs to the request that started it, and the runtime may
+ * cancel both together. Other requests therefore never await that promise. Each waits for its own promise, which is
+ * resolved at the end of the read, and only until its own deadline.
  */
 
 import { query } from "./config_query.js";
@@ -14,16 +15,16 @@ import { readHostCopy, readLinkCopy } from "./copies.js";
 import { SECOND_MS } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
-/** Configuration up to this age is served as it is. */
+/** Configuration up to this age is served without a read. */
 export const FRESH_MS = 10 * SECOND_MS;
 
-/** The freshness limit: nothing older is served while the database answers. */
+/** Freshness limit: older configuration is not served while the database responds. */
 export const STALE_MS = vocabulary.live_after_s * SECOND_MS;
 
-/** A visitor waits no longer for a read; one that takes longer counts as failed until it is answered. */
+/** Maximum time that a visitor waits for a read. A longer read counts as failed until it completes. */
 const WAIT_MS = 2 * SECOND_MS;
 
-/** After a read that failed, the next one begins no sooner. */
+/** Minimum pause between a failed read and the next one. */
 const RETRY_MS = 5 * SECOND_MS;
 
 /**
@@ -32,10 +33,10 @@ const RETRY_MS = 5 * SECOND_MS;
  * @typedef {import("./config.js").Host} Host
  */
 
-/** @param {Config} config @param {number} now @returns {boolean} whether a read is under way, and not late */
+/** @param {Config} config @param {number} now @returns {boolean} whether a read is in progress and on time */
 const isReading = ({ readingAt }, now) => readingAt > 0 && now - readingAt < WAIT_MS;
 
-/** @param {Config} config @param {number} now @returns {number} epoch ms when a read failed or was late; 0: none was */
+/** @param {Config} config @param {number} now @returns {number} epoch ms of the failure or timeout of a read, or 0 */
 function failedAt(config, now) {
   const lateAt = config.readingAt + WAIT_MS;
   return config.readingAt > 0 && now >= lateAt ? lateAt : config.failedAt;
@@ -44,14 +45,14 @@ function failedAt(config, now) {
 /** @param {Config} config @param {number} now @returns {boolean} whether a read may begin */
 function mayRead(config, now) {
   if (isReading(config, now)) return false;
-  // After answers, the first late read was perhaps ended with its request: another one tells.
+  // After a success, the first late read may only have been cancelled with its request. A second read decides.
   if (config.readingAt > 0 && config.failedAt === 0) return true;
   const failed = failedAt(config, now);
   return failed === 0 || now >= failed + RETRY_MS;
 }
 
-/** @param {Config} config @param {number} now @returns {boolean} whether the database did not answer a moment ago */
-function isAway(config, now) {
+/** @param {Config} config @param {number} now @returns {boolean} whether the database has recently not responded */
+function isDown(config, now) {
   const failed = failedAt(config, now);
   return failed > 0 && now - failed < STALE_MS;
 }
@@ -62,7 +63,7 @@ function isAway(config, now) {
  * @param {ExecutionContext} ctx
  * @param {import("./address.js").Address} url of the request
  * @param {number} now
- * @returns {Promise<void> | undefined} to be awaited before `config` is used; undefined when it may be used at once
+ * @returns {Promise<void> | undefined} await it before using `config`; undefined if `config` can be used immediately
  */
 export function ensure(config, db, ctx, url, now) {
   const need = config.needOf(url, now);
@@ -71,32 +72,32 @@ export function ensure(config, db, ctx, url, now) {
     if (age >= FRESH_MS && mayRead(config, now)) beginRead(config, db, ctx, now);
     return undefined;
   }
-  if (!isAway(config, now) || !config.isKnown(need)) return catchUp(config, db, ctx, need);
+  if (!isDown(config, now) || !config.isKnown(need)) return waitForConfig(config, db, ctx, need);
   if (mayRead(config, now)) beginRead(config, db, ctx, now);
   return undefined;
 }
 
 /**
- * Waits for what one request needs, which goes into the next read. While one is under way that is the one after it,
- * which the first of those that wait makes for all: however many codes are asked for, known or made up, an isolate has
- * one read at a time.
+ * Waits for the configuration that one request needs, which is added to the next read. If a read is in progress, the
+ * next one starts after it, and the first waiting request starts it for all. So an isolate has one read at a time, for
+ * any number of requested codes, valid or invented.
  * @param {Config} config @param {D1Database} db @param {ExecutionContext} ctx @param {Need} need
  */
-async function catchUp(config, db, ctx, need) {
+async function waitForConfig(config, db, ctx, need) {
   const number = config.begun + 1;
   const until = () => need.at + (config.isKnown(need) ? WAIT_MS : 2 * WAIT_MS);
   config.want(need);
   for (let now = need.at; now < until(); now = Date.now()) {
     if (config.begun < number && mayRead(config, now)) beginRead(config, db, ctx, now);
     if (!isReading(config, now)) break;
-    await readEnds(config, Math.min(until(), config.readingAt + WAIT_MS) - now);
+    await waitForReadEnd(config, Math.min(until(), config.readingAt + WAIT_MS) - now);
     if (need.at - config.readAt < STALE_MS && config.isCurrent(need)) return;
   }
   await readCopies(config, need);
 }
 
-/** Waits until the read that is under way ends, or some other one. @param {Config} config @param {number} mostMs */
-async function readEnds(config, mostMs) {
+/** Waits until any read ends, at most `mostMs`. @param {Config} config @param {number} mostMs */
+async function waitForReadEnd(config, mostMs) {
   /** @type {() => void} */
   let wake = () => {};
   const ended = new Promise((resolve) => {
@@ -112,12 +113,12 @@ function beginRead(config, db, ctx, now) {
   config.failedAt = failedAt(config, now);
   config.readingAt = now;
   config.begun += 1;
-  // The answer may go before the read ends, which is learned nevertheless.
+  // The response may be sent before the read ends. waitUntil still completes the read.
   ctx.waitUntil(read(config, db, config.begun, now));
 }
 
 /**
- * Reads the version and what is wanted; and when the version has changed, what was used lately, before it is taken.
+ * Reads the version and the wanted items. After a version change, reads recently used items before storing the result.
  * @param {Config} config @param {D1Database} db @param {number} number of the read @param {number} beganAt epoch ms
  */
 async function read(config, db, number, beganAt) {
@@ -130,15 +131,15 @@ async function read(config, db, number, beganAt) {
   try {
     let found = await next();
     if (found.version !== config.version && config.hosts.size > 0) {
-      config.wantAgain();
+      config.wantUsed();
       for (const hostname of found.hosts.keys()) config.wantedHosts.add(hostname);
       for (const code of found.links.keys()) config.wantedCodes.add(code);
       found = await next();
     }
-    // A read that was overtaken by a later one knows less.
-    if (number > config.taken) {
-      config.taken = number;
-      config.take(found, beganAt);
+    // A later read that ended first has newer data.
+    if (number > config.stored) {
+      config.stored = number;
+      config.store(found, beganAt);
     }
   } catch (error) {
     if (number === config.begun) config.failedAt = Date.now();
@@ -148,7 +149,7 @@ async function read(config, db, number, beganAt) {
   config.wakeAll();
 }
 
-/** Takes what is not known from a copy, if there is one. @param {Config} config @param {Need} need */
+/** Fills in what is not known from the copies, if any. @param {Config} config @param {Need} need */
 async function readCopies(config, { url: { hostname }, code, at }) {
   if (!config.hosts.has(hostname)) {
     const text = await readHostCopy(hostname);

@@ -1,4 +1,4 @@
-/** The page's snippet, put in by the build. */
+/** The page snippet, inserted by the build. */
 declare const SNIPPET: string;
 
 /** What belongs to one request of an isolate. */

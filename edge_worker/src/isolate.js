@@ -1,9 +1,10 @@
-/** What an isolate keeps between its requests. */
+/** State that an isolate keeps between requests. */
 
 /**
- * Marks a state that all requests of an isolate share. It holds data and functions only: a promise, stream, request or
- * answer belongs to the request that made it, and awaiting it in another one fails when the first has ended (platform
- * docs: Workers, errors, "Cannot perform I/O on behalf of a different request"). The type check refuses such a state.
+ * Marks state that all requests of an isolate share. It may contain data and functions only. A promise, stream, request
+ * or response belongs to the request that created it, and awaiting it in another request fails once the first one has
+ * ended (platform docs: Workers, errors, "Cannot perform I/O on behalf of a different request"). The type check rejects
+ * such state.
  * @template {object} T
  * @param {T & Data<T>} state
  * @returns {T}

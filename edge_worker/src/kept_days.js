@@ -1,19 +1,19 @@
 /**
- * The days that the table `day` keeps: the account's setting, a row of `config` that the service writes, and the rows
- * that the closing of a day deletes.
+ * Retention of the table `day`: the account's setting, which the service writes to `config`, and the rows to delete
+ * when a day is closed.
  */
 
-/** Report periods end 30 days back; a few more for the service's clock. */
-const MOST_DAYS = 35;
-const FEWEST_DAYS = 14;
+/** Reports reach 30 days back, plus a few days for differences between the clocks of worker and service. */
+const MAX_DAYS = 35;
+const MIN_DAYS = 14;
 
 /**
- * Deleted rows count as rows written, of which an account has 100,000 a day (platform docs: D1 pricing, free plan). So
- * a closing deletes at most the day that has to go and one more, whatever the setting was before.
+ * Deleted rows count as written rows, which are limited to 100,000 per day and account (platform docs: D1 pricing, free
+ * plan). Closing a day therefore deletes at most two days, even after the setting was lowered.
  */
 const DAYS_AT_ONCE = 2;
 
-// The key begins with the target: this reads the whole table, once a day. Somebody else may have written half days.
+// The key begins with the target: this reads the whole table, once a day. Another program may have written fractions.
 const OLDEST =
   "select cast(day as integer) as day, count(*) as n from day where day < ?1 group by 1 order by 1 " +
   `limit ${DAYS_AT_ONCE}`;
@@ -24,16 +24,16 @@ const OLDEST =
  * @property {number} rows to be deleted
  */
 
-/** @param {unknown} body of the row of `config` @returns {number} days to keep */
+/** @param {unknown} body of the row in `config` @returns {number} days to keep */
 export function daysKept(body) {
-  if (typeof body !== "string") return MOST_DAYS;
+  if (typeof body !== "string") return MAX_DAYS;
   try {
     const days = /** @type {unknown} */ (JSON.parse(body)?.days);
-    // What somebody else wrote there deletes nothing early.
-    if (!Number.isSafeInteger(days)) return MOST_DAYS;
-    return Math.min(MOST_DAYS, Math.max(FEWEST_DAYS, Number(days)));
+    // An invalid setting must not delete data early.
+    if (!Number.isSafeInteger(days)) return MAX_DAYS;
+    return Math.min(MAX_DAYS, Math.max(MIN_DAYS, Number(days)));
   } catch {
-    return MOST_DAYS;
+    return MAX_DAYS;
   }
 }
 
@@ -43,13 +43,13 @@ export function daysKept(body) {
  */
 export const expiredStatements = (db, day) => [
   db.prepare("select body from config where key = 'days_kept'"),
-  db.prepare(OLDEST).bind(day - FEWEST_DAYS),
+  db.prepare(OLDEST).bind(day - MIN_DAYS),
 ];
 
 /**
- * @param {D1Result | undefined} setting @param {D1Result | undefined} oldest what `expiredStatements` found
+ * @param {D1Result | undefined} setting @param {D1Result | undefined} oldest results of `expiredStatements`
  * @param {number} day epoch day that is closed
- * @param {number} keptFrom the first day that has not been deleted until now
+ * @param {number} keptFrom the first day that has not been deleted so far
  * @returns {Expired}
  */
 export function readExpired(setting, oldest, day, keptFrom) {
@@ -57,7 +57,7 @@ export function readExpired(setting, oldest, day, keptFrom) {
   const firstKept = day - daysKept(row?.body);
   const days = /** @type {{day: number, n: number}[]} */ (oldest?.results ?? []).filter((one) => one.day < firstKept);
   return {
-    // A setting that was raised brings back nothing.
+    // A longer retention does not restore deleted days.
     keptFrom: Math.max(keptFrom, ...days.map((one) => one.day + 1)),
     rows: days.reduce((sum, { n }) => sum + n, 0),
   };

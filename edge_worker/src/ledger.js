@@ -1,57 +1,57 @@
 /**
- * The ledger: what became of the events of a UTC day, by target, counted apart from the folding, so that anybody can
- * compare the two. Events are counted as they are accepted and written down in the same statement as their lines; what
- * the service has acknowledged and what was dropped is noted in the batch that does it. This file owns the formats of
- * the column `tally` and the table `ledger`, and the statements on it.
+ * The ledger: what happened to the events of a UTC day, by target. It is counted separately from the folding, so that
+ * the two can be compared. Events are counted when they are accepted and stored in the same statement as their lines.
+ * Acknowledged and dropped events are recorded in the database batch that processes them. This module defines the
+ * formats of the column `tally` and the table `ledger`, and the statements on them.
  */
 
 import { PARTS_KEPT_DAYS } from "./outbox.js";
 
 /**
  * @typedef {import("./state.js").DropReason} DropReason
- * @typedef {"accepted" | DropReason} Entry accepted: all that the worker took on to count, also what it dropped then
- * @typedef {{target: string, day: number, entry: Entry, views: number, bots: number}} Count day: epoch day; target ""
- *   stands for those that are not named one by one
+ * @typedef {"accepted" | DropReason} Entry accepted: all events that the worker received, including dropped ones
+ * @typedef {{target: string, day: number, entry: Entry, views: number, bots: number}} Count day: epoch day; target "":
+ *   all targets that are not counted individually
  * @typedef {Map<string, Count>} Tally
  */
 
-/** What is dropped while the database fails is counted for so many targets one by one, about 50 kB. */
-const MOST_DROPPED = 500;
+/** During a database outage, drops are counted individually for this many targets, about 50 kB. */
+const MAX_DROPPED = 500;
 
-/** A day's counts stay under the platform's 2 MB for a value: about 45,000 targets. Past that they are not added to. */
+/** Limit of a day's counts, below the platform's 2 MB for a value: about 45,000 targets. Full counts stay unchanged. */
 const COUNTS_CHARS = 1_900_000;
 
 /**
  * Counts one event.
- * @param {Tally} tally changed
+ * @param {Tally} tally updated in place
  * @param {Entry} entry
- * @param {{target: string, day: number, reason: string}} event reason: a bot's, "" for a person
+ * @param {{target: string, day: number, reason: string}} event reason: why it is a bot, "" for a person
  */
 export function countEvent(tally, entry, { target, day, reason }) {
   addCount(tally, { target, day, entry, ...viewOrBot(reason) });
 }
 
 /**
- * Notes that one event that the worker took on is not counted.
- * @param {Tally} tally changed
+ * Counts one received event as dropped.
+ * @param {Tally} tally updated in place
  * @param {DropReason} why
- * @param {{target: string, day: number, reason: string}} event reason: a bot's, "" for a person
+ * @param {{target: string, day: number, reason: string}} event reason: why it is a bot, "" for a person
  */
 export function dropEvent(tally, why, { target, day, reason }) {
   addDropped(tally, why, { target, day, ...viewOrBot(reason) });
 }
 
-/** @param {string} reason a bot's, "" for a person */
+/** @param {string} reason why it is a bot, "" for a person */
 const viewOrBot = (reason) => (reason === "" ? { views: 1, bots: 0 } : { views: 0, bots: 1 });
 
 /**
- * Notes that events that the worker took on are not counted.
- * @param {Tally} tally changed
+ * Counts received events as dropped.
+ * @param {Tally} tally updated in place
  * @param {DropReason} why
  * @param {Omit<Count, "entry">} events
  */
 export function addDropped(tally, why, { target, day, views, bots }) {
-  const name = tally.size < MOST_DROPPED || tally.has(keyOf("accepted", target, day)) ? target : "";
+  const name = tally.size < MAX_DROPPED || tally.has(keyOf("accepted", target, day)) ? target : "";
   addCount(tally, { target: name, day, entry: "accepted", views, bots });
   addCount(tally, { target: name, day, entry: why, views, bots });
 }
@@ -59,7 +59,7 @@ export function addDropped(tally, why, { target, day, views, bots }) {
 /** @param {Entry} entry @param {string} target @param {number} day */
 const keyOf = (entry, target, day) => `${target} ${day} ${entry}`;
 
-/** @param {Tally} tally changed @param {Count} count */
+/** @param {Tally} tally updated in place @param {Count} count */
 function addCount(tally, count) {
   const key = keyOf(count.entry, count.target, count.day);
   const known = tally.get(key);
@@ -71,7 +71,7 @@ function addCount(tally, count) {
   }
 }
 
-/** @param {Tally} tally @returns {string} lines of [target, epoch day, views, bots], and the entry if not `accepted` */
+/** @param {Tally} tally @returns {string} lines of [target, epoch day, views, bots], and the entry unless `accepted` */
 export function encodeTally(tally) {
   let text = "";
   for (const { target, day, entry, views, bots } of tally.values()) {
@@ -81,19 +81,19 @@ export function encodeTally(tally) {
 }
 
 /**
- * The end of an insert into the ledger that brings its counts together with those that are there.
+ * The end of an insert into the ledger that merges its counts with the stored counts.
  * @param {"total" | "max"} how
  */
 const merged = (how) =>
   "on conflict(day, entry) do update set counts = " +
-  // What somebody else wrote there gives way: a cron that fails at it would fail for ever.
+  // Invalid stored counts are overwritten. Otherwise the cron would fail permanently.
   "case when case when json_valid(ledger.counts) then json_type(ledger.counts) end = 'object' then " +
   `(select case when length(whole) < ${COUNTS_CHARS} then whole else ledger.counts end from (` +
   "select json_group_object(target, json_array(views, bots)) as whole from (" +
-  // `sum` would fail for ever at integers that somebody else wrote and that are too large; `total` does not.
+  // `sum` would fail permanently if another program has written integers that are too large. `total` does not.
   `select one.key as target, cast(${how}(one.value ->> 0) as integer) as views, ` +
   `cast(${how}(one.value ->> 1) as integer) as bots ` +
-  // Not a `union`: the firewall before the platform's API takes it for an attack, and refuses the upload.
+  // Not a `union`: the firewall of the platform's API takes it for an attack and rejects the upload.
   "from json_each(json_array(json(ledger.counts), json(excluded.counts))) lists, json_each(lists.value) one " +
   "where one.type = 'array' group by one.key))) else excluded.counts end";
 
@@ -109,7 +109,7 @@ const ADD_TALLIES =
 
 /**
  * @param {D1Database} db @param {number} last
- * @returns {D1PreparedStatement} that adds the tallies of the rows of the event log up to `last`
+ * @returns {D1PreparedStatement} statement that adds the tallies of the event log's rows up to `last`
  */
 export const addTallies = (db, last) => db.prepare(ADD_TALLIES).bind(last);
 
@@ -119,7 +119,7 @@ const ADD_LATE =
 
 /**
  * @param {D1Database} db
- * @param {Tally} late events that a fold dropped, as their day was closed
+ * @param {Tally} late events that a fold dropped because their day was closed
  * @returns {D1PreparedStatement[]} none or one
  */
 export function addLate(db, late) {
@@ -134,12 +134,12 @@ export function addLate(db, late) {
   return [db.prepare(ADD_LATE).bind(JSON.stringify([...days]))];
 }
 
-// A part that the service called invalid is perhaps not the worker's, and leaves the outbox nevertheless.
+// A part that the service rejected as invalid may come from another program. It leaves the outbox all the same.
 const OURS = "case when json_valid(part) then part else '{}' end";
 const ROW = "case when one.type = 'array' then one.value end";
 
-// A day's numbers in a part are absolute and only grow: the largest is the newest, whatever comes twice or late.
-// ?1 the parts that leave the outbox, ?2 those of them that the service accepted, ?3 targets that it does not know
+// A day's numbers in a part are absolute and only grow: the largest is the newest, even if parts arrive twice or late.
+// ?1 the parts that leave the outbox, ?2 those that the service accepted, ?3 targets unknown to the service
 const ADD_PUSHED =
   "insert into ledger(day, entry, counts) select day, entry, json_group_object(target, json_array(views, bots)) from (" +
   `select unixepoch(${OURS} ->> 'day') / 86400 as day, ` +
@@ -153,7 +153,7 @@ const ADD_PUSHED =
 /**
  * @param {D1Database} db
  * @param {{gone: number[], accepted: number[], unknown: string[]}} answered ids of parts, ids of targets
- * @returns {D1PreparedStatement[]} none or one, to be run before the parts are deleted
+ * @returns {D1PreparedStatement[]} none or one, to be executed before the parts are deleted
  */
 export function addPushed(db, { gone, accepted, unknown }) {
   if (gone.length === 0) return [];
@@ -162,6 +162,6 @@ export function addPushed(db, { gone, accepted, unknown }) {
 
 /** @param {D1Database} db @param {number} day epoch day that is closed @returns {D1PreparedStatement} */
 export function clearLedger(db, day) {
-  // The same days as the oldest part that may still wait: what is given up leaves no day that cannot be explained.
+  // The ledger covers the same days as the oldest part in the outbox, so every part that is given up can be explained.
   return db.prepare("delete from ledger where day <= ?").bind(day - PARTS_KEPT_DAYS);
 }

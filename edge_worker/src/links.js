@@ -1,4 +1,4 @@
-/** Short links: the rules of one link. */
+/** Rules of short links. */
 
 import { ruleDevice } from "./agents.js";
 
@@ -10,7 +10,7 @@ import { ruleDevice } from "./agents.js";
 export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
 
 /**
- * The address a click goes to: that of the first rule whose countries and devices (those it names) both match.
+ * Returns the target URL of a click: that of the first rule whose countries and devices, if given, both match.
  * @param {Link} link
  * @param {string} country
  * @param {string} ua

@@ -1,21 +1,21 @@
-/** The outbox: a closed hour or day becomes parts of a push, made whole in SQL, in the transaction that closes it. */
+/** The outbox: closing an hour or day writes the parts of a push, built entirely in SQL within the same transaction. */
 
 import { DAY_MS, HOUR_MS, dateText } from "./time.js";
 
-/** Parts stay well under what a push may have: a row of an hour or a day has at most about 60 characters. */
+/** Size of a part, well below the limit of a push. A row of an hour or a day has at most about 60 characters. */
 const PART_CHARS = 120_000;
 const ROW_CHARS = 60;
 
-/** … but a run has 50 queries (platform docs: D1 limits, free plan), so a very large day has larger ones. */
+/** Maximum number of parts per closing: a run has 50 queries (platform docs: D1 limits, free plan). */
 const CLOSING_PARTS = 15;
 
-/** How long a part waits for its acknowledgement before it is given up. */
+/** A part that is not acknowledged within this time is dropped. */
 export const PARTS_KEPT_DAYS = 35;
 export const PARTS_KEPT_MS = PARTS_KEPT_DAYS * DAY_MS;
 
 // ?1 id, ?2 made_at, ?3 day, ?4 date, ?5 as_of, ?6 final, ?7 hours (JSON), ?8 refused hours (JSON), ?9 last hour
-// covered, ?10 ?11 limit and offset of the targets. A subquery's JSON is text again, hence json(…) around each; numbers
-// are bound as reals, hence the casts.
+// covered, ?10 ?11 limit and offset of the targets. json(…) is needed because a subquery
+// returns its JSON as text, and the casts because numbers are bound as reals.
 const INSERT_PART = `insert into outbox(id, made_at, part)
 with named(target) as (
   select target from hour where day = ?3 and (?6 = 'true' or hour in (select value from json_each(?7)))
@@ -36,11 +36,11 @@ select ?1, ?2, json_object('day', ?4, 'as_of', cast(?5 as integer), 'final', jso
 /**
  * @typedef {object} Closing
  * @property {number} day epoch day
- * @property {number[]} hours hours of the day (0 to 23) that go out
- * @property {number[]} refused hours of the day whose points the write budget refused
+ * @property {number[]} hours hours of the day (0 to 23) to send
+ * @property {number[]} refused hours of the day whose points the write budget omitted
  * @property {number} last the last hour of the day (0 to 23, or -1) that the totals cover
  * @property {boolean} final
- * @property {number} targets how many targets the part names
+ * @property {number} targets number of targets in the part
  */
 
 /**
@@ -48,7 +48,7 @@ select ?1, ?2, json_object('day', ?4, 'as_of', cast(?5 as integer), 'final', jso
  * @param {Closing} closing
  * @param {number} firstId
  * @param {number} now
- * @returns {D1PreparedStatement[]} one a part
+ * @returns {D1PreparedStatement[]} one per part
  */
 export function partStatements(db, closing, firstId, now) {
   const { day, hours, refused, last, final, targets } = closing;
@@ -78,7 +78,7 @@ export function partStatements(db, closing, firstId, now) {
 }
 
 /**
- * What goes when a day is closed: its lists of hashes, its salt, parts that are too old.
+ * Deletes the data that a closed day no longer needs: its hash lists, its salt, and expired parts.
  * @param {D1Database} db @param {number} day @param {number} now
  */
 export function clearStatements(db, day, now) {
@@ -88,7 +88,7 @@ export function clearStatements(db, day, now) {
         "update day set totals = json_set(totals, '$.visitors', (" +
           "select count(distinct list.value) from hour, json_each(hour.visitors) list " +
           "where hour.target = day.target and hour.day = day.day)) " +
-          // By its key: reading all days would cost a row read for each.
+          // By key: a scan of all days would cost a row read for each.
           "where day = ?1 and target in (select target from hour where day = ?1)",
       )
       .bind(day),

@@ -1,32 +1,32 @@
-/** The push: what is sent to the service, and what its answer means for the outbox. Pure, but for `send`. */
+/** The push: builds the request to the service and applies its response to the outbox. Only `send` does I/O. */
 
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
 
-/** Limits of one push: the service takes more (1 MiB), a run has 10 ms of CPU. */
-export const MOST_PARTS = 20;
+/** Limits of one push. The service accepts more (1 MiB), but a run has 10 ms of CPU. */
+export const MAX_PARTS = 20;
 export const PUSH_CHARS = 240_000;
 
 const TIMEOUT_MS = 15 * SECOND_MS;
 const ERROR_CHARS = 200;
 
-/** How long an hourly push with nothing to send waits for the hour to be closed before it is sent empty. */
+/** Maximum time that an empty hourly push waits for the hour to be closed. */
 export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
 
 /**
  * @typedef {import("./state.js").State} State
  * @typedef {{id: number, part: string}} OutboxRow part: JSON without its id
  * @typedef {{PUSH_URL: string, WORKER_KEY: string, BUNDLE: string, INSTALL: string, PUSH_SECOND: string}} PushEnv
- *   PUSH_SECOND: of the hour
+ *   PUSH_SECOND: second of the hour
  * @typedef {{ok: boolean, accepted: number[], refused: {id: number, code: string}[], unknown_targets: string[]}} Answer
- * @typedef {{status: number, retryAfterS: number, answer: Answer | null, error: string}} Outcome status 0: no answer
+ * @typedef {{status: number, retryAfterS: number, answer: Answer | null, error: string}} Outcome status 0: no response
  */
 
-/** @param {PushEnv} env @returns {number} ms from the beginning of each hour */
+/** @param {PushEnv} env @returns {number} ms after the start of each hour */
 const slotOf = (env) => (Number(env.PUSH_SECOND) || 0) * SECOND_MS;
 
 /**
  * @param {number} now @param {PushEnv} env
- * @returns {number} epoch ms of the next time of the hourly push after now
+ * @returns {number} epoch ms of the next hourly push after now
  */
 export function nextSlot(now, env) {
   const slot = now - (now % HOUR_MS) + slotOf(env);
@@ -34,8 +34,8 @@ export function nextSlot(now, env) {
 }
 
 /**
- * When a run of the cron is to push. All crons begin with the minute: each account waits for its own second of it, with
- * every push, so that those that were missed while the service was away do not come at once either.
+ * Returns when a cron run has to push. All crons start at the beginning of a minute, so each account delays its pushes
+ * to its own second. This also spreads the pushes that accumulated during an outage of the service.
  * @param {number} now @param {PushEnv} env
  * @returns {number} epoch ms, within this minute
  */
@@ -48,7 +48,7 @@ export function ownSecond(now, env) {
  * @returns {"no" | "now" | "if_queued"}
  */
 export function pushDue({ push }, install, now) {
-  // A new upload confirms itself at once, whatever the old one was waiting for.
+  // A new upload confirms itself immediately, even if the previous one was waiting.
   if (push.tried !== install) return "now";
   if (now < push.next_at) return "no";
   return push.install !== install || push.fails > 0 || now >= push.next_at + EMPTY_WAIT_MS ? "now" : "if_queued";
@@ -72,7 +72,7 @@ export function pushBody(env, { state, schema, now }, rows, queue, error, errorK
     error_kind: errorKind,
     dropped: state.dropped,
   };
-  // The parts are JSON already, and never parsed here.
+  // The parts are stored as JSON and inserted without parsing.
   const parts = rows.map(({ id, part }) => `{"id":${id},${part.slice(1)}`);
   return `${JSON.stringify(head).slice(0, -1)},"parts":[${parts.join(",")}]}`;
 }
@@ -87,14 +87,14 @@ export async function send(env, body) {
       method: "POST",
       headers: { authorization: `Bearer ${env.WORKER_KEY}`, "content-type": "application/json" },
       body,
-      // A redirect is not followed: the key goes to the service and to nobody else.
+      // Do not follow redirects: the key must reach only the service.
       redirect: "manual",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     const retryAfterS = Number(response.headers.get("retry-after") ?? 0) || 0;
     const text = await response.text();
     const answer = response.status === 200 ? readAnswer(text) : null;
-    const error = answer === null ? `push: the service answered ${response.status}` : "";
+    const error = answer === null ? `push: the service responded with status ${response.status}` : "";
     return { status: answer === null && response.status === 200 ? 0 : response.status, retryAfterS, answer, error };
   } catch (error) {
     return { status: 0, retryAfterS: 0, answer: null, error: `push: no answer (${/** @type {Error} */ (error).name})` };
@@ -106,7 +106,7 @@ const areIds = (value) => Array.isArray(value) && value.every((id) => Number.isS
 
 /**
  * @param {string} text
- * @returns {Answer | null} null: not an answer of the service
+ * @returns {Answer | null} null if it is not a response of the service
  */
 export function readAnswer(text) {
   try {
@@ -121,13 +121,13 @@ export function readAnswer(text) {
 }
 
 /**
- * @param {State} state @param {PushEnv} env @param {OutboxRow[]} rows what was sent @param {number} queue
+ * @param {State} state @param {PushEnv} env @param {OutboxRow[]} rows the sent rows @param {number} queue
  * @param {Outcome} outcome @param {number} now
  * @typedef {object} Pushed
- * @property {State} state the next one
- * @property {number[]} gone the parts that leave the outbox
- * @property {number[]} accepted those of them that the service has taken
- * @property {string[]} unknown targets that it does not know
+ * @property {State} state the next state
+ * @property {number[]} gone ids of the parts that leave the outbox
+ * @property {number[]} accepted ids of the parts that the service accepted
+ * @property {string[]} unknown ids of targets unknown to the service
  *
  * @returns {Pushed}
  */
@@ -163,10 +163,10 @@ export function afterPush(state, env, rows, queue, outcome, now) {
     );
   }
   push.install = env.INSTALL;
-  push.most_parts = Math.min(MOST_PARTS, push.most_parts * 2);
+  push.most_parts = Math.min(MAX_PARTS, push.most_parts * 2);
   const stuck = rows.length > 0 && gone.length === 0;
   push.fails = stuck ? push.fails + 1 : 0;
-  push.error = stuck ? "push: the service named none of the parts sent" : null;
+  push.error = stuck ? "push: the service acknowledged none of the parts" : null;
   push.error_kind = stuck ? "push" : null;
   const more = queue > gone.length && !stuck;
   push.next_at = more ? now : nextSlot(now, env);
@@ -175,7 +175,7 @@ export function afterPush(state, env, rows, queue, outcome, now) {
 
 /**
  * @param {string[]} parts JSON @param {Set<string>} targets
- * @returns {number} day rows of these targets
+ * @returns {number} number of day rows for these targets
  */
 function countRows(parts, targets) {
   return parts.reduce((sum, part) => {

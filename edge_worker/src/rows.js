@@ -1,6 +1,6 @@
-/** Statements that change folded data, each for many rows in one JSON parameter (platform docs: 100 a query). */
+/** Statements that change folded data, many rows per JSON parameter (platform docs: 100 parameters per query). */
 
-/** A parameter stays below the platform's 2 MB for a value. */
+/** Limit of a parameter, below the platform's 2 MB for a value. */
 const PARAMETER_CHARS = 500_000;
 
 /**
@@ -22,13 +22,13 @@ export function pagesOf(items) {
   return pages.map((page) => `[${page.join(",")}]`);
 }
 
-/** A list of hashes that would grow beyond these characters is made distinct. */
+/** Above this size, duplicate hashes are removed from a list. */
 const LIST_CHARS = 1_500_000;
-/** Beyond these (170,000 visitors an hour) it takes no more: it stays under the platform's 2 MB for a value. */
-const MOST_LIST_CHARS = 1_900_000;
+/** Maximum size of a list (170,000 visitors per hour), below the platform's 2 MB for a value. A full list is kept. */
+const MAX_LIST_CHARS = 1_900_000;
 
-// Lists are put together as text: looking into them would read a row for each hash, at every page of an hour. So a
-// visitor may be named more than once; whoever counts visitors counts distinct ones.
+// Lists are concatenated as text: parsing them would read a row per hash for every page of an hour. A visitor can
+// therefore occur more than once, and visitors must be counted with `distinct`.
 const HOURS =
   "insert into hour(target, day, hour, views, bots, visitors) select value ->> 0, value ->> 1, value ->> 2, " +
   "value ->> 3, value ->> 4, value -> '$[5]' from json_each(?) where true " +
@@ -36,9 +36,9 @@ const HOURS =
   "visitors = case when excluded.visitors = '[]' then hour.visitors when hour.visitors = '[]' then excluded.visitors " +
   `when length(hour.visitors) + length(excluded.visitors) < ${LIST_CHARS} ` +
   "then substr(hour.visitors, 1, length(hour.visitors) - 1) || ',' || substr(excluded.visitors, 2) " +
-  `else (select case when length(list) < ${MOST_LIST_CHARS} then list else hour.visitors end from ` +
+  `else (select case when length(list) < ${MAX_LIST_CHARS} then list else hour.visitors end from ` +
   "(select json_group_array(distinct hash.value) as list from " +
-  // Not a `union`: the firewall before the platform's API takes it for an attack, and refuses the upload.
+  // Not a `union`: the firewall of the platform's API takes it for an attack and rejects the upload.
   "json_each(json_array(json(hour.visitors), json(excluded.visitors))) lists, json_each(lists.value) hash)) end";
 
 const DAYS =
@@ -57,7 +57,7 @@ export function hourStatements(db, sums) {
 }
 
 /**
- * A day's visitors are counted from its hours' lists when it is closed.
+ * Upserts day totals. Visitors are counted from the hours' lists when the day is closed.
  * @param {D1Database} db
  * @param {Iterable<{target: string, day: number, totals: import("./fold.js").DayTotals}>} days
  */

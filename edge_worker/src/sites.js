@@ -1,4 +1,4 @@
-/** The sites of a host: which one a request's path belongs to. */
+/** Finds the site that a request path belongs to. */
 
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
@@ -9,12 +9,12 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
 
 const PATH_FORM = new RegExp(vocabulary.site_path);
 
-/** @param {string} pathname @returns {boolean} whether it is one that the service gives to a site, or its script's */
+/** @param {string} pathname @returns {boolean} whether it has the form of a site path or of a site's script */
 export const hasPathForm = (pathname) => PATH_FORM.test(pathname);
 
 /**
- * The site whose path the request names, if any: matches the site's path itself, its script, or anything below (which
- * is a 404).
+ * Returns the site whose path the request uses, if any. Matches the site's path, its script, and any path below (which
+ * is answered with 404).
  * @param {import("./config.js").Config} config
  * @param {import("./address.js").Address} url @param {number} now
  * @returns {{site: Site, path: string, rest: string} | null}
@@ -22,7 +22,7 @@ export const hasPathForm = (pathname) => PATH_FORM.test(pathname);
 export function findSite(config, { hostname, pathname }, now) {
   const sites = config.sitesOf(hostname);
   if (sites === undefined || sites.size === 0) return null;
-  // All of the path first: a beacon's. A site's path has one or two segments.
+  // Try the whole path first, as beacons use it. A site's path has one or two segments.
   let end = pathname.length;
   let slash = 0;
   for (let tried = 0; tried < 3 && end > 1; tried += 1) {

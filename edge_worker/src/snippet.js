@@ -1,4 +1,4 @@
-/** The page's snippet. The build puts its minified text in place of SNIPPET, with __PATH__ for the site's path. */
+/** The page snippet. The build replaces SNIPPET with the minified source, in which __PATH__ is the site's path. */
 
 /* global SNIPPET */
 

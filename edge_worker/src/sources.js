@@ -1,15 +1,15 @@
-/** Where a visit came from, as one short key. "" is a direct visit. */
+/** Derives the source of a visit as one short key. "" is a direct visit. */
 
 import { clean } from "./text.js";
 
-/** Most characters of a source key; with letters beyond ASCII half as many: each takes six in the event log. */
+/** Maximum length of a source key; half as long with non-ASCII letters, which take six characters in the event log. */
 export const SOURCE_CHARS = 100;
 
-/** A longer campaign's name is not decoded to its end. */
+/** A campaign name is truncated to this length before it is decoded. */
 export const NAMED_CHARS = 1_000;
 
-// No host name has more than 253 characters, and a browser sends it in ASCII (URL standard): a longer start of the
-// referrer is not looked at.
+// A host name has at most 253 characters, and browsers send it in ASCII (URL standard). Anything beyond this length is
+// ignored.
 export const REFERRER_CHARS = 400;
 export const REFERRER = /^(?:https?|android-app|ios-app):\/\/(?:[^/?#@]*@)?(\[[\da-f:.]+\]|[\w.-]{1,253})(?:[:/?#]|$)/i;
 
@@ -22,7 +22,7 @@ export const INTERNAL = "(internal)";
 export const QR = "qr";
 
 /**
- * The host of a referrer: lower case, without `www.`, without port. "" when there is none to be made out.
+ * Returns the host of a referrer: lower case, without `www.` and port. "" if it has none.
  * @param {string} referrer
  * @returns {string}
  */
@@ -35,8 +35,8 @@ export function referrerHost(referrer) {
 }
 
 /**
- * A campaign's name (`utm_source`, `ref`): trimmed, lower case; an address becomes its host. A value that could name
- * a person (an e-mail address) is not kept.
+ * Normalizes a campaign name (`utm_source`, `ref`): trimmed, lower case, a URL reduced to its host. Returns "" for a
+ * value that could identify a person (an e-mail address).
  * @param {string} value decoded or not
  * @returns {string}
  */
@@ -45,7 +45,7 @@ export function campaign(value) {
   try {
     text = decodeURIComponent(text.replaceAll("+", " "));
   } catch {
-    // a broken escape: kept as it was sent
+    // malformed percent-encoding: keep the value as sent
   }
   text = clean(text, SOURCE_CHARS).trim().toLowerCase();
   if (!ASCII.test(text)) text = text.slice(0, SOURCE_CHARS / 2).toWellFormed();
@@ -54,7 +54,7 @@ export function campaign(value) {
 }
 
 /**
- * @param {string} referrer the address of the page before, "" for none, or a path of the same site
+ * @param {string} referrer URL of the previous page, "" for none, or a path of the same site
  * @param {string} named value of utm_source or ref, "" for none
  * @param {string} ownHost host of the site or of the link
  * @returns {string}
@@ -69,11 +69,11 @@ export function sourceKey(referrer, named, ownHost) {
 }
 
 export const NAMED = /[?&](?:utm_source|ref)=([^&#]*)/;
-// The marker has no value: `?q=shoes` is a search term of some other site. Programs rewrite `?q` as `?q=`.
+// The marker has no value: `?q=shoes` is another site's search term. Some programs rewrite `?q` as `?q=`.
 export const MARKER = /[?&]q=?(?:&|$)/;
 
 /**
- * utm_source or ref in a query.
+ * Returns utm_source or ref of a query.
  * @param {string} search with its "?"
  * @returns {string} as sent (still encoded), "" for none
  */
@@ -82,8 +82,8 @@ export function namedSource(search) {
 }
 
 /**
- * The source of a click on a short link. Only the marker makes it a scan: a campaign or a host of that name does not.
- * @param {string} referrer the address of the page before, "" for none
+ * Returns the source of a click on a short link. Only the marker makes it a scan, not a campaign or host named "qr".
+ * @param {string} referrer URL of the previous page, "" for none
  * @param {string} search with its "?"
  * @param {string} ownHost host of the link
  * @returns {string}

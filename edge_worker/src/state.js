@@ -1,7 +1,7 @@
 /**
- * What the crons know, as one JSON row of `meta` (key 'state'). Every change of folded data is one D1 batch (one
- * transaction; platform docs: D1 binding, batch) that first compares this row with what its cron read and fails as a
- * whole when another cron was faster. So a run that dies and two runs at once count nothing twice.
+ * The state of the crons, one JSON row of `meta` (key 'state'). Every change of folded data is one D1 batch (one
+ * transaction; platform docs: D1 binding, batch). The batch first compares this row with the value that its cron read,
+ * and fails as a whole if another cron was faster. Crashed or concurrent runs therefore count nothing twice.
  */
 
 import { HOUR_MS, dayOf, hourOf } from "./time.js";
@@ -16,22 +16,21 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @typedef {object} PushState
  * @property {string} install the INSTALL that last confirmed itself
  * @property {number} next_at epoch ms of the next push
- * @property {number} fails pushes that failed in a row
- * @property {number} most_parts parts in a push (less after a 413)
+ * @property {number} fails consecutive failed pushes
+ * @property {number} most_parts maximum parts per push (lowered after a 413)
  * @property {string | null} error
- * @property {ErrorKind | null} [error_kind] what failed; missing in the state of a worker before this field
- * @property {string} tried the INSTALL that last pushed, with whatever outcome
+ * @property {ErrorKind | null} [error_kind] what failed; missing in the state of older workers
+ * @property {string} tried the INSTALL that last pushed, successfully or not
  *
  * @typedef {object} State
- * @property {number} sorted rows of the event log with an id up to this one are sorted and gone; none is written there
- *   any more
+ * @property {number} sorted event log rows up to this id are sorted and deleted; no row is written there any more
  * @property {number} hour hours before this epoch hour are closed
  * @property {number} day days up to this epoch day are closed
- * @property {number} kept_from epoch day: the first day that has not been deleted from `day` by its age; 0: none was
- * @property {number} since epoch ms: when this database began to count
- * @property {number} as_of epoch ms: the end of the latest hour that was closed with its counts
+ * @property {number} kept_from epoch day: the first day that retention has not deleted from `day`; 0 if it deleted none
+ * @property {number} since epoch ms at which this database started counting
+ * @property {number} as_of epoch ms: end of the latest hour that was closed with its counts
  * @property {number[]} dirty epoch hours that changed since they were put in the outbox
- * @property {{day: number, rows: number}} written rows written on a day (UTC), as far as sorted
+ * @property {{day: number, rows: number}} written rows written on a UTC day, up to the sorted rows
  * @property {number} level of the write budget
  * @property {number} ran_at epoch ms of a recent run: at most RAN_EVERY_MS before the last one (cron.js)
  * @property {number} next_part id of the next part of a push
@@ -49,7 +48,7 @@ export const noneDropped = () => ({ ...NONE_DROPPED });
 /**
  * @param {string} text the row as stored; '{}' in a new database
  * @param {number} now epoch ms
- * @param {number} [since] epoch ms: when the first event may have been received; default: now
+ * @param {number} [since] epoch ms of the earliest possible event; default: now
  * @returns {State}
  */
 export function readState(text, now, since = now) {
@@ -74,7 +73,7 @@ export function readState(text, now, since = now) {
 
 /**
  * @param {State} state
- * @param {number} rows rows written (counted or estimated from above)
+ * @param {number} rows rows written (exact or an upper bound)
  * @param {number} now epoch ms
  * @returns {State["written"]}
  */
@@ -83,16 +82,16 @@ export function addWritten(state, rows, now) {
   return { day, rows: (state.written.day === day ? state.written.rows : 0) + rows };
 }
 
-/** @param {D1Database} db @param {string} seen the state's text as read */
+/** @param {D1Database} db @param {string} seen the state's JSON as read */
 function guard(db, seen) {
-  // Violates the primary key, and so rolls the batch back, when the row is not what this cron read.
+  // Violates the primary key, and so rolls the batch back, if the row has changed since this cron read it.
   return db
     .prepare("insert into meta(key, value) select 'state', '' where (select value from meta where key = 'state') <> ?")
     .bind(seen);
 }
 
 /**
- * Statement that fails the batch when `condition` holds.
+ * Returns a statement that fails the batch if `condition` holds.
  * @param {D1Database} db @param {string} condition SQL @param {unknown[]} values
  */
 export function failWhen(db, condition, values) {
@@ -100,12 +99,12 @@ export function failWhen(db, condition, values) {
 }
 
 /**
- * One transaction: `statements` and the new state, or nothing when the state is no longer `seen`.
+ * Executes `statements` and stores the new state in one transaction, or does nothing if the state is no longer `seen`.
  * @param {D1Database} db
  * @param {string} seen
  * @param {State} next
  * @param {D1PreparedStatement[]} statements
- * @returns {Promise<string | null>} the new state's text, null when another cron (or a late flush) was faster
+ * @returns {Promise<string | null>} the new state's JSON, null if another cron (or a late flush) was faster
  */
 export async function commit(db, seen, next, statements) {
   const text = JSON.stringify(next);

@@ -1,21 +1,21 @@
-/** What a visitor sends, made harmless: well-formed, without control characters, of bounded length. */
+/** Sanitizes text from visitors: well-formed, without control characters, of limited length. */
 
-// eslint-disable-next-line no-control-regex -- control characters are what is removed here
+// eslint-disable-next-line no-control-regex -- this pattern removes control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
 const PRINTABLE = /^[ -~]*$/;
 
 /**
- * The first characters of a header. They are copied: a slice would keep all of the text in memory.
+ * Truncates a header. The result is a copy, because a slice would keep the whole text in memory.
  * @param {string} text
- * @param {number} limit most characters (UTF-16 units) kept
+ * @param {number} limit maximum length (UTF-16 units)
  * @returns {string}
  */
 export const cut = (text, limit) => (text.length <= limit ? text : [...text.slice(0, limit)].join(""));
 
 /**
  * @param {string} text
- * @param {number} limit most characters (UTF-16 units) kept
+ * @param {number} limit maximum length (UTF-16 units)
  * @returns {string}
  */
 export function clean(text, limit) {

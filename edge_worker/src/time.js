@@ -1,4 +1,4 @@
-/** Lengths of time in ms, and the epoch's hours and days (UTC). */
+/** Durations in ms, and epoch hours and days (UTC). */
 export const SECOND_MS = 1000;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;

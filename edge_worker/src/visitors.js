@@ -1,13 +1,13 @@
 /**
- * Visitors: 6 bytes of HMAC-SHA256(salt of the day, target|address|user agent), as 8 base64 characters. The salt is
- * random, made by the first isolate that needs it, and destroyed when the day is closed.
+ * Visitor hashes: 6 bytes of HMAC-SHA256(salt of the day, target|address|user agent), as 8 base64 characters. The first
+ * isolate that needs the salt generates it at random. It is deleted when the day is closed.
  */
 
-/** Bytes of the digest that are kept: with 100,000 visitors a day two share a hash once in 56,000 days. */
+/** Bytes of the digest that are kept. With 100,000 visitors a day, two share a hash once in 56,000 days. */
 const HASH_BYTES = 6;
 const SALT_BYTES = 32;
 
-/** The database will give no salt for this day: it is closed. */
+/** Thrown if a day has no salt because it is closed. */
 export class DayClosed extends Error {}
 
 /** @param {Uint8Array} bytes */
@@ -35,7 +35,7 @@ export async function visitorHash(key, target, address, ua) {
 }
 
 /**
- * The salt of a day, made when there is none yet; the database decides which of two first writers made it.
+ * Returns the salt of a day, created if there is none yet. If two isolates create it, the database keeps the first.
  * @param {D1Database} db
  * @param {number} day epoch day
  * @returns {Promise<CryptoKey>}

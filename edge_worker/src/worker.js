@@ -1,4 +1,4 @@
-/** svc-edge: answers a request first, and counts it afterwards. */
+/** svc-edge: answers each request first, and counts it afterwards. */
 
 import { readAddress } from "./address.js";
 import { UA_CHARS, agentOf } from "./agents.js";
@@ -22,43 +22,43 @@ import { hourOf } from "./time.js";
  * @typedef {import("./address.js").Address} Address
  */
 
-// What an isolate knows; it lives as long as the isolate and is shared by its requests.
+// State shared by all requests of the isolate, for the isolate's lifetime.
 const config = keep(new Config());
 const buffer = keep(new EventBuffer());
-const overdue = keep({ tickedAt: 0 }); // epoch ms of the last run of the cron's work that one of its requests made
+const overdue = keep({ tickedAt: 0 }); // epoch ms of the last cron run that a request started
 
 const NO_STORE = { "cache-control": "no-store" };
 
 const notFound = () => new Response(null, { status: 404, headers: NO_STORE });
 
-/** @param {Request} request @returns {string} ISO code, "T1" for Tor, "XX" when the platform does not know */
+/** @param {Request} request @returns {string} ISO code, "T1" for Tor, "XX" if unknown to the platform */
 function countryOf(request) {
   const country = /** @type {{country?: unknown} | undefined} */ (request.cf)?.country;
   return typeof country === "string" && /^[A-Z][A-Z0-9]$/.test(country) ? country : "XX";
 }
 
-/** Most characters of a header that names a purpose. */
+/** A purpose header is truncated to this many characters. */
 const PURPOSE_CHARS = 64;
 
-/** @param {Headers} headers @returns {string} what browsers say of a fetch that nobody has seen yet, "" for nothing */
+/** @param {Headers} headers @returns {string} the browser's purpose header for a prefetch, "" for none */
 function purposeOf(headers) {
   const purpose =
     headers.get("sec-purpose") ?? headers.get("purpose") ?? headers.get("x-purpose") ?? headers.get("x-moz") ?? "";
   return purpose.slice(0, PURPOSE_CHARS);
 }
 
-/** @param {Headers} headers @returns {string} the user agent, cut before anything is made of it */
+/** @param {Headers} headers @returns {string} the user agent, truncated before any processing */
 const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 
 /**
- * Counts one request: after its answer is given.
+ * Counts one request, after its response is determined.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
  * @param {{target: string, page: string, driven: boolean, ua: string, country: string, source: () => string}} seen
  */
 function count(env, ctx, request, { target, page, driven, ua, country, source }) {
   const { headers, method } = request;
   const { reason: byAgent, device, browser, os } = agentOf(ua);
-  // A beacon is sent by a page that is shown: only a link can be fetched ahead.
+  // A beacon comes from a page that is already shown. Only links can be prefetched.
   const purpose = method === "GET" ? purposeOf(headers) : "";
   const reason = botReason({ method, purpose, driven, byAgent });
   const event = {
@@ -95,13 +95,13 @@ function answerLink(request, env, ctx, url) {
   }
   const link = config.link(code);
   if (link !== undefined) return redirect(request, env, ctx, url, code, link);
-  if (!config.missing.has(code)) return comeAgain();
+  if (!config.missing.has(code)) return unavailable();
   dropCopyOnce(config, ctx, url.hostname, code);
   return notFound();
 }
 
-/** What is there cannot be known now: the database does not answer. */
-const comeAgain = () => new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
+/** The response while the database is unavailable and the link is not cached. */
+const unavailable = () => new Response(null, { status: 503, headers: { "retry-after": "5", ...NO_STORE } });
 
 /**
  * @param {Request} request @param {Env} env @param {ExecutionContext} ctx @param {Address} url
@@ -129,7 +129,7 @@ async function answerBeacon(request, env, ctx, url, site) {
   const body = isForeign(request, url) ? null : readBody(request);
   const beacon = body === null ? null : parseBeacon(await body);
   if (beacon === null) drop(env, ctx, "invalid");
-  else if (!(site.respect_gpc && asksForPrivacy(headers)) && !isExcluded(beacon.page, site.excluded_paths ?? [])) {
+  else if (!(site.respect_gpc && optsOut(headers)) && !isExcluded(beacon.page, site.excluded_paths ?? [])) {
     const { page, referrer, named, driven } = beacon;
     const ua = uaOf(headers);
     const source = () => sourceKey(referrer, named, url.hostname);
@@ -139,10 +139,10 @@ async function answerBeacon(request, env, ctx, url, site) {
   return new Response(null, { status: 204 });
 }
 
-/** @param {Headers} headers @returns {boolean} the browser says that its user wants not to be counted */
-const asksForPrivacy = (headers) => headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
+/** @param {Headers} headers @returns {boolean} whether the browser asks for its user not to be counted */
+const optsOut = (headers) => headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
 
-/** @param {Request} request @param {Address} url @returns {boolean} sent by a page of another host */
+/** @param {Request} request @param {Address} url @returns {boolean} whether a page of another host sent it */
 function isForeign({ headers }, url) {
   const origin = headers.get("origin");
   if (origin === null || origin === "null") return headers.get("sec-fetch-site") === "cross-site";
@@ -169,12 +169,12 @@ function answer(request, env, ctx, url, now) {
     return notFound();
   }
   if (url.hostname === config.host) return answerLink(request, env, ctx, url);
-  // Nothing is known of this host: a link's visitor is asked to retry; anything else goes to the site.
-  if (config.sitesOf(url.hostname) === undefined && CODE.test(url.pathname.slice(1))) return comeAgain();
+  // This host is unknown: ask visitors of a possible link to retry, and pass other requests to the site.
+  if (config.sitesOf(url.hostname) === undefined && CODE.test(url.pathname.slice(1))) return unavailable();
   return fetch(request);
 }
 
-/** What no cron has run for long, after the answer. @param {Env} env @param {number} now */
+/** Runs an overdue cron job after the response. @param {Env} env @param {number} now */
 async function runOverdue(env, now) {
   overdue.tickedAt = now;
   await scheduler.wait(1);
@@ -192,7 +192,7 @@ export default {
   },
 
   async scheduled(event, env) {
-    // Not as of a time before the scheduled one, which this machine's clock may be behind.
+    // This machine's clock may be behind: never use a time before the scheduled one.
     await tick(env.DB, env, Math.max(Date.now(), event.scheduledTime), (ms) => scheduler.wait(ms));
   },
 };

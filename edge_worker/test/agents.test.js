@@ -7,11 +7,11 @@ import { deviceOf, readAgent, ruleDevice } from "../src/agents.js";
 import { agentReason, botReason } from "../src/bots.js";
 
 const require = createRequire(import.meta.url);
-/** @type {{instances?: string[]}[]} a public collection of crawlers' user agents */
+/** @type {{instances?: string[]}[]} a public collection of crawler user agents */
 const crawlers = require("crawler-user-agents");
-/** @type {{parse: (ua: string) => {name: string, os: string, category: string}}} an independent judge */
+/** @type {{parse: (ua: string) => {name: string, os: string, category: string}}} an independent parser */
 const woothee = require("woothee");
-/** @type {{userAgent: string, deviceCategory: string}[]} user agents of people, from measured traffic */
+/** @type {{userAgent: string, deviceCategory: string}[]} user agents of people, sampled from real traffic */
 const people = JSON.parse(
   readFileSync(require.resolve("user-agents").replace(/index\.\w+$/, "user-agents.json"), "utf8"),
 );
@@ -24,7 +24,7 @@ const CHROME =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
 
 // rule W2
-test("at least 99.9% of a public collection of crawlers are caught", () => {
+test("at least 99.9% of a public collection of crawlers are detected", () => {
   const all = crawlers.flatMap(({ instances = [] }) => instances);
   const missed = all.filter((ua) => agentReason(ua) === "");
   assert.ok(all.length > 2_000, `only ${all.length} crawlers to judge by`);
@@ -32,15 +32,15 @@ test("at least 99.9% of a public collection of crawlers are caught", () => {
 });
 
 // rule W2
-test("at most 0.05% of people's browsers are called bots", () => {
+test("at most 0.05% of people's browsers are classified as bots", () => {
   const called = people.filter(({ userAgent }) => agentReason(userAgent) !== "");
   assert.ok(people.length >= 10_000, `only ${people.length} people to judge by`);
   assert.ok(called.length <= people.length * 0.0005, called.map(({ userAgent }) => userAgent).join("\n"));
 });
 
-test("the device is right for at least 97% of people's browsers", () => {
+test("the device is correct for at least 97% of people's browsers", () => {
   const wrong = people.filter(({ userAgent, deviceCategory }) => deviceOf(userAgent) !== deviceCategory);
-  assert.ok(wrong.length <= people.length * 0.03, `${wrong.length} are wrong`);
+  assert.ok(wrong.length <= people.length * 0.03, `${wrong.length} are incorrect`);
 });
 
 test("browser and system agree with an independent parser for at least 97%", () => {
@@ -79,7 +79,7 @@ test("browser and system agree with an independent parser for at least 97%", () 
 });
 
 // rule L5
-test("each reason of a bot is named, the plainest first", () => {
+test("the reason of a bot is the first that applies", () => {
   assert.equal(reasonOf({}), "");
   assert.equal(reasonOf({ method: "HEAD", ua: "curl/8.5.0" }), "head");
   assert.equal(reasonOf({ ua: "" }), "empty");
@@ -103,7 +103,7 @@ const iphone = (rest) =>
 const MAC = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko)";
 
 // rule W2
-test("a bot's word in the name of a person's device or app makes nobody a bot", () => {
+test("a bot keyword in the name of a device or app does not make its user a bot", () => {
   const phone = "Chrome/140.0.0.0 Mobile";
   const models = [
     "Discovery SE",
@@ -155,7 +155,7 @@ test("a bot's word in the name of a person's device or app makes nobody a bot", 
   ]) {
     assert.equal(agentReason(ua), "", ua);
   }
-  // The same words anywhere else are a bot's, and so is an address behind a harmless word.
+  // Elsewhere the same words indicate a bot, and so does a URL after a harmless word.
   for (const word of ["Googlebot/2.1", "spider", "Discovery", "AppleNewsBot", "x@taobao.com"]) {
     assert.equal(agentReason(`${android("Pixel 9", phone)} (${word})`), "list", word);
   }
@@ -170,10 +170,10 @@ test("a bot's word in the name of a person's device or app makes nobody a bot", 
   assert.equal(agentReason(`${CHROME.replace("like Gecko", "like Gecko; compatible; Amzn-User/0.1")}`), "list");
 });
 
-test("what a string tells of its browser, system and device is read", () => {
+test("browser, system and device are derived from a user agent", () => {
   const phone = "Chrome/140.0.0.0 Mobile";
   /** @type {[string, string, string, string][]} */
-  const told = [
+  const cases = [
     [android("Pixel 9", `Version/4.0 ${phone}`), "Android WebView", "Android", "mobile"],
     [android("Pixel 9", phone), "Chrome", "Android", "mobile"],
     [android("Pixel 9; wv", `Version/4.0 ${phone} YandexSearch/7.54`), "Yandex", "Android", "mobile"],
@@ -202,10 +202,10 @@ test("what a string tells of its browser, system and device is read", () => {
       "desktop",
     ],
   ];
-  for (const [ua, browser, os, device] of told) assert.deepEqual(readAgent(ua), { browser, os, device }, ua);
+  for (const [ua, browser, os, device] of cases) assert.deepEqual(readAgent(ua), { browser, os, device }, ua);
 });
 
-test("a rule's mobile is a phone or a tablet, its desktop is everything else", () => {
+test("in rules, mobile means phones and tablets, and desktop everything else", () => {
   const phone = iphone("Version/18.0 Mobile/15E148 Safari/604.1");
   const tablet =
     "Mozilla/5.0 (Linux; Android 14; SM-X710) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";

@@ -8,21 +8,21 @@ import { Database } from "../tools/database.js";
 
 const Real = Date;
 
-/** The platform as a request sees it: a clock, and a request's work, which ends when the platform ends the request. */
+/** The platform from the view of a request: a clock, and the request's work, which stops when the request is ended. */
 class Platform {
   now = 20_000 * DAY_MS + 12 * HOUR_MS;
   database = new Database();
-  /** Calls of the database so far. */
+  /** Number of database calls so far. */
   calls = 0;
   /** @type {{due: number, wake: () => void, of: object | null}[]} */
   #waiting = [];
-  /** @type {object | null} the request that runs */
+  /** @type {object | null} the current request */
   #running = null;
   /** @type {Set<object>} */
   #ended = new Set();
-  /** @type {Set<object>} whose calls of the database are never answered, whether they are carried out or not */
-  deaf = new Set();
-  /** @type {Map<object, number>} how long the database takes to carry out a request's next call, in ms */
+  /** @type {Set<object>} requests whose database calls are never answered, even if they are executed */
+  unanswered = new Set();
+  /** @type {Map<object, number>} delay of a request's next database call, in ms */
   slow = new Map();
 
   wait = (/** @type {number} */ ms) =>
@@ -31,7 +31,7 @@ class Platform {
     });
 
   /**
-   * One request's work, in a context of its own.
+   * Runs one request's work in a separate async context.
    * @param {(sink: import("../src/buffer.js").Sink) => void} work
    * @returns {object} the request
    */
@@ -43,12 +43,12 @@ class Platform {
     return me;
   }
 
-  /** Nothing that the request waits for ever comes back to it. @param {object} request */
+  /** Ends a request: nothing that it awaits ever resolves. @param {object} request */
   end(request) {
     this.#ended.add(request);
   }
 
-  /** The binding, as this request has it: everything that happens after an answer is the request's own work. */
+  /** The request's binding, which runs everything after a response as work of that request. */
   #databaseOf(/** @type {object} */ me) {
     const { d1 } = this.database;
     const answered = async (/** @type {() => Promise<unknown>} */ call) => {
@@ -57,7 +57,7 @@ class Platform {
       this.slow.delete(me);
       if (ms > 0) await this.wait(ms);
       const answer = await call();
-      if (this.#ended.has(me) || this.deaf.has(me)) await new Promise(() => {});
+      if (this.#ended.has(me) || this.unanswered.has(me)) await new Promise(() => {});
       this.#running = me;
       return answer;
     };
@@ -72,12 +72,12 @@ class Platform {
     });
   }
 
-  /** Until nothing more happens without time: what waits for the clock, or for ever, does not count. */
+  /** Waits until nothing more happens without advancing the clock. */
   async #settle() {
     let before = "";
     for (let same = 0; same < 5; same += 1) {
       await new Promise((resolve) => void setImmediate(resolve));
-      // Cryptography runs on threads of its own; these come after it in their queue.
+      // Cryptography runs on other threads. These digests are queued after its work.
       const last = [1, 2, 3, 4, 5, 6, 7, 8].map(() => crypto.subtle.digest("SHA-256", new Uint8Array(1)));
       await Promise.all(last);
       const state = JSON.stringify([
@@ -92,7 +92,7 @@ class Platform {
     }
   }
 
-  /** Lets time pass. @param {number} ms */
+  /** Advances the clock. @param {number} ms */
   async pass(ms) {
     const until = this.now + ms;
     for (;;) {
@@ -113,13 +113,13 @@ class Platform {
     return this.database.run("select max(id) as id from event_log")[0].id;
   }
 
-  /** Sort the event log, as a cron does: its rows are gone, and no later write goes to a row up to the newest one. */
+  /** Sorts the event log as a cron does: its rows are deleted, and later writes must use newer rows. */
   sort() {
     this.database.run("update meta set value = ? where key = 'state'", [JSON.stringify({ sorted: this.newestRow() })]);
     this.database.run("delete from event_log");
   }
 
-  /** @returns {string[]} pages of the lines in the event log */
+  /** @returns {string[]} pages in the lines of the event log */
   pages() {
     const text = this.database.run("select lines from event_log order by id").map(({ lines }) => lines);
     return text
@@ -157,12 +157,12 @@ const view = (page, source = "") => ({
   os: "iOS",
 });
 
-/** A request that counts a view. @param {string} page @param {number} level */
+/** Sends a request that counts a view. @param {string} page @param {number} level */
 const visit = (page, level = 0) =>
   platform.request((sink) => void record(buffer, view(page), { ip: "192.0.2.1", ua: "ua" }, sink), level);
 
 // rule W3
-test("a request that is ended before it writes what it promised silences nobody", async () => {
+test("ending a request before its write does not stop later writes", async () => {
   for (const level of [0, 3]) {
     const first = visit(`/first-${level}`, level);
     platform.end(first);
@@ -177,11 +177,11 @@ test("a request that is ended before it writes what it promised silences nobody"
 });
 
 // rule W3
-test("a request that is ended while it asks for the salt or writes loses none of its events, and doubles none", async () => {
+test("ending a request while it reads the salt or writes neither loses nor duplicates events", async () => {
   for (let round = 0; round < 4; round += 1) {
     const first = visit(`/a${round}`);
-    // The database does what it is asked, and the request never hears of it: at the salt, then at the write.
-    platform.deaf.add(first);
+    // The database executes the call, but the request never gets the response: first for the salt, then for the write.
+    platform.unanswered.add(first);
     await platform.pass(10 * SECOND_MS);
     visit(`/b${round}`);
     await platform.pass(30 * SECOND_MS);
@@ -195,7 +195,7 @@ test("a request that is ended while it asks for the salt or writes loses none of
 });
 
 // rule W3
-test("a write that is carried out after its repetition adds nothing", async () => {
+test("a write executed after its retry adds nothing", async () => {
   visit("/first");
   await platform.pass(10 * SECOND_MS);
   const slow = visit("/slow");
@@ -208,7 +208,7 @@ test("a write that is carried out after its repetition adds nothing", async () =
 });
 
 // rule W3
-test("two writes of one batch to a row that is full or sorted add it once to the next one", async () => {
+test("two writes of one batch to a full or sorted row add it to the next row once", async () => {
   for (const end of ["full", "sorted"]) {
     platform = new Platform();
     buffer = new EventBuffer();
@@ -237,7 +237,7 @@ test("two writes of one batch to a row that is full or sorted add it once to the
   }
 });
 
-test("drops that a request promised to write outlive it, too", async () => {
+test("drops survive the end of the request that should write them", async () => {
   platform.end(platform.request((sink) => void recordDrop(buffer, "invalid", sink)));
   await platform.pass(60 * SECOND_MS);
   platform.request((sink) => void recordDrop(buffer, "invalid", sink));
@@ -249,7 +249,7 @@ test("drops that a request promised to write outlive it, too", async () => {
   );
 });
 
-test("a batch has a bound in characters, and all events come", async () => {
+test("a batch is limited in size, and no event is lost", async () => {
   const long = "x".repeat(190);
   for (let n = 0; n < 790; n += 1) {
     const source = "日".repeat(50);
@@ -264,12 +264,12 @@ test("a batch has a bound in characters, and all events come", async () => {
 });
 
 // rule W3
-test("a row that others have filled stops nobody: the next one takes the write", async () => {
+test("if other isolates have filled the row, the write uses the next row", async () => {
   visit("/before");
   await platform.pass(5 * SECOND_MS);
   const before = platform.database.d1;
   const prepare = before.prepare.bind(before);
-  // D1 refuses a value of more than 2 MB; SQLite itself takes more.
+  // D1 rejects a value of more than 2 MB, but SQLite itself accepts it.
   platform.database.run(
     "create trigger full before update on event_log when length(new.lines) > 2000000 " +
       "begin select raise(abort, 'string or blob too big: SQLITE_TOOBIG'); end",
@@ -300,7 +300,7 @@ function tallied() {
 }
 
 // rule W4
-test("what does not fit into memory is in the tally, as accepted and as dropped", async () => {
+test("events beyond the buffer limit are tallied as accepted and dropped", async () => {
   buffer.limitedUntil = platform.now + 60 * SECOND_MS;
   for (let n = 0; n < 8_010; n += 1) visit(`/${n}`);
   await platform.pass(60 * SECOND_MS);
@@ -310,19 +310,19 @@ test("what does not fit into memory is in the tally, as accepted and as dropped"
     visits += 1;
     await platform.pass(60 * SECOND_MS);
   }
-  // Ten, and the next one, which begins the write that makes room again.
+  // Ten, and the next event, whose write empties the buffer.
   assert.deepEqual(tallied(), { accepted: visits, budget: 10, busy: 1 });
   assert.equal(platform.pages().length, visits - 11);
 });
 
 // rule W4
-test("what was perhaps written, and cannot be looked for any more, is in the tally as accepted and as dropped", async () => {
+test("events that may have been written, but cannot be checked, are tallied as accepted and dropped", async () => {
   visit("/first");
   await platform.pass(10 * SECOND_MS);
-  platform.deaf.add(visit("/unknown"));
+  platform.unanswered.add(visit("/unknown"));
   await platform.pass(10 * SECOND_MS);
   assert.deepEqual(tallied(), { accepted: 2 });
-  // A cron sorts the row before the write is repeated.
+  // A cron sorts the row before the write is retried.
   platform.sort();
   await platform.pass(60 * SECOND_MS);
   visit("/next");

@@ -18,7 +18,7 @@ test("the inline snippet has at most 400 bytes, and stores nothing", async () =>
   assert.doesNotMatch(snippet, /cookie|localStorage|sessionStorage|indexedDB|<\//);
 });
 
-test("the worker stays under 40 KB gzip, is one module without a source map, and is built the same every time", async () => {
+test("the worker is under 40 KB gzip, one module without a source map, and its build is reproducible", async () => {
   const snippet = await buildSnippet();
   const [{ code: one, licences }, two] = await Promise.all([buildWorker(snippet), buildWorker(snippet)]);
   assert.deepEqual({ code: one, licences }, two);
@@ -27,7 +27,7 @@ test("the worker stays under 40 KB gzip, is one module without a source map, and
   assert.doesNotMatch(one, /sourceMappingURL|^import /m);
 });
 
-test("the manifest names what is in the bundle", async () => {
+test("the manifest lists the bundle's files", async () => {
   const folder = mkdtempSync(join(tmpdir(), "bundle-"));
   try {
     await writeBundle(folder);
@@ -43,11 +43,11 @@ test("the manifest names what is in the bundle", async () => {
   }
 });
 
-test("the manifest's statements make the database, with the schema's number, and may be run again", async () => {
+test("the manifest's statements create the database with its schema number, and are repeatable", async () => {
   const database = new DatabaseSync(":memory:");
   for (const statement of [...migrations(), ...migrations()].flat()) {
     database.exec(statement);
-    // One statement each: the platform's API takes one.
+    // One statement each, because the platform's API accepts only one.
     assert.doesNotMatch(statement, /;/);
   }
   const tables = database.prepare("select name from sqlite_schema where type = 'table' order by name").all();
@@ -60,7 +60,7 @@ test("the manifest's statements make the database, with the schema's number, and
 });
 
 // rule X7
-test("a migration only adds, and its number is that of its file", async () => {
+test("a migration only makes additions, and its number is that of its file", async () => {
   const source = mkdtempSync(join(tmpdir(), "source-"));
   const folder = join(source, "schema");
   const [start] = readdirSync(join(import.meta.dirname, "../src/schema"));
@@ -74,7 +74,7 @@ test("a migration only adds, and its number is that of its file", async () => {
     assert.match(second[2] ?? "", /'schema', 2\)/);
     await assert.rejects(
       writeBundle(join(source, "out"), source),
-      /vocabulary.json names schema 1, the last file is 2/,
+      /vocabulary.json has schema 1, but the last migration is 2/,
     );
     for (const statement of [
       "drop table day",
@@ -86,7 +86,7 @@ test("a migration only adds, and its number is that of its file", async () => {
       "update day set totals = ''",
     ]) {
       write("0002-more.sql", `${statement};\n`);
-      assert.throws(() => migrations(source), /neither an addition nor repeatable/, statement);
+      assert.throws(() => migrations(source), /statement not allowed in a migration/, statement);
     }
     renameSync(join(folder, "0002-more.sql"), join(folder, "0003-more.sql"));
     assert.throws(() => migrations(source), /migration 2 is missing/);
@@ -96,7 +96,7 @@ test("a migration only adds, and its number is that of its file", async () => {
   }
 });
 
-test("the lock names no registry, and the versions that shape the code are exact", () => {
+test("the lock file names no registry, and versions of packages that affect the code are exact", () => {
   const read = (/** @type {string} */ name) => readFileSync(join(import.meta.dirname, "..", name), "utf8");
   assert.doesNotMatch(read("package-lock.json"), /"resolved": "http/);
   const { devDependencies } = JSON.parse(read("package.json"));

@@ -1,4 +1,4 @@
-"""The worker's tests in the real runtime."""
+"""Tests of the worker in the real runtime."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ EDGE_WORKER = Path(__file__).parents[1]
 
 @pytest.fixture(scope="session", autouse=True)
 def programs() -> Iterator[None]:
-    """The emulator starts quickly."""
+    """Make the emulator start quickly."""
     with forking("edge_worker.emulator.__main__"):
         yield
 
 
 @pytest.fixture(scope="session")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The worker, built from what is in the tree now."""
+    """The worker, built from the current sources."""
     folder = tmp_path_factory.mktemp("bundle")
     subprocess.run(node_command(EDGE_WORKER / "tools/build.js", folder), check=True)
     return folder
@@ -35,6 +35,6 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def worker(bundle: Path) -> AsyncIterator[InstalledWorker]:
-    """An emulated platform with the worker installed, and the service's end of its push."""
+    """An emulated platform with the worker installed, and a receiver for its pushes."""
     async with open_installed_worker(bundle) as made:
         yield made

@@ -19,7 +19,7 @@ function lineOf(page, source) {
   );
 }
 
-/** The service's end of the push, on a port of its own. */
+/** Starts a server that receives pushes. */
 async function listen() {
   /** @type {{error: string | null, error_kind: string | null, schema: number}[]} */
   const pushes = [];
@@ -35,7 +35,7 @@ async function listen() {
 }
 
 // rule W3
-test("a cron that finds the event log sorted by another one has no trouble to report", async (context) => {
+test("a cron reports no error if another one has already sorted the event log", async (context) => {
   const { pushes, url, server } = await listen();
   context.after(() => void server.close());
   const env = { ...ENV, PUSH_URL: url };
@@ -49,7 +49,7 @@ test("a cron that finds the event log sorted by another one has no trouble to re
   const now = HOUR + HOUR_MS + 4 * MINUTE_MS;
   let others = 0;
   const { d1 } = database;
-  // The other cron runs whole between this one's first look and its second.
+  // The other cron runs completely between this one's first and second read.
   const interrupted = /** @type {D1Database} */ ({
     ...d1,
     prepare(sql) {
@@ -71,7 +71,7 @@ test("a cron that finds the event log sorted by another one has no trouble to re
       return statement;
     },
   });
-  // A new upload tells at once how it is.
+  // A new upload reports its state immediately.
   await tick(interrupted, { ...env, INSTALL: "j" }, now);
   assert.equal(others, 1);
   assert.deepEqual(
@@ -82,7 +82,7 @@ test("a cron that finds the event log sorted by another one has no trouble to re
   assert.equal(database.run("select sum(totals ->> 'views') as n from day")[0].n, 1);
 });
 
-test("a flood of the longest events is folded in few runs, none of more lines than of usual events", async (context) => {
+test("a flood of maximum-length events is folded in few runs, with no more lines per run than usual", async (context) => {
   const { url, server } = await listen();
   context.after(() => void server.close());
   /** @param {(n: number) => string} line @returns {Promise<number[]>} lines of each page that 3,000 events make */
@@ -112,7 +112,7 @@ test("a flood of the longest events is folded in few runs, none of more lines th
 });
 
 // rule X7
-test("with tables of an earlier schema nothing is folded and nothing lost; newer ones are no trouble", async (context) => {
+test("with an older schema nothing is folded and nothing is lost; a newer one is accepted", async (context) => {
   const { pushes, url, server } = await listen();
   context.after(() => void server.close());
   const env = { ...ENV, PUSH_URL: url };

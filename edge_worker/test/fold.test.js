@@ -73,7 +73,7 @@ test("detail counts people only, bots count by reason", () => {
 });
 
 // rule W6
-test("keys past the cap are counted under (other), and nothing is lost", () => {
+test("keys past the cap are counted under (other), and no event is lost", () => {
   const lines = Array.from({ length: PAGES_CAP + 50 }, (_, i) => lineOf({ ...EVENT, page: `/p${i}` }, "A", true));
   let stored;
   for (let i = 0; i < 3; i += 1) {
@@ -89,7 +89,7 @@ test("keys past the cap are counted under (other), and nothing is lost", () => {
   );
 });
 
-test("folding in two steps gives what one step gives", () => {
+test("folding in two steps gives the same result as in one", () => {
   const lines = Array.from({ length: 900 }, (_, i) =>
     lineOf({ ...EVENT, page: `/p${(i * 7) % 311}`, source: `s${(i * 3) % 131}` }, String(i % 50), true),
   );
@@ -99,7 +99,7 @@ test("folding in two steps gives what one step gives", () => {
   assert.deepEqual(both, whole);
 });
 
-test("detail that the budget refused counts as (other)", () => {
+test("detail omitted by the write budget counts as (other)", () => {
   const line = lineOf(EVENT, "A", false);
   assert.deepEqual(JSON.parse(line), ["site_a", HOUR, "", "A"]);
   const day = mergeDay(undefined, dayOf(fold(line)));
@@ -108,7 +108,7 @@ test("detail that the budget refused counts as (other)", () => {
   assert.equal(day.views, 1);
 });
 
-test("keys that mean something to JavaScript are keys like others", () => {
+test("keys with a special meaning in JavaScript are counted like others", () => {
   const merged = mergeCapped(
     JSON.parse('{"__proto__": 2}'),
     new Map([
@@ -129,9 +129,9 @@ test("keys that mean something to JavaScript are keys like others", () => {
   assert.equal(JSON.stringify(fresh), '{"__proto__":1,"toString":1}');
 });
 
-test("a line is ASCII whatever a visitor sends, and reads as what was sent", () => {
+test("a line is ASCII for any input, and decodes to that input", () => {
   const line = lineOf({ ...EVENT, source: "größe/🙂" }, "A", true);
-  // eslint-disable-next-line no-control-regex -- ASCII is what is asked for
+  // eslint-disable-next-line no-control-regex -- ASCII is what the test checks
   assert.match(line, /^[\x00-\x7f]+$/);
   assert.equal(JSON.parse(line)[5], "größe/🙂");
 });
@@ -151,14 +151,14 @@ test("a fold's days are those of the first lines, up to a limit", () => {
 });
 
 // rule W4
-test("events of a closed day are too late, and said so", () => {
+test("events of a closed day are counted as too late", () => {
   const sums = emptySums();
   addLines(sums, readLines(lineOf(EVENT, "A", true)), DAY);
   assert.equal(sums.tooOld, 1);
   assert.equal(sums.days.size, 0);
 });
 
-test("a broken line loses itself only", () => {
+test("a malformed line does not affect other lines", () => {
   const sums = emptySums();
   addLines(sums, readLines(`${lineOf(EVENT, "A", true)}["site_a",\n${lineOf(EVENT, "B", true)}`), 0);
   assert.equal(sums.invalid, 1);
@@ -166,13 +166,13 @@ test("a broken line loses itself only", () => {
 });
 
 // rule W5
-test("the less is left of the budget, the longer events are gathered", () => {
+test("the smaller the remaining budget, the longer events are buffered", () => {
   assert.deepEqual([0, 59_999, 60_000, 80_000, 90_000, 200_000].map(levelOf), [0, 0, 1, 2, 3, 3]);
   const windows = [0, 1, 2, 3].map(windowMs);
   assert.deepEqual(
     windows,
     [...windows].sort((a, b) => a - b),
   );
-  // The platform ends waitUntil 30 s after the answer; the write, and a wait for the one before, need some of it.
+  // The platform ends waitUntil 30 s after the response, and the write, after the previous one, must fit as well.
   assert.ok(/** @type {number} */ (windows[3]) <= 20_000);
 });

@@ -7,18 +7,18 @@ import { daysKept } from "../src/kept_days.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dateText, hourOf } from "../src/time.js";
 import { Database } from "../tools/database.js";
 
-/** The last closed day, and how many days before it have rows. */
+/** The last closed day, and the number of days before it that have rows. */
 const CLOSED = 20_000;
 const AGE = 40;
 const SITES = 3;
-// The discard port refuses the connection: no push is taken, and nothing here needs one.
+// The discard port refuses connections. No push is accepted, and these tests need none.
 const ENV = { PUSH_URL: "http://127.0.0.1:9/", WORKER_KEY: "k", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "420" };
 
 /** @typedef {{day: number, kept_from?: number, written: {day: number, rows: number}}} State */
 
 /**
- * @param {{days?: number[], setting?: unknown, state?: Partial<State>}} [of]
- * @returns {Database} of a worker that has closed the day CLOSED
+ * @param {{days?: number[], setting?: unknown, state?: Partial<State>}} [options]
+ * @returns {Database} database of a worker that has closed the day CLOSED
  */
 function databaseOf({ days = daysBetween(CLOSED - AGE, CLOSED), setting, state } = {}) {
   const database = new Database();
@@ -54,80 +54,80 @@ const storedDays = (database) => database.run("select distinct day from day orde
 const closingOf = (day) => (day + 1) * DAY_MS + 12 * MINUTE_MS;
 
 /**
- * Closes the next day. Its rows are those of a day on which each site had a view.
+ * Closes the next day, with rows for a day on which each site had a view.
  * @param {Database} database @param {D1Database} [d1]
  */
-async function night(database, d1 = database.d1) {
+async function closeNextDay(database, d1 = database.d1) {
   const day = stateOf(database).day + 1;
   if (!storedDays(database).includes(day)) addDay(database, day);
   await tick(d1, ENV, closingOf(day));
 }
 
 // rule W5
-test("35 days before the one that is closed are kept where nothing else is set", async () => {
+test("35 days before the closed one are kept by default", async () => {
   for (const body of [undefined, null]) {
     const database = databaseOf({ days: daysBetween(CLOSED - 34, CLOSED) });
     if (body === null) set(database, body);
-    await night(database);
+    await closeNextDay(database);
     assert.deepEqual(storedDays(database), daysBetween(CLOSED - 34, CLOSED + 1));
     assert.equal(stateOf(database).kept_from, 0, "nothing was deleted");
-    await night(database);
+    await closeNextDay(database);
     assert.deepEqual(storedDays(database), daysBetween(CLOSED - 33, CLOSED + 2));
     assert.equal(stateOf(database).kept_from, CLOSED - 33);
   }
 });
 
 // rule W5
-test("fewer days are kept where the account has set it", async () => {
+test("fewer days are kept if the account is set to", async () => {
   const database = databaseOf({ days: daysBetween(CLOSED - 14, CLOSED), setting: { days: 14 } });
-  await night(database);
+  await closeNextDay(database);
   assert.deepEqual(storedDays(database), daysBetween(CLOSED - 13, CLOSED + 1));
   assert.equal(stateOf(database).kept_from, CLOSED - 13);
 });
 
 // rule W5
-test("a lowered setting deletes two days a night, and says exactly which are gone", async () => {
+test("a lowered setting deletes two days per night and records exactly which are deleted", async () => {
   const database = databaseOf({ days: daysBetween(CLOSED - 35, CLOSED), setting: { days: 14 } });
   let oldest = CLOSED - 35;
   for (let nights = 1; nights <= 21; nights += 1) {
-    await night(database);
+    await closeNextDay(database);
     oldest += 2;
     assert.deepEqual(storedDays(database), daysBetween(oldest, CLOSED + nights), `after ${nights} nights`);
     assert.equal(stateOf(database).kept_from, oldest);
   }
-  // It is as short as it was set; from here on one day a night goes.
+  // The new retention is reached. From here on one day per closeNextDay is deleted.
   assert.equal(oldest, CLOSED + 21 - 14);
-  await night(database);
+  await closeNextDay(database);
   assert.deepEqual(storedDays(database), daysBetween(oldest + 1, CLOSED + 22));
 });
 
-test("days without a row cost no night, and are not called gone", async () => {
+test("days without rows are skipped and not recorded as deleted", async () => {
   const old = [CLOSED - 33, CLOSED - 30, CLOSED - 20, CLOSED - 19];
   const database = databaseOf({ days: [...old, CLOSED - 3], setting: { days: 14 } });
-  await night(database);
+  await closeNextDay(database);
   assert.equal(stateOf(database).kept_from, CLOSED - 29);
-  await night(database);
+  await closeNextDay(database);
   assert.equal(stateOf(database).kept_from, CLOSED - 18);
   assert.deepEqual(storedDays(database), [CLOSED - 3, CLOSED + 1, CLOSED + 2]);
-  await night(database);
+  await closeNextDay(database);
   assert.equal(stateOf(database).kept_from, CLOSED - 18);
 });
 
-test("a setting that is raised again deletes nothing more and brings back nothing", async () => {
+test("a raised setting stops deletion and restores nothing", async () => {
   const database = databaseOf({ days: daysBetween(CLOSED - 20, CLOSED), setting: { days: 14 } });
-  for (let nights = 0; nights < 3; nights += 1) await night(database);
+  for (let nights = 0; nights < 3; nights += 1) await closeNextDay(database);
   const kept = stateOf(database).kept_from;
   assert.equal(kept, CLOSED - 14);
   set(database, '{"days":35}');
-  for (let nights = 0; nights < 18; nights += 1) await night(database);
+  for (let nights = 0; nights < 18; nights += 1) await closeNextDay(database);
   assert.equal(stateOf(database).kept_from, kept);
   assert.deepEqual(storedDays(database), daysBetween(kept, CLOSED + 21));
-  await night(database);
-  assert.equal(stateOf(database).kept_from, kept + 1, "35 days are there again");
+  await closeNextDay(database);
+  assert.equal(stateOf(database).kept_from, kept + 1, "35 days are stored again");
 });
 
 // rule X5
-test("a setting that is not the service's is bounded, or is none", () => {
+test("an invalid setting is clamped or ignored", () => {
   for (const [body, days] of /** @type {[unknown, number][]} */ ([
     ['{"days":14}', 14],
     ['{"days":20}', 20],
@@ -158,14 +158,14 @@ test("a setting that is not the service's is bounded, or is none", () => {
 });
 
 // rule X5
-test("rows that are not the worker's do not keep a day from being closed", async () => {
+test("foreign rows do not prevent a day from being closed", async () => {
   const database = databaseOf({ setting: { days: 14 } });
   for (const day of [-3, 2 ** 52, CLOSED - AGE - 0.5, "x", Buffer.from("x")]) {
     database.run("insert into day values ('other', ?, '')", [/** @type {any} */ (day)]);
   }
-  await night(database);
+  await closeNextDay(database);
   assert.deepEqual([stateOf(database).day, stateOf(database).kept_from], [CLOSED + 1, CLOSED - AGE]);
-  await night(database);
+  await closeNextDay(database);
   assert.deepEqual([stateOf(database).day, stateOf(database).kept_from], [CLOSED + 2, CLOSED - AGE + 2]);
 });
 
@@ -173,17 +173,17 @@ test("rows that are not the worker's do not keep a day from being closed", async
 const outcome = (database) => [storedDays(database), stateOf(database).day, stateOf(database).kept_from];
 
 // rule W3
-test("a run that dies at any call, and its answer that is lost, change nothing of what is deleted", async () => {
+test("a run that crashes at any call, or loses a response, deletes the same days", async () => {
   const undisturbed = databaseOf({ setting: { days: 14 } });
-  await night(undisturbed);
+  await closeNextDay(undisturbed);
   for (const lost of [false, true]) {
-    let [died, deaths] = [true, 0];
+    let [died, crashes] = [true, 0];
     for (let survived = 0; died; survived += 1) {
       const database = databaseOf({ setting: { days: 14 } });
       const { d1 } = database;
       let calls = 0;
       died = false;
-      const dying = /** @type {D1Database} */ ({
+      const failing = /** @type {D1Database} */ ({
         ...d1,
         batch: async (statements) => {
           calls += 1;
@@ -193,19 +193,19 @@ test("a run that dies at any call, and its answer that is lost, change nothing o
           throw new Error("Network connection lost.");
         },
       });
-      await night(database, dying).catch(() => undefined);
-      if (died) deaths += 1;
-      assert.equal(storedDays(database)[0], stateOf(database).kept_from ?? CLOSED - AGE, "exactly what is gone");
+      await closeNextDay(database, failing).catch(() => undefined);
+      if (died) crashes += 1;
+      assert.equal(storedDays(database)[0], stateOf(database).kept_from ?? CLOSED - AGE, "exactly the deleted days");
       await tick(d1, ENV, closingOf(CLOSED + 1) + MINUTE_MS);
       assert.deepEqual(outcome(database), outcome(undisturbed), `after ${survived} calls`);
     }
-    // The state, what expires, the closing, the push and its outcome.
-    assert.ok(deaths >= 5, `${deaths} deaths`);
+    // The calls: state, expired days, closing, push, outcome of the push.
+    assert.ok(crashes >= 5, `${crashes} crashes`);
   }
 });
 
 // rule W3
-test("two runs at once delete the days of one", async () => {
+test("two concurrent runs delete only the days of one", async () => {
   const database = databaseOf({ setting: { days: 14 } });
   addDay(database, CLOSED + 1);
   const at = closingOf(CLOSED + 1);
@@ -214,11 +214,11 @@ test("two runs at once delete the days of one", async () => {
 });
 
 // rule W5
-test("deleted rows are written rows of the day on which they are deleted", async () => {
-  /** @param {unknown} setting @param {number[]} days @returns {Promise<number>} rows written as the worker knows */
+test("deleted rows count as written on the day of the deletion", async () => {
+  /** @param {unknown} setting @param {number[]} days @returns {Promise<number>} rows written by the worker's count */
   const writtenOf = async (setting, days) => {
     const database = databaseOf({ setting, days });
-    await night(database);
+    await closeNextDay(database);
     const { written } = stateOf(database);
     assert.equal(written.day, CLOSED + 2);
     return written.rows;
@@ -229,7 +229,7 @@ test("deleted rows are written rows of the day on which they are deleted", async
 });
 
 // rule W4
-test("parts and the ledger are kept as long as a part may wait, however few days are", async () => {
+test("parts and ledger are kept for the maximum wait of a part, even with a shorter retention", async () => {
   const database = databaseOf({ setting: { days: 14 } });
   const old = closingOf(CLOSED + 1) - 35 * DAY_MS;
   for (const [id, madeAt] of [old - 1, old + HOUR_MS].entries()) {
@@ -238,7 +238,7 @@ test("parts and the ledger are kept as long as a part may wait, however few days
   for (const day of [CLOSED + 1 - 35, CLOSED + 2 - 35]) {
     database.run("insert into ledger values (?, 'accepted', '{}')", [day]);
   }
-  await night(database);
+  await closeNextDay(database);
   assert.deepEqual(
     database.run("select id from outbox where part = '{}'").map(({ id }) => id),
     [2],
@@ -250,7 +250,7 @@ test("parts and the ledger are kept as long as a part may wait, however few days
 });
 
 // rule W4
-test("a day that is deleted before it was sent waits whole in the outbox", async () => {
+test("a day that is deleted before it is sent remains complete in the outbox", async () => {
   const nights = 20;
   const database = databaseOf({ days: [], setting: { days: 14 } });
   const client = { page: "/", source: "", country: "DE", device: "mobile", browser: "Safari", os: "iOS" };

@@ -29,7 +29,7 @@ const ledger = (database) =>
 const event = (target, reason = "", day = DAY) => ({ target, reason, day });
 
 // rule W4
-test("what is accepted and what is dropped adds up by target and day, over many rows of the event log", async () => {
+test("accepted and dropped events are summed by target and day over many rows of the event log", async () => {
   const database = new Database();
   for (let row = 1; row <= 2; row += 1) {
     const tally = new Map();
@@ -49,7 +49,7 @@ test("what is accepted and what is dropped adds up by target and day, over many 
 });
 
 // rule W4
-test("of very many targets whose events are dropped at once the rest is counted together", () => {
+test("drops are counted individually for a limited number of targets, and together for the rest", () => {
   const tally = new Map();
   for (let i = 0; i < 10_000; i += 1) addDropped(tally, "busy", { target: `lnk_${i}`, day: DAY, views: 1, bots: 0 });
   assert.ok(tally.size <= 502);
@@ -64,7 +64,7 @@ test("of very many targets whose events are dropped at once the rest is counted 
 });
 
 // rule W3
-test("a day's largest numbers are what was pushed, by what the service made of their part", async () => {
+test("a day's largest numbers count as pushed, depending on the service's response to their part", async () => {
   const database = new Database();
   /** @param {number} id @param {[string, number, number, number][]} days */
   const queue = (id, days) =>
@@ -80,7 +80,7 @@ test("a day's largest numbers are what was pushed, by what the service made of t
   queue(3, [["site_a", 9, 0, 3]]);
   queue(4, [["site_a", 11, 0, 3]]);
   await database.d1.batch(addPushed(database.d1, { gone: [2], accepted: [2, 77], unknown: ["lnk_gone"] }));
-  // An older part comes later, and the same one again.
+  // An older part arrives later, and the same part again.
   for (let i = 0; i < 2; i += 1) {
     await database.d1.batch(addPushed(database.d1, { gone: [1, 3], accepted: [1], unknown: [] }));
   }
@@ -92,14 +92,14 @@ test("a day's largest numbers are what was pushed, by what the service made of t
 });
 
 // rule W3
-test("nothing that stands in the ledger or in a tally keeps a cron from its work", async () => {
+test("invalid data in the ledger or in a tally does not stop the cron", async () => {
   const database = new Database();
   for (const [i, counts] of ["", "[", "5", '"x"', "[[1]]", '{"site_a":5}'].entries()) {
     database.run("insert into ledger(day, entry, counts) values (?, 'accepted', ?)", [DAY + i, counts]);
     await log(database, `["site_a",${DAY + i},1,0]\n`);
     assert.deepEqual(ledger(database)[`${DAY + i} accepted`], { site_a: [1, 0] });
   }
-  // A number that is too large to be added to.
+  // A number that is too large for additions.
   const huge = 2n ** 63n - 1n;
   database.run(`update ledger set counts = '{"site_a":[${huge},${huge}]}' where day = ${DAY}`, []);
   await log(database, `["site_a",${DAY},1,1]\n`);
@@ -112,7 +112,7 @@ test("nothing that stands in the ledger or in a tally keeps a cron from its work
 });
 
 // rule W3
-test("a part that is not the worker's own leaves the outbox", async () => {
+test("a foreign part leaves the outbox", async () => {
   const database = new Database();
   const parts = [
     '{"day":"x","days":[["site_a",1,0,1]]}',
@@ -132,7 +132,7 @@ test("a part that is not the worker's own leaves the outbox", async () => {
 });
 
 // rule W6
-test("a day's counts do not outgrow a value", async () => {
+test("a day's counts stay within the limit of a value", async () => {
   const database = new Database();
   const many = Object.fromEntries(
     Array.from({ length: 60_000 }, (_, i) => [`lnk_${String(i).padStart(20, "0")}`, [1, 0]]),
@@ -143,7 +143,7 @@ test("a day's counts do not outgrow a value", async () => {
 });
 
 // rule W4
-test("late events are noted by target and day; a day leaves when the last of its parts is given up", async () => {
+test("late events are recorded by target and day; a day is deleted with the expiry of its last part", async () => {
   const database = new Database();
   const late = new Map();
   countEvent(late, "too_old", event("site_a"));

@@ -11,7 +11,7 @@ import { agentReason, botReason } from "../src/bots.js";
 import { campaign, hasMarker, namedSource, referrerHost } from "../src/sources.js";
 import { clean } from "../src/text.js";
 
-/** What is made of the texts that a visitor sends; each must cost no more than their length, before they are cut. */
+/** Functions that process text from visitors. Their cost must be at most linear in its length before truncation. */
 const READERS = {
   agentReason,
   readAgent,
@@ -26,10 +26,10 @@ const READERS = {
 };
 
 /**
- * The words of all patterns, and what their classes of characters match: a pattern that looks for one thing behind
- * another (`a.*b`) is slow where `a` comes again and again and `b` does not.
+ * Returns the words of all patterns, and text that matches their character classes. A pattern that searches for one
+ * thing after another (`a.*b`) is slow for text with many matches of `a` and none of `b`.
  */
-function pieces() {
+function fragments() {
   const sources = [...list];
   for (const file of ["agents", "bots", "sources", "beacon", "text"]) {
     const text = readFileSync(join(import.meta.dirname, "../src", `${file}.js`), "utf8");
@@ -59,10 +59,10 @@ function pieces() {
     "?a=",
     "%2",
   ];
-  return [...new Set([...words.map((word) => word.trim()), ...signs, " "])].filter((piece) => piece !== "");
+  return [...new Set([...words.map((word) => word.trim()), ...signs, " "])].filter((fragment) => fragment !== "");
 }
 
-/** @param {(text: string) => unknown} read @param {string} text @returns {number} µs of CPU, the least of some tries */
+/** @param {(text: string) => unknown} read @param {string} text @returns {number} CPU µs, minimum of several tries */
 function cpuUs(read, text) {
   let least = Infinity;
   for (let n = 0; n < 3; n += 1) {
@@ -77,32 +77,32 @@ function cpuUs(read, text) {
 const CHARS = 4_000;
 
 /**
- * How much dearer four times the length is: 4 where the cost is the length, 16 where it is the square. The least of
- * some tries, because whatever else the machine does makes one of the two look dearer.
- * @param {(text: string) => unknown} read @param {string} piece @param {string} start
+ * Returns the cost ratio for four times the length: 4 if the cost is linear, 16 if it is quadratic. Minimum of several
+ * tries, because other processes disturb the measurement.
+ * @param {(text: string) => unknown} read @param {string} fragment @param {string} start
  */
-function growth(read, piece, start) {
-  const text = (/** @type {number} */ chars) => start + piece.repeat(Math.ceil(chars / piece.length));
+function growth(read, fragment, start) {
+  const text = (/** @type {number} */ chars) => start + fragment.repeat(Math.ceil(chars / fragment.length));
   let least = Infinity;
   for (let tries = 0; tries < 6 && least >= 7; tries += 1) {
     const once = cpuUs(read, text(CHARS));
-    // Under a tenth of a millisecond there is nothing to compare.
+    // Less than a tenth of a millisecond cannot be compared.
     const fourfold = cpuUs(read, text(4 * CHARS));
     least = Math.min(least, fourfold < 400 ? 0 : fourfold / Math.max(once, 1));
   }
   return least;
 }
 
-test("nothing that a visitor sends costs more than its length, however it is made", () => {
-  const all = pieces();
-  assert.ok(all.length > 300, `only ${all.length} pieces of patterns`);
+test("the cost of any text from a visitor is linear in its length", () => {
+  const all = fragments();
+  assert.ok(all.length > 300, `only ${all.length} fragments of patterns`);
   for (const [name, read] of Object.entries(READERS)) {
-    for (const piece of all) {
+    for (const fragment of all) {
       for (const start of ["", "Mozilla/5.0 ("]) {
-        const ratio = growth(read, piece, start);
+        const ratio = growth(read, fragment, start);
         assert.ok(
           ratio < 7,
-          `${name}: ${start}${piece}… costs ${ratio.toFixed(1)} times as much at four times the length`,
+          `${name}: ${start}${fragment}… costs ${ratio.toFixed(1)} times as much at four times the length`,
         );
       }
     }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { partStatements } from "../src/outbox.js";
 
-/** A database that keeps what it would be asked. */
+/** A database that returns the bound values instead of executing a statement. */
 const database = /** @type {any} */ ({ prepare: () => ({ bind: (/** @type {unknown[]} */ ...values) => values }) });
 
 /** @param {number} targets @param {number[]} hours @returns {number[][]} [id, limit, offset] of each part */
@@ -16,7 +16,7 @@ function parts(targets, hours) {
 const DAY = Array.from({ length: 24 }, (_, hour) => hour);
 
 // rule W5
-test("a closing covers every target once, in parts that a run can ask for", () => {
+test("a closing covers every target once, with at most as many parts as a run has queries", () => {
   for (const [targets, hours] of /** @type {[number, number[]][]} */ ([
     [0, []],
     [1, [3]],
@@ -34,7 +34,7 @@ test("a closing covers every target once, in parts that a run can ask for", () =
   }
 });
 
-test("parts are small while they may be", () => {
+test("parts are small unless there are too many", () => {
   const [[, limit = 0] = []] = parts(1_000, DAY);
   assert.ok(limit * 25 * 60 <= 120_000);
 });

@@ -26,25 +26,25 @@ const outcome = (status, more) => ({
   status,
   retryAfterS: 0,
   answer: null,
-  error: `push: the service answered ${status}`,
+  error: `push: the service responded with status ${status}`,
   ...more,
 });
 
 // rule W1
-test("a new upload pushes at once, whatever the old one was waiting for", () => {
+test("a new upload pushes immediately, even if the previous one was waiting", () => {
   const waiting = stateWith({ next_at: NOW + HOUR_MS, fails: 9 });
   assert.equal(pushDue(waiting, "i2", NOW), "no");
   assert.equal(pushDue(waiting, "i3", NOW), "now");
 });
 
 // rule W3
-test("the hourly push has its own second, and waits a little for the hour to be closed", () => {
+test("the hourly push has a fixed second, and waits a limited time for the hour to be closed", () => {
   const envAt = (/** @type {number} */ minute, second = 0) => ({ ...ENV, PUSH_SECOND: String(minute * 60 + second) });
   assert.equal(nextSlot(NOW, envAt(17)), Date.UTC(2026, 10, 21, 11, 17));
   assert.equal(nextSlot(NOW, envAt(20)), Date.UTC(2026, 10, 21, 11, 20));
   assert.equal(nextSlot(NOW, envAt(20, 1)), Date.UTC(2026, 10, 21, 10, 20, 1));
   assert.equal(nextSlot(NOW, envAt(21)), Date.UTC(2026, 10, 21, 10, 21));
-  // Of any minute it is the same second, also where the cron came late; never one of another minute.
+  // It is the same second of any minute, even if the cron is late, but never in another minute.
   assert.equal(ownSecond(NOW, envAt(17, 42)), NOW + 42_000);
   assert.equal(ownSecond(NOW + 30_000, envAt(17, 42)), NOW + 42_000);
   assert.equal(ownSecond(NOW + 50_000, envAt(17, 42)), NOW + 50_000);
@@ -52,7 +52,7 @@ test("the hourly push has its own second, and waits a little for the hour to be 
   assert.equal(pushDue(stateWith({ next_at: NOW }), "i2", NOW + 10 * MINUTE_MS), "now");
 });
 
-test("the body is JSON with the parts as they are", () => {
+test("the body is JSON with unchanged parts", () => {
   const body = pushBody(ENV, { state: stateWith(), schema: 1, now: NOW }, ROWS, 2, "x".repeat(500), "push");
   const read = JSON.parse(body);
   assert.deepEqual(
@@ -67,7 +67,7 @@ test("the body is JSON with the parts as they are", () => {
   assert.ok(!body.includes("secret"));
 });
 
-test("what the service took or refused leaves the queue, and refusals are counted", () => {
+test("accepted and rejected parts leave the queue, and rejections are counted", () => {
   const answer = { ok: true, accepted: [17, 99], refused: [{ id: 18, code: "too_old" }], unknown_targets: ["lnk_x"] };
   const failed = stateWith({ fails: 3, error: "push: no answer (TimeoutError)", error_kind: "push" });
   const { state, gone } = afterPush(failed, ENV, ROWS, 2, outcome(200, { answer }), NOW);
@@ -79,14 +79,14 @@ test("what the service took or refused leaves the queue, and refusals are counte
   assert.equal(state.push.next_at, Date.UTC(2026, 10, 21, 11, 17));
 });
 
-test("a backlog goes on with the next cron", () => {
+test("a backlog continues with the next cron", () => {
   const answer = { ok: true, accepted: [17, 18], refused: [], unknown_targets: [] };
   const { state } = afterPush(stateWith(), ENV, ROWS, 40, outcome(200, { answer }), NOW);
   assert.equal(state.push.next_at, NOW);
 });
 
 // rule W7
-test("a refused key stops the push for an hour, or until the next upload", () => {
+test("a rejected key stops pushes for an hour, or until the next upload", () => {
   const { state, gone } = afterPush(stateWith(), ENV, ROWS, 2, outcome(401), NOW);
   assert.deepEqual(gone, []);
   assert.match(String(state.push.error), /401/);
@@ -96,7 +96,7 @@ test("a refused key stops the push for an hour, or until the next upload", () =>
   assert.equal(pushDue(state, "i3", NOW + 1), "now");
 });
 
-test("too large a push is halved until it is one part, and a part too large alone is given up", () => {
+test("a push that is too large is halved down to one part, and a single part that is too large is dropped", () => {
   const { state } = afterPush(stateWith(), ENV, ROWS, 2, outcome(413), NOW);
   assert.equal(state.push.most_parts, 1);
   assert.equal(state.push.next_at, NOW);
@@ -105,7 +105,7 @@ test("too large a push is halved until it is one part, and a part too large alon
   assert.equal(alone.state.dropped.invalid, 1);
 });
 
-test("failures are retried with growing delay, and never before Retry-After", () => {
+test("failures are retried with increasing delay, and never before Retry-After", () => {
   let state = stateWith();
   const delays = [];
   for (let i = 0; i < 8; i += 1) {
@@ -117,7 +117,7 @@ test("failures are retried with growing delay, and never before Retry-After", ()
   assert.equal(asked.state.push.next_at, NOW + 15 * MINUTE_MS);
 });
 
-test("an answer that is not the service's acknowledges nothing", () => {
+test("a response that is not the service's acknowledges nothing", () => {
   for (const text of [
     "",
     "<html>",

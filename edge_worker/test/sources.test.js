@@ -7,7 +7,7 @@ import { closeLine, encodeEvent } from "../src/event_log.js";
 import { campaign, clickSource, hasMarker, namedSource, referrerHost, sourceKey } from "../src/sources.js";
 
 // rule R3
-test("a referrer is kept as its host only, normalised", () => {
+test("only the normalized host of a referrer is kept", () => {
   assert.equal(referrerHost("https://www.Google.com:443/search?q=secret#x"), "google.com");
   assert.equal(referrerHost("https://user:pw@news.example.org/a"), "news.example.org");
   assert.equal(referrerHost("android-app://com.slack/"), "com.slack");
@@ -19,7 +19,7 @@ test("a referrer is kept as its host only, normalised", () => {
   }
 });
 
-test("a view that followed another one on the same site is internal, one without referrer is direct", () => {
+test("a view after another one on the same site is internal, and one without a referrer is direct", () => {
   assert.equal(sourceKey("", "", "shop.example.com"), "");
   assert.equal(sourceKey("https://www.shop.example.com/a", "", "shop.example.com"), "(internal)");
   assert.equal(sourceKey("/before", "newsletter", "shop.example.com"), "(internal)");
@@ -57,7 +57,7 @@ test("only the marker makes a click a scan", () => {
   assert.equal(clickSource("https://qr/", "?utm_source=spring", host), "spring");
 });
 
-test("a beacon's page is its path, cleaned and cut", () => {
+test("a beacon's page is its sanitized and truncated path", () => {
   assert.deepEqual(parseBeacon("/a?token=1#x\nhttps://b.c/\n&ref=news\ntrue"), {
     page: "/a",
     referrer: "https://b.c/",
@@ -68,7 +68,7 @@ test("a beacon's page is its path, cleaned and cut", () => {
   for (const odd of ["", "a", "\n/a", "{}"]) assert.equal(parseBeacon(odd), null);
 });
 
-test("a beacon's page is what a browser's pathname can be", () => {
+test("a beacon's page must be a valid pathname of a browser", () => {
   for (const path of ["/", "//", "/~a/b-c_d.html;v=1", "/%E6%97%A5%E6%9C%AC", "/a'(b)*!$&+,:=@|[x]^{y}`"]) {
     const { pathname } = new URL(`https://a.example${path}`);
     assert.equal(parseBeacon(`${pathname}\n`)?.page, pathname);
@@ -78,7 +78,7 @@ test("a beacon's page is what a browser's pathname can be", () => {
   }
 });
 
-test("whatever a visitor sends, its line in the event log has a bound", () => {
+test("the line of an event has a maximum length for any input", () => {
   const letters = ["日", "\u{1f642}", '"', "\\", "x", "%", "&", "\ud800", "é"];
   for (const letter of letters) {
     const many = letter.repeat(8_000);
@@ -93,7 +93,7 @@ test("whatever a visitor sends, its line in the event log has a bound", () => {
   }
 });
 
-/** A body that counts what is taken of it. */
+/** A body that counts the bytes read from it. */
 class Endless {
   taken = 0;
   cancelled = false;
@@ -108,7 +108,7 @@ class Endless {
   });
 }
 
-test("a body is read up to the bound, whether it tells its length or not", async () => {
+test("a body is read up to the limit, with or without Content-Length", async () => {
   const post = (/** @type {RequestInit & {duplex?: "half"}} */ init) =>
     new Request("https://a.example/", { method: "POST", ...init });
   assert.equal(
@@ -140,7 +140,7 @@ test("an excluded path covers whole segments", () => {
   assert.equal(isExcluded("/anything", []), false);
 });
 
-test("an address is read like the platform's own parser reads it", () => {
+test("a URL is split in the same way as by the platform's own parser", () => {
   for (const url of [
     "https://go.example.com/abc?q",
     "http://go.example.com:8787/",

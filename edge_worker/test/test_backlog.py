@@ -1,4 +1,4 @@
-"""Days that the service takes nothing of: they wait in the worker's database, and are worked off afterwards."""
+"""Days without a reachable service: they wait in the worker's database, and are sent afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BACKLOG_DAYS = 30 if EVERYTHING else 8
 
 @pytest.mark.rule("W3")
 @pytest.mark.timeout(300)
-async def test_a_backlog_of_many_days_is_worked_off_inside_every_limit(worker: InstalledWorker) -> None:
+async def test_backlog_of_many_days_is_sent_within_all_limits(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await worker.cron(now)
     midnight = now - now % DAY_MS

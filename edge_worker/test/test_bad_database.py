@@ -1,4 +1,4 @@
-"""A database that is slow, silent or failing: what visitors get meanwhile, and that all of it is counted after."""
+"""A slow, silent or failing database: responses during the outage, and complete counts afterwards."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ async def test_no_visitor_gets_an_error_and_each_is_counted_once(worker: Install
     assert [answer for answer in storm.answers if answer.known and answer.status == 503] == []
     counted = await views_counted(worker, await worker.clock(3 * HOUR_MS / 1000))
     for target, views in storm.counted.items():
-        assert views <= counted[target] <= views + storm.hung_up[target], target
+        assert views <= counted[target] <= views + storm.disconnected[target], target
 
 
 @pytest.mark.rule("L5", "Y1")
 @pytest.mark.parametrize("fault", ["d1_slow", "d1_silent"])
-async def test_a_read_that_outlives_its_request_is_an_error_to_nobody(worker: InstalledWorker, fault: str) -> None:
+async def test_read_that_outlives_its_request_causes_no_error(worker: InstalledWorker, fault: str) -> None:
     links = {f"link:code{i}": {"target": f"lnk_{i}", "url": f"https://example.net/{i}"} for i in range(4)}
     await worker.configure(links)
     assert (await worker.click("code0")).status == 302
     await worker.emulator.settled()
     await worker.clock(67)
     await worker.emulator.fault(fault, times=None, delay_s=4)
-    # The first one begins the read, and is answered first.
+    # The first request starts the read, and gets its response first.
     assert (await worker.click("none")).status == 503
     statuses: list[tuple[str, int]] = []
 
@@ -54,10 +54,10 @@ async def test_a_read_that_outlives_its_request_is_an_error_to_nobody(worker: In
 
 
 @pytest.mark.rule("L5")
-async def test_what_a_slow_read_brings_is_learned(worker: InstalledWorker) -> None:
+async def test_result_of_a_slow_read_is_stored(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": KNOWN_LINK})
     await worker.emulator.fault("d1_slow", delay_s=3)
-    # A visitor waits two seconds at most. The read continues, so the next visitor does not need one.
+    # A visitor waits at most two seconds. The read continues, so the next visitor does not need a new one.
     assert (await worker.click("abc")).status == 503
     await worker.emulator.settled()
     await worker.emulator.fault("d1_silent", times=None)

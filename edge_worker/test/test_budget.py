@@ -1,4 +1,4 @@
-"""The account's daily rows: what is given up for them, and what never is."""
+"""The account's daily rows: the data that is reduced to save rows, and the totals that are always kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edge_worker.test.test_exact import send_views
 
 
 async def use_up(worker: InstalledWorker, rows: int) -> None:
-    """Let the worker believe that it has written so many rows today."""
+    """Make the worker assume that it has written this number of rows today."""
     state = await worker.state()
     state["written"]["rows"] = rows
     await worker.sql("update meta set value = ? where key = 'state'", json.dumps(state, separators=(",", ":")))
@@ -26,7 +26,7 @@ async def day_totals(worker: InstalledWorker) -> list[tuple[int, int, int]]:
 @pytest.mark.rule("W5")
 @pytest.mark.rule("R7")
 @pytest.mark.parametrize(("rows", "level"), [(65_000, 1), (85_000, 2), (95_000, 3)])
-async def test_hours_are_refused_first_then_detail_and_daily_totals_stay_exact(
+async def test_hours_are_omitted_first_then_detail_and_daily_totals_stay_exact(
     worker: InstalledWorker, rows: int, level: int
 ) -> None:
     now = await worker.clock(0)
@@ -57,12 +57,12 @@ async def test_hours_are_refused_first_then_detail_and_daily_totals_stay_exact(
 
 @pytest.mark.rule("W5")
 @pytest.mark.rule("R7")
-async def test_what_is_folded_with_the_end_of_the_day_before_has_its_hours(worker: InstalledWorker) -> None:
+async def test_events_folded_with_the_end_of_the_previous_day_have_hours(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     midnight = now - now % DAY_MS + DAY_MS
 
     async def crons_until(minutes: int) -> None:
-        """Go to so long after midnight, after its last three crons."""
+        """Run the last three crons before that many minutes after midnight."""
         for late in (2, 1, 0):
             at = midnight + (minutes - late) * MINUTE_MS
             await worker.clock((at - now) / 1000)
@@ -74,7 +74,7 @@ async def test_what_is_folded_with_the_end_of_the_day_before_has_its_hours(worke
     await use_up(worker, 65_000)
     await crons_until(6)
     assert (await worker.state())["level"] == 1
-    await send_views(worker, 3, 3)  # before the end of the day before, which is folded in any budget
+    await send_views(worker, 3, 3)  # before the end of the previous day, which is folded at any level
     await crons_until(66)
     await send_views(worker, 2, 2)  # after it
     await crons_until(126)
@@ -84,13 +84,13 @@ async def test_what_is_folded_with_the_end_of_the_day_before_has_its_hours(worke
 
 
 @pytest.mark.rule("W5")
-async def test_a_days_level_ends_with_the_day_though_no_cron_has_run_since(worker: InstalledWorker) -> None:
+async def test_level_ends_with_its_day_without_a_cron_run(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await worker.cron(now)
     await use_up(worker, 85_000)
     await worker.cron(now + MINUTE_MS)
     assert (await worker.state())["level"] == 2
-    # The second views come when requests have done a part of the crons' work.
+    # The second views arrive when requests have taken over a part of the crons' work.
     for days in (3, 3.1):
         await worker.clock(days * DAY_MS / 1000)
         await send_views(worker, 5, 2)
@@ -101,7 +101,7 @@ async def test_a_days_level_ends_with_the_day_though_no_cron_has_run_since(worke
 
 
 @pytest.mark.rule("W5")
-async def test_when_the_platform_refuses_writes_events_wait_and_links_work(worker: InstalledWorker) -> None:
+async def test_events_wait_and_links_work_while_the_platform_rejects_writes(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await worker.cron(now)
     await worker.configure({"link:abc": {"target": "lnk_a", "url": "https://example.net/1"}})

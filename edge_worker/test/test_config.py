@@ -1,4 +1,4 @@
-"""Configuration: how soon a change is served, what is served when the database fails, and what a stranger can cost."""
+"""Configuration: delay of a change, behaviour during a database outage, and the cost of requests from strangers."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from edge_worker.harness.installed import CHROME, DAY_MS, LINK_HOST, SITE_HOST, 
 from edge_worker.harness.sampling import EVERYTHING
 
 FRESH_S, STALE_S = 10, 60
-# As many as an account can have, or enough that reading all of them would be noticed.
+# The maximum of an account, or enough to notice if all of them were read.
 LINKS = 10_000 if EVERYTHING else 2_000
 
 
 def link(url: str) -> dict[str, str]:
-    """A link's row."""
+    """Return a link's row."""
     return {"target": "lnk_a", "url": url}
 
 
 async def rows_read(worker: InstalledWorker) -> int:
-    """Rows that the account has read today."""
+    """Return the rows that the account has read today."""
     state = await worker.emulator.state()
     usage = state["accounts"][worker.customer.account_id]["usage"]
     return sum(day["rows_read"] for day in usage.values())
 
 
 async def rows_written(worker: InstalledWorker) -> int:
-    """Rows that the account has written."""
+    """Return the rows that the account has written."""
     state = await worker.emulator.state()
     usage = state["accounts"][worker.customer.account_id]["usage"]
     return sum(day["rows_written"] for day in usage.values())
 
 
 @pytest.mark.rule("S7")
-async def test_a_change_is_served_after_ten_seconds_in_the_background_and_after_sixty_at_once(
+async def test_change_is_read_in_the_background_after_10_s_and_before_the_response_after_60_s(
     worker: InstalledWorker,
 ) -> None:
     await worker.configure({"link:abc": link("https://example.net/1")})
@@ -67,9 +67,7 @@ async def test_the_last_known_configuration_is_served_while_the_database_fails(w
 
 @pytest.mark.rule("L5")
 @pytest.mark.parametrize("first", ["link", "site"])
-async def test_a_new_isolate_serves_what_was_served_before_while_the_database_fails(
-    worker: InstalledWorker, first: str
-) -> None:
+async def test_new_isolate_serves_copies_while_the_database_fails(worker: InstalledWorker, first: str) -> None:
     await worker.configure({"link:abc": link("https://example.net/1"), "link:never": link("https://example.net/2")})
     assert (await worker.click("abc")).status == 302
     assert (await worker.view()).status == 204
@@ -79,7 +77,7 @@ async def test_a_new_isolate_serves_what_was_served_before_while_the_database_fa
     if first == "site":
         assert (await worker.view()).status == 204
     assert (await worker.click("abc")).headers["location"] == "https://example.net/1"
-    # Whether these are links cannot be known now.
+    # It is unknown at this time whether these are links.
     for code in ("never", "none"):
         assert (await worker.click(code)).status == 503
     assert (await worker.view()).status == 204
@@ -94,7 +92,7 @@ async def test_a_new_isolate_serves_what_was_served_before_while_the_database_fa
     assert sorted(json.loads(line)[0] for line in lines) == counted
 
 
-async def test_a_copy_is_of_one_place_and_for_two_days(worker: InstalledWorker) -> None:
+async def test_copy_belongs_to_one_data_centre_and_expires_after_two_days(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": link("https://example.net/1")})
     assert (await worker.click("abc")).status == 302
     await worker.emulator.settled()
@@ -107,13 +105,13 @@ async def test_a_copy_is_of_one_place_and_for_two_days(worker: InstalledWorker) 
 
 
 @pytest.mark.rule("L3")
-async def test_no_copy_brings_back_a_deleted_link_or_the_old_address_of_a_code(worker: InstalledWorker) -> None:
+async def test_no_copy_restores_a_deleted_link_or_an_old_target(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": link("https://example.net/1"), "link:xyz": link("https://example.net/x")})
     assert (await worker.click("abc")).status == 302
     assert (await worker.click("xyz")).status == 302
     await worker.emulator.settled()
     await worker.configure({"link:abc": None, "link:xyz": link("https://example.net/new")})
-    await worker.emulator.new_isolates()  # which never knew them
+    await worker.emulator.new_isolates()  # without any knowledge of them
     assert (await worker.click("abc")).status == 404
     assert (await worker.click("xyz")).headers["location"] == "https://example.net/new"
     await worker.emulator.settled()
@@ -124,7 +122,7 @@ async def test_no_copy_brings_back_a_deleted_link_or_the_old_address_of_a_code(w
     await worker.emulator.clear_faults()
 
 
-async def test_a_copy_is_shown_to_nobody_when_the_routes_are_gone(worker: InstalledWorker) -> None:
+async def test_copies_are_not_served_without_routes(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": link("https://example.net/1")})
     assert (await worker.click("abc")).status == 302
     assert (await worker.view()).status == 204
@@ -132,29 +130,29 @@ async def test_a_copy_is_shown_to_nobody_when_the_routes_are_gone(worker: Instal
     await worker.api("DELETE", "/workers/scripts/svc-edge?force=true")
     kept = [(LINK_HOST, "/~config"), (LINK_HOST, "/~link/abc"), (SITE_HOST, "/~config")]
     for host, path in [*kept, (SITE_HOST, f"{SITE_PATH}/~config"), (SITE_HOST, "/ab3/~config")]:
-        origin = "Error 522" if host == LINK_HOST else f"origin of {host}"  # behind a dummy record there is none
+        origin = "Error 522" if host == LINK_HOST else f"origin of {host}"  # there is none behind a dummy record
         assert origin in (await worker.emulator.visit(host, path)).body
 
 
-async def test_a_new_isolate_that_knows_nothing_asks_a_links_visitor_to_come_again(worker: InstalledWorker) -> None:
+async def test_new_isolate_without_copies_asks_a_links_visitor_to_retry(worker: InstalledWorker) -> None:
     await worker.emulator.fault("d1_drop_before", times=None)
     answer = await worker.click("abc")
     assert (answer.status, answer.headers["retry-after"]) == (503, "5")
-    # What is no link's code may be a page of the site.
+    # A path that cannot be a code may be a page of the site.
     await worker.emulator.add_page(SITE_HOST, f"{SITE_PATH}/page", "the shop")
     answer = await worker.emulator.visit(SITE_HOST, f"{SITE_PATH}/page")
     assert (answer.status, answer.body) == (200, "the shop")
     await worker.emulator.clear_faults()
 
 
-async def test_one_read_that_fails_is_repeated_before_anybody_is_sent_away(worker: InstalledWorker) -> None:
+async def test_failed_read_is_retried_before_a_visitor_gets_an_error(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": link("https://example.net/1")})
     await worker.emulator.fault("d1_drop_before")
     assert (await worker.click("abc")).status == 302
 
 
 @pytest.mark.rule("W5")
-async def test_links_work_when_the_days_reads_are_used_up(worker: InstalledWorker) -> None:
+async def test_links_work_when_the_daily_reads_are_used_up(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": link("https://example.net/1")})
     assert (await worker.click("abc")).status == 302
     await worker.emulator.settled()
@@ -163,7 +161,7 @@ async def test_links_work_when_the_days_reads_are_used_up(worker: InstalledWorke
     assert (await worker.click("abc")).headers["location"] == "https://example.net/1"
 
 
-async def test_a_request_that_is_ended_in_its_read_holds_nobody_up_for_long(worker: InstalledWorker) -> None:
+async def test_request_ended_during_its_read_delays_others_only_briefly(worker: InstalledWorker) -> None:
     await worker.configure({f"link:code{i}": link(f"https://example.net/{i}") for i in range(10)})
     await worker.emulator.fault("d1_end_before")
     statuses: list[int] = []
@@ -177,7 +175,7 @@ async def test_a_request_that_is_ended_in_its_read_holds_nobody_up_for_long(work
                 nursery.start_soon(visitor, i)
     assert sorted(statuses) == [302] * 9 + [500]
     assert (await worker.click("code0")).status == 302
-    # The same in a read behind an answer: the next visitor's is made anew.
+    # The same for a read after a response: the next visitor's request starts a new one.
     await worker.configure({"link:code0": link("https://example.net/new")})
     await worker.emulator.fault("d1_end_before")
     await worker.clock(FRESH_S + 1)
@@ -188,7 +186,7 @@ async def test_a_request_that_is_ended_in_its_read_holds_nobody_up_for_long(work
 
 
 async def add_links(worker: InstalledWorker, count: int) -> None:
-    """Links code0, code1, ... under the next version."""
+    """Add links code0, code1, … with a new version."""
     await worker.sql(
         "insert into config(key, version, body) select 'link:code' || value, ?, "
         "json_object('target', 'lnk_' || value, 'url', 'https://example.net/' || value) from json_each(?)",
@@ -198,7 +196,7 @@ async def add_links(worker: InstalledWorker, count: int) -> None:
     await worker.configure({})
 
 
-async def test_each_of_many_links_works_whatever_a_stranger_asks_for(worker: InstalledWorker) -> None:
+async def test_all_of_many_links_work_despite_requests_for_invented_codes(worker: InstalledWorker) -> None:
     await add_links(worker, LINKS)
     clicks = [f"code{i}" for i in range(0, LINKS, 25)]
     made_up = [f"none{i}" for i in range(len(clicks))]
@@ -218,21 +216,21 @@ async def test_each_of_many_links_works_whatever_a_stranger_asks_for(worker: Ins
             nursery.start_soon(visitor)
     assert wrong == []
     await worker.emulator.settled()
-    # A whole day's 100,000 requests, each for a code that is new to its isolate, stay below half of the free 5,000,000.
+    # 100,000 requests a day, each for a code that is new to its isolate, stay below half of the free 5,000,000 rows.
     assert await rows_read(worker) - before < 20 * len(clicks) * 2
     before = await rows_read(worker)
     for code in (clicks[0], clicks[-1]):
         assert (await worker.click(code)).status == 302
     assert await rows_read(worker) == before
-    # Asked for again it may be a link by now, which a read tells: 600,000 rows for a whole day's requests.
+    # When requested again, a code may be a link by now. Checking costs 600,000 rows for a day's requests.
     for code in (made_up[0], made_up[-1]):
         assert (await worker.click(code)).status == 404
     assert await rows_read(worker) - before <= 6 * 2
 
 
 @pytest.mark.rule("Y2")
-async def test_a_new_code_leads_on_from_its_first_click_on(worker: InstalledWorker) -> None:
-    # Somebody was faster than the sync.
+async def test_new_code_redirects_from_its_first_click(worker: InstalledWorker) -> None:
+    # A visitor clicks before the sync.
     assert (await worker.click("abc")).status == 404
     await worker.configure({"link:abc": link("https://example.net/1")})
     assert (await worker.click("abc")).headers["location"] == "https://example.net/1"
@@ -251,13 +249,13 @@ async def test_the_first_click_on_another_link_host_is_counted(worker: Installed
     await worker.configure({"link:abc": link("https://example.net/1")})
     await worker.route(f"{SITE_HOST}/*", "svc-edge")
     assert (await worker.click("abc")).status == 302
-    assert (await worker.emulator.visit(SITE_HOST, "/page")).status == 404  # the origin's answer
+    assert (await worker.emulator.visit(SITE_HOST, "/page")).status == 404  # the origin's response
     await worker.configure({"host": {"host": SITE_HOST}})
     answer = await worker.emulator.visit(SITE_HOST, "/abc", headers={"user-agent": CHROME})
     assert (answer.status, answer.headers.get("location")) == (302, "https://example.net/1")
 
 
-async def test_a_code_that_is_no_links_is_not_found_while_the_database_fails(worker: InstalledWorker) -> None:
+async def test_unknown_code_is_not_found_while_the_database_fails(worker: InstalledWorker) -> None:
     assert (await worker.click("none")).status == 404
     await worker.emulator.fault("d1_drop_before", times=None)
     await worker.clock(FRESH_S)
@@ -266,7 +264,7 @@ async def test_a_code_that_is_no_links_is_not_found_while_the_database_fails(wor
     await worker.emulator.clear_faults()
 
 
-async def test_a_new_isolate_reads_few_rows_however_many_sites_and_links_there_are(worker: InstalledWorker) -> None:
+async def test_new_isolate_reads_few_rows_for_any_number_of_sites_and_links(worker: InstalledWorker) -> None:
     sites = {f"path:s{i}.example.com/x/y": {"target": f"site_{i}", "script": "s"} for i in range(20)}
     await worker.configure(sites)
     await add_links(worker, 1_000)
@@ -274,13 +272,13 @@ async def test_a_new_isolate_reads_few_rows_however_many_sites_and_links_there_a
         await worker.emulator.new_isolates()
         before = await rows_read(worker)
         assert (await visit()).status in (302, 204)
-        # Before its event is written.
+        # Measured before its event is written.
         assert await rows_read(worker) - before <= 10
         await worker.emulator.settled()
         assert await rows_read(worker) - before < 30
 
 
-async def test_an_import_costs_a_row_a_link_and_other_isolates_next_to_nothing(worker: InstalledWorker) -> None:
+async def test_import_costs_one_row_per_link_and_almost_nothing_in_other_isolates(worker: InstalledWorker) -> None:
     await worker.configure({"link:abc": link("https://example.net/1")})
     assert (await worker.click("abc")).status == 302
     await worker.emulator.settled()
@@ -298,9 +296,9 @@ async def test_an_import_costs_a_row_a_link_and_other_isolates_next_to_nothing(w
 
 
 @pytest.mark.rule("S7", "S5", "Y2")
-async def test_a_new_path_counts_from_its_first_view_on(worker: InstalledWorker) -> None:
+async def test_new_path_counts_from_its_first_view(worker: InstalledWorker) -> None:
     for path in ("/bcdefgh2", "/cdef/gh23"):
-        assert (await worker.view()).status == 204  # the isolate has just read the configuration
+        assert (await worker.view()).status == 204  # the isolate reads the configuration
         await worker.route(f"{SITE_HOST}{path}*", "svc-edge")
         await worker.configure({f"path:{SITE_HOST}{path}": {"target": "site_a", "script": "k3f"}})
         for method, end, status in (("POST", "", 204), ("GET", "/k3f.js", 200)):
@@ -317,7 +315,7 @@ async def test_a_new_path_counts_from_its_first_view_on(worker: InstalledWorker)
     assert len(lines) == 4
 
 
-async def test_a_page_whose_path_looks_like_a_sites_is_served(worker: InstalledWorker) -> None:
+async def test_page_with_the_path_form_of_a_site_is_served(worker: InstalledWorker) -> None:
     await worker.route(f"{SITE_HOST}/bcdefgh2*", "svc-edge")
     await worker.emulator.add_page(SITE_HOST, "/bcdefgh2", "the shop")
     assert (await worker.view()).status == 204
@@ -330,7 +328,7 @@ async def test_a_page_whose_path_looks_like_a_sites_is_served(worker: InstalledW
 
 
 @pytest.mark.rule("S5")
-async def test_a_retiring_path_counts_until_its_day(worker: InstalledWorker) -> None:
+async def test_retiring_path_counts_until_its_end_date(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     old = {"target": "site_a", "script": "old", "until": now + DAY_MS}
     await worker.configure({f"path:{SITE_HOST}{SITE_PATH}": old})

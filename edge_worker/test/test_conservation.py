@@ -1,4 +1,4 @@
-"""Many events over three days: what the service has in the end is what an independent count says."""
+"""Many events over three days: the service's final numbers equal an independent count."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ EVENTS = 100_000 if EVERYTHING else 18_000
 PEOPLE = EVENTS // 5
 LINKS = 8
 DAYS = 3
-# Three bursts a day, in hours of their own: crons between them, and a lost answer now and then.
+# Three bursts per day in different hours, with crons between them and occasional lost responses.
 BURST_HOURS = (1, 9, 23)
 CONNECTIONS = 16
 CURL = "curl/8.5.0"
-ROWS_A_DAY, ROWS_READ_A_DAY = 100_000, 5_000_000
+ROWS_PER_DAY, ROWS_READ_PER_DAY = 100_000, 5_000_000
 
 
 class Expected:
-    """The test's own count."""
+    """An independent count by the test."""
 
     def __init__(self) -> None:
         self.views: Counter[tuple[str, int]] = Counter()
@@ -58,7 +58,7 @@ class Expected:
         self.day_people[target, hour // 24].add(person)
 
     def hours(self) -> dict[tuple[str, int], tuple[int, int, int]]:
-        """By target and start of the hour, as the receiver keeps them."""
+        """Return the numbers by target and start of the hour, in the receiver's format."""
         return {
             (target, hour * HOUR_MS): (
                 self.views[target, hour], self.bots[target, hour], len(self.hour_people[target, hour]),
@@ -68,7 +68,7 @@ class Expected:
 
 
 async def burst(worker: InstalledWorker, expected: Expected, chance: random.Random, events: int, at: int) -> None:
-    """Send the events at once, over several connections to the edge, all within the hour of `at`."""
+    """Send the events concurrently over several connections to the edge, all within the hour of `at`."""
 
     def requests() -> Iterator[tuple[str, str, str, int, bool]]:
         for _ in range(events):
@@ -83,7 +83,7 @@ async def burst(worker: InstalledWorker, expected: Expected, chance: random.Rand
     port = int(worker.emulator.edge.rsplit(":", 1)[1])
 
     async def connection() -> None:
-        # By hand, because a client library takes longer than the worker. These answers have no body.
+        # Plain sockets, because an HTTP client takes longer than the worker. These responses have no body.
         stream = await trio.open_tcp_stream("127.0.0.1", port)
         async with stream:
             for method, host, path, person, bot in todo:
@@ -110,7 +110,7 @@ async def burst(worker: InstalledWorker, expected: Expected, chance: random.Rand
 @pytest.mark.rule("W3")
 @pytest.mark.rule("W5")
 @pytest.mark.timeout(1_800)
-async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(worker: InstalledWorker) -> None:
+async def test_three_days_of_events_are_counted_exactly_within_the_free_plan(worker: InstalledWorker) -> None:
     chance = random.Random(20261121)
     expected = Expected()
     receiver = worker.receiver
@@ -122,11 +122,11 @@ async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(wor
     await worker.clock((midnight - real) / 1000)
     await worker.cron(midnight)
 
-    def done_but_lost(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def accept_without_response(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         receiver.apply(body)
         return 502, {}, {}
 
-    def done_twice(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def accept_twice(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         receiver.apply(body)
         receiver.apply(body)
         return 200, accepted(body), {}
@@ -136,7 +136,7 @@ async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(wor
             at = midnight + day * DAY_MS + hour * HOUR_MS + 2 * MINUTE_MS
             await worker.clock((at - real) / 1000 - 30)
             await burst(worker, expected, chance, EVENTS // (DAYS * len(BURST_HOURS)), at)
-            receiver.answers += [done_but_lost, done_twice]
+            receiver.answers += [accept_without_response, accept_twice]
             next_at = at + HOUR_MS + 2 * MINUTE_MS
             await worker.clock((next_at - real) / 1000)
             await worker.crons_until_quiet(next_at)
@@ -153,11 +153,11 @@ async def test_three_days_of_events_are_counted_exactly_inside_the_free_plan(wor
     assert sum(counts[0] + counts[1] for counts in days.values()) == EVENTS // 9 * 9
     assert (await worker.state())["dropped"] == dict.fromkeys(VOCABULARY["drop_reasons"], 0)
     account = (await worker.emulator.state())["accounts"][worker.customer.account_id]
-    assert max(usage["rows_written"] for usage in account["usage"].values()) < ROWS_A_DAY
-    assert max(usage["rows_read"] for usage in account["usage"].values()) < ROWS_READ_A_DAY
+    assert max(usage["rows_written"] for usage in account["usage"].values()) < ROWS_PER_DAY
+    assert max(usage["rows_read"] for usage in account["usage"].values()) < ROWS_READ_PER_DAY
     assert account["scripts"]["svc-edge"]["max_d1_queries"] <= 50
 
 
 def receiver_day(day: str) -> int:
-    """The epoch day of a date."""
+    """Return the epoch day of a date."""
     return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000) // DAY_MS

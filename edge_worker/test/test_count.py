@@ -1,4 +1,4 @@
-"""What is counted, from the visitor to the push."""
+"""Counting, from the visitor to the push."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ IPHONE = (
 
 
 def next_hour(now: int) -> int:
-    """The end of the hour, and the minutes that its closing takes."""
+    """Return the time at which this hour is closed."""
     return now - now % HOUR_MS + HOUR_MS + 4 * MINUTE_MS
 
 
 @pytest.mark.rule("W1")
-async def test_the_first_cron_confirms_the_upload_with_nothing_to_send(worker: InstalledWorker) -> None:
+async def test_first_cron_confirms_the_upload_with_an_empty_push(worker: InstalledWorker) -> None:
     await worker.cron(await worker.clock(0))
     (push,) = worker.receiver.pushes
     assert (push["install"], push["parts"], push["queue"], push["error"]) == ("install-1", [], 0, None)
@@ -96,7 +96,7 @@ async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(worker: In
     assert totals["countries"] == {"FR": 2, "DE": 3}
 
 
-async def test_what_is_not_ours_goes_to_the_site_and_what_is_not_there_is_404(worker: InstalledWorker) -> None:
+async def test_other_requests_go_to_the_site_and_unknown_paths_are_404(worker: InstalledWorker) -> None:
     await worker.emulator.add_page(SITE_HOST, f"{SITE_PATH}-shoes", "<p>shoes</p>")
     assert "shoes" in (await worker.emulator.visit(SITE_HOST, f"{SITE_PATH}-shoes")).body
     for host, path in [(LINK_HOST, "/nothing-here"), (LINK_HOST, "/"), (LINK_HOST, "/a/b"), (SITE_HOST, SITE_PATH)]:
@@ -108,7 +108,7 @@ async def test_what_is_not_ours_goes_to_the_site_and_what_is_not_there_is_404(wo
     assert "__PATH__" not in script.body
 
 
-async def test_who_asks_for_privacy_is_not_counted_where_the_site_respects_it(worker: InstalledWorker) -> None:
+async def test_privacy_signals_are_respected_if_the_site_is_set_to(worker: InstalledWorker) -> None:
     site = {"target": "site_b", "script": "s", "respect_gpc": True}
     await worker.configure({f"path:{SITE_HOST}{SITE_PATH}/b": site})
     for path in (SITE_PATH, f"{SITE_PATH}/b"):
@@ -122,7 +122,7 @@ async def test_who_asks_for_privacy_is_not_counted_where_the_site_respects_it(wo
 
 
 @pytest.mark.rule("W4")
-async def test_a_beacon_that_is_not_ours_is_dropped_as_invalid(worker: InstalledWorker) -> None:
+async def test_foreign_beacon_is_dropped_as_invalid(worker: InstalledWorker) -> None:
     bad = await worker.emulator.visit(SITE_HOST, SITE_PATH, method="POST", body="hello", headers={"user-agent": CHROME})
     foreign = await worker.emulator.visit(
         SITE_HOST,
@@ -140,8 +140,8 @@ async def test_a_beacon_that_is_not_ours_is_dropped_as_invalid(worker: Installed
     assert list(worker.receiver.days.values()) == [(1, 0, 1)]
 
 
-async def test_a_header_is_cut_before_anything_is_made_of_it(worker: InstalledWorker) -> None:
-    """What lies behind the cut makes no other visitor, and no bot."""
+async def test_header_is_truncated_before_any_processing(worker: InstalledWorker) -> None:
+    """The text beyond the limit affects neither the visitor hash nor the bot detection."""
     await worker.configure({"link:abc": {"target": "lnk_a", "url": "https://example.net/1"}})
     for tail in ("electron/" * 800, "a@" * 4_000, "www.x" * 1_000):
         ua = f"{CHROME} {'x' * 600}{tail}"
@@ -157,7 +157,7 @@ async def test_a_header_is_cut_before_anything_is_made_of_it(worker: InstalledWo
 
 
 @pytest.mark.rule("W4")
-async def test_a_body_without_end_is_left_at_its_bound(worker: InstalledWorker) -> None:
+async def test_endless_body_is_read_only_up_to_the_limit(worker: InstalledWorker) -> None:
     port = int(worker.emulator.edge.rsplit(":", 1)[1])
     chunk = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
@@ -169,7 +169,7 @@ async def test_a_body_without_end_is_left_at_its_bound(worker: InstalledWorker) 
         async with trio.open_nursery() as nursery:
 
             async def send() -> None:
-                # Never ends the body: only an answer to what has come so far ends this test.
+                # Never ends the body: only a response to a part of it can end this test.
                 with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                     while True:
                         await stream.send_all(b"2\r\n/x\r\n" + chunk)
@@ -179,7 +179,7 @@ async def test_a_body_without_end_is_left_at_its_bound(worker: InstalledWorker) 
                 answer = await stream.receive_some()
             nursery.cancel_scope.cancel()
     assert answer.startswith(b"HTTP/1.1 204")
-    # A whole one in chunks, and one that says that it is too long.
+    # A complete body in chunks, and one whose Content-Length is too large.
     await worker.emulator.visit(
         SITE_HOST, SITE_PATH, method="POST", body="/" + "x" * 9_000, headers={"user-agent": CHROME}
     )

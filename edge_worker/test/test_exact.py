@@ -1,4 +1,4 @@
-"""Nothing is counted twice and nothing is lost: crons at once, lost answers, restarts, refusals, the end of a day."""
+"""Exact counts despite concurrent crons, lost responses, restarts, rejections and the end of a day."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ VIEWS, PEOPLE = 60, 12
 
 
 async def send_views(worker: InstalledWorker, views: int = VIEWS, people: int = PEOPLE) -> None:
-    """Send `views` views of `people` people."""
+    """Send `views` page views by `people` visitors."""
     for i in range(views):
         await worker.view(f"/p{i % 5}", ip=f"192.0.2.{i % people}")
     await worker.emulator.settled()
 
 
 async def rows_used(worker: InstalledWorker, what: str) -> int:
-    """Rows that the account has written (`rows_written`) or read (`rows_read`) on all days."""
+    """Return the rows that the account has written (`rows_written`) or read (`rows_read`) on all days."""
     usage = (await worker.emulator.state())["accounts"][worker.customer.account_id]["usage"]
     return sum(day[what] for day in usage.values())
 
 
 async def stored_views(worker: InstalledWorker) -> int:
-    """Views in the database: folded and not."""
+    """Return the number of views in the database, folded or not."""
     rows = await worker.sql(
         "select (select coalesce(sum(totals ->> 'views'), 0) from day) as folded, "
         "(select coalesce(sum(length(lines) - length(replace(lines, char(10), ''))), 0) "
@@ -52,7 +52,7 @@ async def stored_views(worker: InstalledWorker) -> int:
 
 
 @pytest.mark.rule("W3")
-async def test_two_crons_at_once_fold_and_close_once(worker: InstalledWorker) -> None:
+async def test_two_concurrent_crons_fold_and_close_once(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await send_views(worker)
     at = next_hour(now)
@@ -64,12 +64,12 @@ async def test_two_crons_at_once_fold_and_close_once(worker: InstalledWorker) ->
     assert list(worker.receiver.days.values()) == [(VIEWS, 0, PEOPLE)]
 
 
-async def test_events_of_a_minute_that_is_folded_already_are_counted_too(worker: InstalledWorker) -> None:
+async def test_events_of_an_already_folded_minute_are_counted(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await send_views(worker, 10, 5)
     await worker.cron(next_hour(now))
     assert await worker.sql("select * from event_log") == []
-    # A place whose clock is an hour slow.
+    # A data centre whose clock is an hour slow.
     await worker.clock(-3600)
     await send_views(worker, 10, 5)
     await worker.clock(3600)
@@ -79,8 +79,8 @@ async def test_events_of_a_minute_that_is_folded_already_are_counted_too(worker:
 
 
 @pytest.mark.rule("W3")
-async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(worker: InstalledWorker) -> None:
-    """Rows of many lines, of many targets, and of targets whose day is large already, with crons at once."""
+async def test_large_input_is_folded_in_pages(worker: InstalledWorker) -> None:
+    """Rows of many lines, of many targets, and of targets whose day is already large, with concurrent crons."""
     now = await worker.clock(0)
     await worker.cron(now)
     hour = now // HOUR_MS
@@ -93,7 +93,7 @@ async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(wor
         people[target].add(visitor)
         return json.dumps([target, hour, "", visitor, page, "", "DE|mobile|Chrome|Android"]) + "\n"
 
-    # About as large as a row can be, with more lines and more targets than a page has, and pages that fill the caps.
+    # Bodies near the maximum size of a row, with more lines and targets than a page has, and pages that fill the caps.
     bodies = [
         "".join(line(i, f"lnk_{i % 150:03}", "") for i in range(9_000)),
         "".join(line(i, f"site_{i % 8}", f"/{i}/{'x' * 180}") for i in range(4_000)),
@@ -109,7 +109,7 @@ async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(wor
         async with trio.open_nursery() as nursery:
             for _ in range(3):
                 nursery.start_soon(worker.cron, at)
-        # A write of the same minute that arrives in between.
+        # A write of the same minute arrives in between.
         await worker.view("/late")
         await worker.emulator.settled()
         expected["site_a"] += 1
@@ -124,7 +124,7 @@ async def test_more_than_a_run_can_fold_is_folded_in_pages_whatever_was_sent(wor
 
 
 @pytest.mark.rule("W5")
-async def test_an_hour_of_a_thousand_links_costs_two_rows_a_link(worker: InstalledWorker) -> None:
+async def test_hour_of_a_thousand_links_costs_two_rows_per_link(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     hour = now - now % HOUR_MS
     await worker.cron(hour)
@@ -141,10 +141,10 @@ async def test_an_hour_of_a_thousand_links_costs_two_rows_a_link(worker: Install
     before, known = await rows_used(worker, "rows_written"), (await worker.state())["written"]["rows"]
     await worker.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
     assert sum(views for views, _, _ in worker.receiver.days.values()) == events
-    # Rows of events and pages go, and some pages end within a run's share: far from a row for each event.
+    # Event rows and pages are deleted, and some pages exceed a run's share: still far below one row per event.
     written = await rows_used(worker, "rows_written") - before
     assert written < 2 * links + 200
-    # The worker knows what it has written, and rather too much than too little. The event log was written by this test.
+    # The worker's own count must not be too low. This test wrote the event log.
     assert written <= (await worker.state())["written"]["rows"] - known - 60 < 1.05 * written
 
 
@@ -156,7 +156,7 @@ async def test_twenty_thousand_visitors_of_one_page_cost_a_few_reads_each(worker
     people = 20_000
     for minute in range(10):
         numbers = range(minute * people // 10, (minute + 1) * people // 10)
-        # Everybody comes twice, in different rows and pages.
+        # Each visitor comes twice, in different rows and pages.
         lines = [
             json.dumps(
                 ["site_a", hour // HOUR_MS, "", f"v{i * 13 % (people // 2):07}", "/", "", "DE|mobile|Chrome|iOS"]
@@ -174,7 +174,9 @@ async def test_twenty_thousand_visitors_of_one_page_cost_a_few_reads_each(worker
 
 @pytest.mark.rule("W6")
 @pytest.mark.parametrize(("known", "counted"), [(140_000, 140_020), (173_000, 173_000)])
-async def test_a_list_of_visitors_does_not_outgrow_a_value(worker: InstalledWorker, known: int, counted: int) -> None:
+async def test_list_of_visitors_stays_within_the_limit_of_a_value(
+    worker: InstalledWorker, known: int, counted: int
+) -> None:
     now = await worker.clock(0)
     hour = now - now % HOUR_MS
     await worker.cron(hour)
@@ -195,7 +197,7 @@ async def test_a_list_of_visitors_does_not_outgrow_a_value(worker: InstalledWork
 
 @pytest.mark.rule("W3")
 @pytest.mark.parametrize("kind", ["d1_drop_before", "d1_drop_after"])
-async def test_a_database_that_loses_calls_loses_and_doubles_nothing(worker: InstalledWorker, kind: str) -> None:
+async def test_lost_database_calls_neither_lose_nor_duplicate_events(worker: InstalledWorker, kind: str) -> None:
     now = await worker.clock(0)
     await worker.view()
     await worker.emulator.settled()
@@ -218,10 +220,10 @@ async def test_a_database_that_loses_calls_loses_and_doubles_nothing(worker: Ins
 
 @pytest.mark.rule("W3")
 @pytest.mark.parametrize("kind", ["d1_drop_before", "d1_drop_after"])
-async def test_the_last_event_before_a_quiet_time_outlives_a_disturbance(worker: InstalledWorker, kind: str) -> None:
+async def test_last_event_before_a_quiet_period_survives_an_outage(worker: InstalledWorker, kind: str) -> None:
     await worker.view()
     await worker.emulator.settled()
-    # Of the next flush both tries fail, and no other event comes to bring this one.
+    # Both attempts of the next flush fail, and no other event triggers a new one.
     await worker.emulator.fault(kind, times=2)
     await worker.view()
     await worker.emulator.settled()
@@ -230,12 +232,12 @@ async def test_the_last_event_before_a_quiet_time_outlives_a_disturbance(worker:
 
 @pytest.mark.rule("W3")
 @pytest.mark.parametrize("kind", ["d1_end_before", "d1_end_after"])
-async def test_a_request_that_the_platform_ends_in_its_write_loses_and_doubles_nothing(
+async def test_request_ended_during_its_write_neither_loses_nor_duplicates_events(
     worker: InstalledWorker, kind: str
 ) -> None:
     now = await worker.clock(0)
     await worker.cron(now)
-    # Reads the configuration, so that the next statement of a view is of its write.
+    # Reads the configuration, so that the next statement of a view belongs to its write.
     assert (await worker.emulator.visit(SITE_HOST, SITE_PATH)).status == 404
     await worker.emulator.settled()
     # First at the day's salt, then at the write.
@@ -244,7 +246,7 @@ async def test_a_request_that_the_platform_ends_in_its_write_loses_and_doubles_n
         await worker.view("/ended")
         await worker.emulator.settled()
         assert await worker.emulator.faults() == []
-        # Its batch counts as lost a while later; the next event takes it along.
+        # Its batch counts as lost after a while, and is written with the next event.
         await worker.clock(20 * (number + 1))
         await worker.view("/next")
         await worker.emulator.settled()
@@ -254,7 +256,7 @@ async def test_a_request_that_the_platform_ends_in_its_write_loses_and_doubles_n
 
 
 @pytest.mark.rule("W2")
-async def test_a_visitor_is_the_same_after_the_isolate_is_gone_and_another_the_next_day(
+async def test_visitor_hash_survives_the_isolate_and_changes_the_next_day(
     worker: InstalledWorker, bundle: Path
 ) -> None:
     now = await worker.clock(0)
@@ -269,7 +271,7 @@ async def test_a_visitor_is_the_same_after_the_isolate_is_gone_and_another_the_n
 
 
 @pytest.mark.rule("W2")
-async def test_the_salt_and_the_hashes_are_gone_when_the_day_is_closed(worker: InstalledWorker) -> None:
+async def test_salt_and_hashes_are_deleted_when_the_day_is_closed(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await send_views(worker, 10, 5)
     body = (await worker.sql("select lines from event_log"))[0]["lines"]
@@ -283,7 +285,7 @@ async def test_the_salt_and_the_hashes_are_gone_when_the_day_is_closed(worker: I
     for table in ("meta", "config", "event_log", "event_page", "day", "outbox"):
         text = json.dumps(await worker.sql(f"select * from {table}"))
         assert not [known for known in hashes if known in text]
-    # The same people again: yesterday's hashes cannot be made a second time.
+    # The same people again: yesterday's hashes cannot be recreated.
     await send_views(worker, 10, 5)
     body = (await worker.sql("select lines from event_log"))[0]["lines"]
     assert hashes.isdisjoint(json.loads(line)[3] for line in body.splitlines())
@@ -317,14 +319,14 @@ async def test_no_address_and_no_user_agent_is_stored(worker: InstalledWorker) -
 
 
 @pytest.mark.rule("W3")
-async def test_lost_answers_and_refusals_of_the_service_change_no_total(worker: InstalledWorker) -> None:
+async def test_lost_responses_and_rejections_change_no_total(worker: InstalledWorker) -> None:
     receiver = worker.receiver
     now = await worker.clock(0)
     await worker.cron(now)
     await send_views(worker)
     at = next_hour(now)
 
-    def done_but_lost(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def accept_without_response(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         receiver.apply(body)
         return 502, {}, {}
 
@@ -332,8 +334,8 @@ async def test_lost_answers_and_refusals_of_the_service_change_no_total(worker: 
         receiver.apply(body)
         return 200, {**accepted(body), "accepted": [part["id"] for part in body["parts"]][:1]}, {}
 
-    # Three hours wait in the queue before the service takes any.
-    receiver.answers += [done_but_lost] * 20
+    # Three hours are queued before the service accepts any.
+    receiver.answers += [accept_without_response] * 20
     for hour in range(3):
         await worker.cron(at + hour * HOUR_MS)
     receiver.answers = [
@@ -341,7 +343,7 @@ async def test_lost_answers_and_refusals_of_the_service_change_no_total(worker: 
         lambda _: (413, {}, {}),
         half,
         lambda _: (200, [], {}),
-        done_but_lost,
+        accept_without_response,
     ]
     await worker.crons_until_quiet(at + 3 * HOUR_MS)
     assert receiver.answers == []
@@ -350,7 +352,7 @@ async def test_lost_answers_and_refusals_of_the_service_change_no_total(worker: 
 
 
 @pytest.mark.rule("W7")
-async def test_a_refused_key_stops_the_push_until_the_next_upload(worker: InstalledWorker, bundle: Path) -> None:
+async def test_rejected_key_stops_pushes_until_the_next_upload(worker: InstalledWorker, bundle: Path) -> None:
     now = await worker.clock(0)
     worker.receiver.answers.append(lambda _: (401, {}, {}))
     await worker.cron(now)
@@ -365,7 +367,7 @@ async def test_a_refused_key_stops_the_push_until_the_next_upload(worker: Instal
 
 
 @pytest.mark.rule("W4")
-async def test_refused_parts_leave_the_queue_and_are_counted(worker: InstalledWorker) -> None:
+async def test_rejected_parts_leave_the_queue_and_are_counted(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await worker.cron(now)
     await send_views(worker, 3)

@@ -1,4 +1,4 @@
-"""The days that the worker keeps: what a lowered setting costs of the account's daily rows, and what it frees."""
+"""Retention of days: the cost of a lowered setting in daily rows, and the space that it frees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TARGETS = 200
 
 
 async def fill(worker: InstalledWorker, first_day: int, last_day: int) -> None:
-    """Store days of TARGETS targets, as large as those of a link with some sources."""
+    """Store days for TARGETS targets, each the size of a link's day with a few sources."""
     await worker.sql(
         "with recursive d(day) as (select ? union all select day + 1 from d where day < ?), "
         "t(n) as (select 1 union all select n + 1 from t where n < ?) insert into day "
@@ -26,7 +26,7 @@ async def size_bytes(worker: InstalledWorker) -> int:
 
 
 @pytest.mark.rule("W5")
-async def test_lowered_days_cost_two_days_of_rows_a_night_and_free_their_room(worker: InstalledWorker) -> None:
+async def test_lowered_retention_costs_two_days_of_rows_per_night_and_frees_space(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     today = now // DAY_MS
     await worker.crons_until_quiet(now)
@@ -36,7 +36,7 @@ async def test_lowered_days_cost_two_days_of_rows_a_night_and_free_their_room(wo
     oldest = today - 36
     for night in range(1, 4):
         midnight = (today + night) * DAY_MS
-        # The end of the day before is counted before the new day's closing is measured.
+        # Finish the previous day before measuring the next closing.
         before, size = await rows_used(worker, "rows_written"), await size_bytes(worker)
         known = (await worker.state())["written"]
         at = midnight + 12 * MINUTE_MS
@@ -48,7 +48,7 @@ async def test_lowered_days_cost_two_days_of_rows_a_night_and_free_their_room(wo
         assert await worker.sql("select min(day) as first, count(*) as n from day where target like 'lnk_%'") == [
             {"first": oldest, "n": (today - oldest) * TARGETS}
         ]
-        # The worker knows what it has written, and rather too much than too little; of the new day only its own.
+        # The worker's own count must not be too low. On the new day it has only its own rows.
         written = await rows_used(worker, "rows_written") - before
         counted = state["written"]["rows"] - (known["rows"] if known["day"] == state["written"]["day"] else 0)
         assert 2 * TARGETS < written <= counted < 2 * TARGETS + 200

@@ -1,4 +1,4 @@
-"""The ledger says what became of every event, whatever dies, is lost or comes twice."""
+"""The ledger accounts for every event despite crashes, losses and duplicates."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 async def ledger(worker: InstalledWorker, day: int) -> dict[str, dict[str, list[int]]]:
-    """What the ledger has of an epoch day: entries, each with views and bots by target."""
+    """Return the ledger of an epoch day: entries, each with views and bots by target."""
     rows = await worker.sql("select entry, counts from ledger where day = ?", day)
     return {row["entry"]: json.loads(row["counts"]) for row in rows}
 
 
 @pytest.mark.rule("W3", "X5")
-async def test_what_is_accepted_and_pushed_is_in_the_ledger_once_whatever_dies_or_runs_twice(
+async def test_accepted_and_pushed_events_are_in_the_ledger_once_despite_crashes_and_repeats(
     worker: InstalledWorker,
 ) -> None:
     now = await worker.clock(0)
@@ -44,16 +44,19 @@ async def test_what_is_accepted_and_pushed_is_in_the_ledger_once_whatever_dies_o
         await send_views(worker, 6, 6)
         await worker.emulator.clear_faults()
         sent += 6
-    # What waits of a request that was ended is written when its write counts as lost.
+    # The pending events of an ended request are written once its write counts as lost.
     await worker.clock(30)
     await worker.view("/", ua="curl/8.14.1")
     await worker.emulator.settled()
 
-    def done_but_lost(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def accept_without_response(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         worker.receiver.apply(body)
         return 502, {}, {}
 
-    answers: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = [done_but_lost, done_but_lost]
+    answers: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = [
+        accept_without_response,
+        accept_without_response,
+    ]
     worker.receiver.answers += answers
     at = next_hour(now)
     for kind in ("d1_drop_before", "d1_drop_after"):
@@ -72,14 +75,14 @@ async def test_what_is_accepted_and_pushed_is_in_the_ledger_once_whatever_dies_o
 
 
 @pytest.mark.rule("W4")
-async def test_an_event_that_comes_after_its_day_was_closed_is_accepted_and_too_old(worker: InstalledWorker) -> None:
+async def test_event_after_its_day_was_closed_is_accepted_and_too_old(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     await send_views(worker, 3, 3)
     midnight = now - now % DAY_MS + DAY_MS
     at = midnight + 12 * MINUTE_MS
     await worker.clock((at - now) / 1000)
     await worker.crons_until_quiet(at)
-    # A place whose clock is slow writes into a minute that is open.
+    # A data centre with a slow clock writes into a minute that is still open.
     line = json.dumps(["site_a", midnight // HOUR_MS - 1, "", "v", "/", "", "DE|mobile|Chrome|iOS"]) + "\n"
     await worker.sql(
         "insert into event_log(id, lines, writes, tally) values (?, ?, 'AAAAAAAA,', ?)",
@@ -95,7 +98,7 @@ async def test_an_event_that_comes_after_its_day_was_closed_is_accepted_and_too_
 
 
 @pytest.mark.rule("W4")
-async def test_what_the_service_refuses_or_does_not_know_is_not_pushed(worker: InstalledWorker) -> None:
+async def test_rejected_and_unknown_targets_do_not_count_as_pushed(worker: InstalledWorker) -> None:
     await worker.configure(
         {"host": {"host": LINK_HOST}, "link:code": {"target": "lnk_1", "url": "https://example.net/"}}
     )
@@ -103,21 +106,21 @@ async def test_what_the_service_refuses_or_does_not_know_is_not_pushed(worker: I
     await worker.click("code")
     await send_views(worker, 2, 2)
 
-    def knows_no_link(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def reject_links_as_unknown(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         return 200, {**accepted(body), "unknown_targets": ["lnk_1"]}, {}
 
-    def refuses(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def reject_all(body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         refused = [{"id": part["id"], "code": "too_old"} for part in body["parts"]]
         return 200, {"ok": True, "accepted": [], "refused": refused, "unknown_targets": []}, {}
 
     at = next_hour(now)
     # The first push only confirms the upload.
     await worker.cron(now)
-    worker.receiver.answers.append(knows_no_link)
+    worker.receiver.answers.append(reject_links_as_unknown)
     await worker.crons_until_quiet(at)
     await worker.clock((at - now) / 1000)
     await send_views(worker, 1, 1)
-    worker.receiver.answers.append(refuses)
+    worker.receiver.answers.append(reject_all)
     await worker.crons_until_quiet(at + HOUR_MS)
     found = await ledger(worker, now // DAY_MS)
     assert found == {
@@ -129,7 +132,7 @@ async def test_what_the_service_refuses_or_does_not_know_is_not_pushed(worker: I
 
 
 @pytest.mark.rule("W5")
-async def test_the_ledger_costs_some_rows_an_hour_and_none_an_event(worker: InstalledWorker) -> None:
+async def test_ledger_costs_a_few_rows_per_hour_and_none_per_event(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     hour = now - now % HOUR_MS
     await worker.cron(hour)
@@ -147,7 +150,7 @@ async def test_the_ledger_costs_some_rows_an_hour_and_none_an_event(worker: Inst
     assert await ledger(worker, hour // DAY_MS) == {
         entry: {f"lnk_{i:03}": [4, 0] for i in range(links)} for entry in ("accepted", "pushed")
     }
-    # Hours, days and some of events and pages; the ledger adds one for what was accepted and one for each push. Here
-    # each event has a tally of its own, the most that the ledger can cost: 3 to 4 rows read.
+    # Hours, days and some event rows and pages; the ledger adds one row for accepted events and one per push. Here each
+    # event has a separate tally, the highest possible cost of the ledger: 3 to 4 rows read.
     assert await rows_used(worker, "rows_written") - written < 2 * links + 150
     assert await rows_used(worker, "rows_read") - read < 14 * 4 * links

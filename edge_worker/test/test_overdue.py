@@ -1,4 +1,4 @@
-"""Crons that the platform does not run: requests do their work, after their answers."""
+"""Crons that the platform does not run: requests run the job after their responses."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from edge_worker.test.test_count import next_hour
 
 
 async def ran_at(worker: InstalledWorker) -> int:
-    """When the last run that is known of was, epoch ms; 0: never."""
+    """Return the time of the last known run, epoch ms; 0 for never."""
     return int((await worker.state()).get("ran_at", 0))
 
 
 async def view_at(worker: InstalledWorker, offset_s: float) -> int:
-    """A view at that time, and what follows its answer. Returns the time."""
+    """Send a view at that time, wait for its background work, and return the time."""
     now = await worker.clock(offset_s)
     assert (await worker.view()).status == 204
     await worker.emulator.settled()
     return now
 
 
-async def test_a_cron_with_nothing_to_do_notes_itself_every_five_minutes(worker: InstalledWorker) -> None:
+async def test_idle_cron_records_itself_every_five_minutes(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
     noted = []
     for minute in range(1, 13):
@@ -43,7 +43,7 @@ async def test_while_no_cron_runs_requests_close_the_hour_and_push(worker: Insta
     assert worker.receiver.hours == {("site_a", began - began % HOUR_MS): (2, 0, 1)}
 
 
-async def test_one_isolate_does_it_once_in_ten_minutes_and_others_see_that_it_is_done(worker: InstalledWorker) -> None:
+async def test_isolate_runs_the_job_once_in_ten_minutes_and_others_see_the_run(worker: InstalledWorker) -> None:
     began = await worker.clock(0)
     await worker.cron(began)
     await view_at(worker, 60 * 60)
@@ -57,7 +57,7 @@ async def test_one_isolate_does_it_once_in_ten_minutes_and_others_see_that_it_is
     assert await ran_at(worker) == done
 
 
-async def test_a_new_installation_has_the_time_that_its_cron_takes_to_begin(worker: InstalledWorker) -> None:
+async def test_new_installation_waits_for_its_cron_to_start(worker: InstalledWorker) -> None:
     await view_at(worker, 0)
     await view_at(worker, 9 * 60)
     assert (await ran_at(worker), worker.receiver.pushes) == (0, [])

@@ -1,4 +1,4 @@
-"""The second of its minute at which a worker's push leaves, in the real runtime."""
+"""The second of the minute at which a worker sends its push, in the real runtime."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ SECOND = 17 * 60 + 42
 
 
 async def hourly_push(worker: InstalledWorker, hour: int, minute: int) -> dict[str, int]:
-    """The run of a minute of this hour (epoch ms): how many pushes it made, and how long it waited, ms."""
+    """Run the cron of a minute of this hour (epoch ms); return the number of pushes and its wait in ms."""
     before = len(worker.receiver.pushes)
     run = await worker.cron(hour + minute * MINUTE_MS)
     return {"pushes": len(worker.receiver.pushes) - before, "waited_ms": run["waited_ms"]}
 
 
 async def counting_from(worker: InstalledWorker, bundle: Path, second: int) -> int:
-    """A worker that pushes at this second of the hour, and has counted; the next hour (epoch ms)."""
+    """Set up a worker that pushes at this second of the hour and has counted; return the next hour (epoch ms)."""
     worker.push_second = second
     await worker.upload(bundle, json.loads((bundle / "manifest.json").read_text()), "install-2")
     began = await worker.clock(0)
     assert (await worker.view()).status == 204
     await worker.emulator.settled()
-    # The push that confirms the upload does not wait: somebody waits for it.
+    # The push that confirms the upload does not wait, because the service waits for it.
     assert await hourly_push(worker, began, 0) == {"pushes": 1, "waited_ms": 0}
     hour = began - began % HOUR_MS
-    # With nothing to send it waits ten minutes for the hour to be closed, and for the second.
+    # With nothing to send, it waits ten minutes for the hour to be closed, and then for the second.
     assert await hourly_push(worker, hour, 26) == {"pushes": 0, "waited_ms": 0}
     assert await hourly_push(worker, hour, 27) == {"pushes": 1, "waited_ms": second % 60 * 1000}
     hour += HOUR_MS
@@ -39,21 +39,23 @@ async def counting_from(worker: InstalledWorker, bundle: Path, second: int) -> i
     return hour
 
 
-async def test_every_push_but_the_first_leaves_at_the_accounts_second(worker: InstalledWorker, bundle: Path) -> None:
+async def test_every_push_except_the_first_is_sent_at_the_accounts_second(
+    worker: InstalledWorker, bundle: Path
+) -> None:
     hour = await counting_from(worker, bundle, SECOND)
     assert await hourly_push(worker, hour, 16) == {"pushes": 0, "waited_ms": 0}
     worker.receiver.answers.append(lambda body: (503, {}, {}))
     assert await hourly_push(worker, hour, 17) == {"pushes": 1, "waited_ms": 42_000}
-    # Tried again two minutes later, at the same second; then in an hour.
+    # Retried two minutes later at the same second, then after an hour.
     assert await hourly_push(worker, hour, 18) == {"pushes": 0, "waited_ms": 0}
     assert await hourly_push(worker, hour, 19) == {"pushes": 1, "waited_ms": 42_000}
     assert (await worker.state())["push"]["next_at"] == hour + HOUR_MS + SECOND * 1000
     assert worker.receiver.pushes[-1]["sent_at"] == hour + 19 * MINUTE_MS + 42_000
-    # A run that comes late in its minute does not wait for the next one's second, also with nothing to send.
+    # A run that is late in its minute does not wait for the second of the next minute, even with nothing to send.
     assert await hourly_push(worker, hour + HOUR_MS + 50_000, 27) == {"pushes": 1, "waited_ms": 0}
 
 
-async def test_the_wait_is_a_real_one_where_the_platform_lets_time_pass(worker: InstalledWorker, bundle: Path) -> None:
+async def test_wait_takes_real_time_if_the_platform_does(worker: InstalledWorker, bundle: Path) -> None:
     at = await counting_from(worker, bundle, 17 * 60 + 1) + 17 * MINUTE_MS
     run = await worker.emulator.cron(worker.customer.account_id, "svc-edge", at=at, waits=True)
     assert (run["outcome"], run["waited_ms"], len(worker.receiver.pushes)) == ("ok", 0, 3)

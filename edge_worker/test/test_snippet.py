@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 BROWSER = Path(__file__).parents[1] / "tools/browser.js"
 BROWSER_LIMIT_S = 90
 AHEAD = json.dumps({"prerender": [{"source": "list", "urls": ["/two"], "eagerness": "immediate"}]})
-# A page that is prerendered tells so to the one that is shown, after its snippet has run.
+# A prerendered page signals this to the visible page, after its snippet has run.
 NOTE = "if (document.prerendering) localStorage.prerendered = 1"
 SENT = f"performance.getEntriesByName('http://{SITE_HOST}{SITE_PATH}').length >= "
 
 
 async def drive(worker: InstalledWorker, steps: Sequence[dict[str, Any]], *, driven: bool = False) -> dict[str, Any]:
-    """Let a browser take the steps on the emulated edge."""
+    """Run the steps in a browser on the emulated edge and return its output."""
     order = {
         "host_rules": f"MAP * 127.0.0.1:{worker.emulator.edge.rsplit(':', 1)[1]}",
         "user_agent": CHROME, "driven": driven, "steps": steps,
@@ -39,19 +39,19 @@ async def drive(worker: InstalledWorker, steps: Sequence[dict[str, Any]], *, dri
 async def site(
     worker: InstalledWorker, bundle: Path, policy: str = "script-src 'unsafe-inline' 'self'; connect-src 'self'"
 ) -> None:
-    """The customer's pages, with the snippet inline, and with the script tag below /tag; /ahead prerenders /two."""
+    """Add the customer's pages: with the inline snippet, and with the script tag at /tag; /ahead prerenders /two."""
     code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)
     head = f'<!doctype html><title>shop</title><meta http-equiv="content-security-policy" content="{policy}">'
     page = f'{head}<script>{code}</script><a id="go" href="/two">go</a>'
     for path in ("/", "/two"):
         await worker.emulator.add_page(SITE_HOST, path, f"{page}<script>{NOTE}</script>")
     await worker.emulator.add_page(SITE_HOST, "/ahead", f'{page}<script type="speculationrules">{AHEAD}</script>')
-    await worker.emulator.add_page(SITE_HOST, "/favicon.ico", "")  # a browser with a window asks for it
+    await worker.emulator.add_page(SITE_HOST, "/favicon.ico", "")  # a browser with a window requests it
     await worker.emulator.add_page(SITE_HOST, "/tag", f'{head}<script src="{SITE_PATH}/k3f.js" defer></script>')
 
 
 async def counted(worker: InstalledWorker) -> dict[str, Any]:
-    """The day's totals, with its visitors so far."""
+    """Return the day's totals, with its visitors so far."""
     await worker.emulator.settled()
     now = await worker.clock(0)
     await worker.cron(next_hour(now))
@@ -64,7 +64,7 @@ async def counted(worker: InstalledWorker) -> dict[str, Any]:
 
 @pytest.mark.rule("S2")
 @pytest.mark.rule("W2")
-async def test_each_page_that_is_shown_is_one_view(worker: InstalledWorker, bundle: Path) -> None:
+async def test_each_visible_page_is_one_view(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
     answer = await drive(
         worker,
@@ -91,14 +91,14 @@ async def test_each_page_that_is_shown_is_one_view(worker: InstalledWorker, bund
 
 
 @pytest.mark.rule("S2")
-async def test_a_prerendered_page_that_is_never_shown_is_no_view(worker: InstalledWorker, bundle: Path) -> None:
+async def test_prerendered_page_that_is_never_shown_is_not_a_view(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
     await drive(worker, [{"goto": f"http://{SITE_HOST}/ahead"}, {"until": "localStorage.prerendered"}, {"idle": True}])
     assert (await counted(worker))["pages"] == {"/ahead": 1}
 
 
 @pytest.mark.rule("S2")
-async def test_a_prerendered_page_is_one_view_when_it_is_shown(worker: InstalledWorker, bundle: Path) -> None:
+async def test_prerendered_page_is_one_view_when_it_is_shown(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
     answer = await drive(
         worker,
@@ -110,12 +110,12 @@ async def test_a_prerendered_page_is_one_view_when_it_is_shown(worker: Installed
             {"evaluate": "performance.getEntriesByType('navigation')[0].activationStart > 0"},
         ],
     )
-    assert answer["steps"][-1] is True, "the click loaded the page once more"
+    assert answer["steps"][-1] is True, "the click loaded the page again"
     assert (await counted(worker))["pages"] == {"/ahead": 1, "/two": 1}
 
 
 @pytest.mark.rule("S2")
-async def test_going_back_is_one_view_whether_the_page_is_kept_or_loaded_again(
+async def test_going_back_is_one_view_with_or_without_the_back_forward_cache(
     worker: InstalledWorker, bundle: Path
 ) -> None:
     await site(worker, bundle)
@@ -130,7 +130,7 @@ async def test_going_back_is_one_view_whether_the_page_is_kept_or_loaded_again(
             {"idle": True},
         ],
     )
-    # A headless browser without a window loads the page again; every other one keeps it.
+    # A headless browser without a window reloads the page. Every other one keeps it.
     kept = answer["steps"][4]
     totals = await counted(worker)
     assert totals["pages"] == {"/": 2, "/two": 1}
@@ -138,7 +138,7 @@ async def test_going_back_is_one_view_whether_the_page_is_kept_or_loaded_again(
 
 
 @pytest.mark.rule("S2")
-async def test_a_page_that_includes_it_several_times_counts_once(worker: InstalledWorker, bundle: Path) -> None:
+async def test_page_with_several_snippets_counts_once(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
     code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)
     tag = f'<script src="{SITE_PATH}/k3f.js" defer></script>'
@@ -164,7 +164,7 @@ async def test_page_with_a_form_named_like_a_property_counts(worker: InstalledWo
     assert (await counted(worker))["pages"] == {"/": 1, "/a": 1}
 
 
-async def test_without_the_navigation_api_every_page_still_counts(worker: InstalledWorker, bundle: Path) -> None:
+async def test_every_page_counts_without_the_navigation_api(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
     await drive(
         worker,
@@ -180,7 +180,7 @@ async def test_without_the_navigation_api_every_page_still_counts(worker: Instal
     assert (await counted(worker))["pages"] == {"/two": 1, "/a": 1, "/b": 1}
 
 
-async def test_a_browser_without_beacons_gets_no_error(worker: InstalledWorker, bundle: Path) -> None:
+async def test_browser_without_beacons_gets_no_error(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
     answer = await drive(
         worker,
@@ -189,7 +189,7 @@ async def test_a_browser_without_beacons_gets_no_error(worker: InstalledWorker, 
     assert answer["console"] == []
 
 
-async def test_a_driven_browser_is_a_bot_and_says_why(worker: InstalledWorker, bundle: Path) -> None:
+async def test_browser_driven_by_a_program_is_a_bot(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
     await drive(worker, [{"goto": f"http://{SITE_HOST}/two"}, {"idle": True}], driven=True)
     totals = await counted(worker)

@@ -1,1 +1,1 @@
-"""What runs under Node: the worker's build, a browser on a lead, the CPU time of a cron run; and how Node is called."""
+"""Programs that run under Node (the worker's build, a controlled browser, a CPU benchmark), and a way to call Node."""

@@ -4,11 +4,11 @@
  * In:  {"host_rules": "MAP * 127.0.0.1:8787", "user_agent": "…", "driven": false, "steps": [
  *        {"goto": "http://shop.test/"}, {"push_state": "/a"}, {"replace_state": "/b"}, {"back": true},
  *        {"forward": true}, {"click": "#id"}, {"evaluate": "expression"}, {"until": "expression"}, {"idle": true},
- *        {"before_load": "script that each later page runs first"}]}
+ *        {"before_load": "script to run first in each later page"}]}
  * Out: {"steps": [the value of each step, null for most], "console": ["error: …"], "requests": ["POST http://…"]}
  *
- * The browser is the one named by CHROMIUM, else `chromium` on the path, else the one that @sparticuz/chromium carries.
- * Without "driven" it does not say that a program drives it (navigator.webdriver), like a person's browser.
+ * The browser is CHROMIUM if set, otherwise `chromium` from the path, otherwise the one in @sparticuz/chromium.
+ * Without "driven", navigator.webdriver is not set, as in a person's browser.
  */
 
 import { accessSync, constants } from "node:fs";
@@ -20,10 +20,10 @@ import { launch } from "puppeteer-core";
 
 const STEP_MS = 20_000;
 const IDLE_MS = 300;
-// The end of a beacon that outlives its page is never told, so these count as under way for ever.
+// A beacon that outlives its page never reports its end, so it would count as pending forever.
 const UNHEARD_BEACONS = 10;
-// Not those that @sparticuz/chromium recommends: --single-process crashes now and then, --disable-web-security is not
-// what visitors have.
+// Not the arguments recommended by @sparticuz/chromium: --single-process crashes occasionally, and visitors do not use
+// --disable-web-security.
 const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"];
 
 /** @returns {Promise<string>} the path of the browser */
@@ -78,7 +78,7 @@ async function runStep(page, step) {
       await page.waitForNetworkIdle({ idleTime: IDLE_MS, timeout: STEP_MS, concurrency: UNHEARD_BEACONS });
       return null;
     default:
-      throw new Error(`no such step: ${JSON.stringify(step)}`);
+      throw new Error(`unknown step: ${JSON.stringify(step)}`);
   }
 }
 

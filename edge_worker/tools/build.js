@@ -1,7 +1,7 @@
 /**
- * Builds the worker: `node tools/build.js FOLDER [SOURCE]` writes svc-edge.js, snippet.js, vocabulary.json,
- * patterns.json, manifest.json and licences.txt to FOLDER, made of the worker in SOURCE (default: src). The same input
- * gives the same bytes on every machine.
+ * Builds the worker: `node tools/build.js FOLDER [SOURCE]` builds the worker in SOURCE (default: src) and writes
+ * svc-edge.js, snippet.js, vocabulary.json, patterns.json, manifest.json and licences.txt to FOLDER. The output is
+ * reproducible on every machine.
  */
 
 import { createHash } from "node:crypto";
@@ -31,7 +31,7 @@ export async function buildSnippet(source = SOURCE) {
 /**
  * @param {string} snippet
  * @param {string} [source] folder of the worker's source
- * @returns {Promise<{code: string, licences: string}>} the worker: one ES module; and the licences of what is in it
+ * @returns {Promise<{code: string, licences: string}>} the worker as one ES module, and the licences of its packages
  */
 export async function buildWorker(snippet, source = SOURCE) {
   const { outputFiles, metafile } = await build({
@@ -52,9 +52,9 @@ export async function buildWorker(snippet, source = SOURCE) {
 }
 
 /**
- * What a migration may say. The script before it goes on to work with the tables (it runs until the new one is
- * uploaded, and again after a rollback), and each statement can be run again: nobody says that a batch over the
- * platform's API is one transaction. A column cannot be added twice; the service leaves out one that is there.
+ * Statements allowed in a migration. The previous script continues to use the tables (until the new one is uploaded,
+ * and again after a rollback). Each statement must be repeatable, because the platform does not guarantee that a batch
+ * through its API is one transaction. Adding a column is not repeatable; the service skips columns that exist.
  */
 const ADDITIONS = [
   /^create table if not exists \w+\s*\(/,
@@ -64,10 +64,10 @@ const ADDITIONS = [
 ];
 
 /**
- * The database's schema: a migration for each file of its folder, 0001-….sql being number 1.
+ * Returns the database's schema: one migration per file of its folder; 0001-….sql is number 1.
  * @param {string} [source] folder of the worker's source
- * @returns {string[][]} the statements of each, in order; in the files each ends with ";" at the end of a line
- * @throws {Error} a number is missing, or a statement is of another form
+ * @returns {string[][]} the statements of each migration, in order; in a file, each ends with ";" at the end of a line
+ * @throws {Error} if a number is missing or a statement is not allowed
  */
 export function migrations(source = SOURCE) {
   const folder = join(source, "schema");
@@ -75,19 +75,19 @@ export function migrations(source = SOURCE) {
   return names.map((name, i) => {
     const number = i + 1;
     if (!new RegExp(`^${String(number).padStart(4, "0")}-[\\w-]+\\.sql$`).test(name)) {
-      throw new Error(`the schema's migration ${number} is missing: there is ${name}`);
+      throw new Error(`migration ${number} is missing: found ${name}`);
     }
     const statements = readFileSync(join(folder, name), "utf8")
       .split(/;\s*(?:\n|$)/)
       .map((statement) => statement.trim())
       .filter((statement) => statement !== "");
     const wrong = statements.find((statement) => !ADDITIONS.some((form) => form.test(statement)));
-    if (wrong !== undefined) throw new Error(`${name}: neither an addition nor repeatable: ${wrong}`);
+    if (wrong !== undefined) throw new Error(`${name}: statement not allowed in a migration: ${wrong}`);
     return [...statements, numberStatement(number)];
   });
 }
 
-/** The last statement of each migration. It never lowers the number. @param {number} number */
+/** Returns the last statement of a migration, which never lowers the schema number. @param {number} number */
 const numberStatement = (number) =>
   `insert into meta(key, value) values ('schema', ${number}) ` +
   "on conflict(key) do update set value = excluded.value where meta.value < excluded.value";
@@ -97,7 +97,9 @@ export async function writeBundle(folder, source = SOURCE) {
   const words = readFileSync(join(source, "vocabulary.json"), "utf8");
   const { schema } = JSON.parse(words);
   const all = migrations(source);
-  if (schema !== all.length) throw new Error(`vocabulary.json names schema ${schema}, the last file is ${all.length}`);
+  if (schema !== all.length) {
+    throw new Error(`vocabulary.json has schema ${schema}, but the last migration is ${all.length}`);
+  }
   const snippet = await buildSnippet(source);
   const { code, licences } = await buildWorker(snippet, source);
   const manifest = {

@@ -1,9 +1,9 @@
 /**
- * What a cron run costs: `node tools/cron_cpu.js WORK`, one of fold, close, push; prints the milliseconds it takes.
+ * Measures the CPU time of a cron run: `node tools/cron_cpu.js WORK` with fold, close or push prints milliseconds.
  *
- * The worker's own code in an engine that has compiled nothing yet, on a real SQLite whose time is not counted, as the
- * database's is not on the platform. What the platform's client does to values, JSON both ways, is counted. Inside the
- * whole runtime the same run could be measured only together with the emulated edge's own work.
+ * Runs the worker's own code in an engine that has compiled nothing yet, with a real SQLite database whose time is
+ * excluded, as on the platform. The conversion of values to and from JSON by the platform's client is included. Inside
+ * the whole runtime, the run could only be measured together with the emulated edge.
  */
 
 import { Database } from "./database.js";
@@ -13,7 +13,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "../src/time.js";
 
 const NOW = 20_000 * DAY_MS + 10 * HOUR_MS + 4 * MINUTE_MS;
 const ENV = { PUSH_URL: "http://service/push", WORKER_KEY: "key", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "240" };
-// An hour of a free plan's whole day, on many targets whose day has filled its breakdowns.
+// One hour of a day at the free plan's limit, on many targets whose breakdowns are full.
 const EVENTS = 4_200;
 const TARGETS = 1_000;
 const KEYS = 60;
@@ -77,8 +77,8 @@ function fillOutbox() {
   for (let id = 1; id <= 40; id += 1) insert.run(id, NOW, JSON.stringify(part));
 }
 
-/** The service's end of the push. @param {unknown} _ @param {RequestInit} [init] */
-async function takePush(_, init) {
+/** Accepts a push in place of the service. @param {unknown} _ @param {RequestInit} [init] */
+async function acceptPush(_, init) {
   const ids = [...String(init?.body).matchAll(/\{"id":(\d+),/g)].map(([, id]) => Number(id));
   return new Response(JSON.stringify({ ok: true, accepted: ids, refused: [], unknown_targets: [] }));
 }
@@ -96,7 +96,7 @@ function setState(more) {
   sqlite.prepare("update meta set value = ? where key = 'state'").run(JSON.stringify(state));
 }
 
-/** @type {Record<string, () => number>} what is there when the run begins, and its time */
+/** @type {Record<string, () => number>} functions that prepare the data of a run and return its time */
 const WORK = {
   fold() {
     setState({ hour: hourOf(NOW) - 1 });
@@ -126,8 +126,8 @@ const WORK = {
 
 const [, , name = ""] = process.argv;
 const now = /** @type {() => number} */ (WORK[name])();
-globalThis.fetch = takePush;
-// Node compiles these when they are first used; on the platform they are part of the runtime.
+globalThis.fetch = acceptPush;
+// Node compiles these on first use. On the platform they are part of the runtime.
 await (await fetch("", { signal: AbortSignal.timeout(1) })).text();
 globalThis.gc?.();
 database.sqlMs = 0;

@@ -1,4 +1,4 @@
-/** The platform's database binding on SQLite in memory, as far as the worker uses it, with the worker's schema. */
+/** The platform's database binding on an in-memory SQLite database with the worker's schema, as far as needed. */
 
 import { DatabaseSync } from "node:sqlite";
 
@@ -8,7 +8,7 @@ import { migrations } from "./build.js";
 
 export class Database {
   sqlite = new DatabaseSync(":memory:");
-  /** How long SQLite itself took: on the platform that is another machine's time. */
+  /** Time spent in SQLite, which on the platform is another machine's time. */
   sqlMs = 0;
   /** @type {D1Database} */
   d1;
@@ -33,7 +33,7 @@ export class Database {
 
   /** @param {string} sql @param {Value[]} params */
   #prepare(sql, params) {
-    // The platform's client makes JSON of both ways.
+    // The platform's client converts values to JSON and back.
     const call = () => {
       const sent = JSON.parse(JSON.stringify({ sql, params }));
       return JSON.parse(JSON.stringify({ success: true, meta: {}, results: this.run(sent.sql, sent.params) }));

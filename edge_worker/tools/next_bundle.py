@@ -1,4 +1,4 @@
-"""The worker of a version to come: what an update brings to an account."""
+"""A newer version of the worker, for tests of updates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORKER = Path(__file__).parents[1]
 
 
 def build_next_bundle(folder: Path) -> None:
-    """Build the present worker with one more migration into `folder`, as its build leaves it. Blocks for seconds."""
+    """Build the current worker with one additional migration into `folder`. Blocks for a few seconds."""
     with tempfile.TemporaryDirectory(prefix="next-worker-") as name:
         source = Path(name) / "src"
         shutil.copytree(_WORKER / "src", source)

@@ -1,4 +1,4 @@
-"""The Node that comes as a package."""
+"""Run the Node that is installed as a Python package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/** What the service needs to tell what the worker makes of a visit: the worker's own patterns and bounds, as data. */
+/** The worker's patterns and limits as data, with which the service predicts how the worker classifies a visit. */
 
 import { getPattern } from "isbot";
 
@@ -14,7 +14,7 @@ const shown = ({ source, flags }) => [source, flags];
 /** @param {readonly (readonly [string, RegExp])[]} list @returns {[name: string, ...Pattern][]} */
 const named = (list) => list.map(([name, pattern]) => [name, ...shown(pattern)]);
 
-/** The first of `browsers` and of `systems` that matches names it; all else is by the names of the worker's sources. */
+/** The first match in `browsers` and in `systems` gives the name. All other names are those of the worker's sources. */
 export const patterns = {
   ua_chars: agents.UA_CHARS,
   source_chars: sources.SOURCE_CHARS,

@@ -15,7 +15,7 @@ WORKING_RIGHTS = [
     "Workers Routes Write", "Zone Read", "DNS Read",
 ]  # fmt: skip
 
-# Answers what it is asked to be, by path; `/write` writes after its answer, as the product's worker does.
+# Its response depends on the path. `/write` writes after its response, as the product's worker does.
 PROBE = """
 let requests = 0;
 export default {
@@ -65,7 +65,7 @@ export default {
     if (controller.scheduledTime === 1) throw new Error("no cron today");
     const late = async () => {
       await scheduler.wait(40);
-      if (controller.scheduledTime === 2) throw new Error("late trouble");
+      if (controller.scheduledTime === 2) throw new Error("late failure");
       const what = `${controller.cron} at ${controller.scheduledTime}`;
       await env.DB.prepare("insert into hit (what) values (?)").bind(what).run();
     };
@@ -83,19 +83,19 @@ class Api:
         self.account = f"/accounts/{customer.account_id}"
 
     async def call(self, method: str, path: str, **more: Any) -> httpx.Response:
-        """One call; paths as in the documentation, after /client/v4."""
+        """Send one call. Paths are those of the documentation, after /client/v4."""
         headers = {"Authorization": f"Bearer {self.value}"}
         return await self.client.request(method, path, headers=headers, **more)
 
     async def result(self, method: str, path: str, **more: Any) -> Any:
-        """The result of a call that must succeed."""
+        """Return the result of a call that must succeed."""
         response = await self.call(method, path, **more)
         assert response.is_success, response.text
         assert response.json()["success"] is True
         return response.json()["result"]
 
     async def refusal(self, method: str, path: str, **more: Any) -> tuple[int, int]:
-        """(HTTP status, code) of a call that must be refused."""
+        """Return (HTTP status, code) of a call that must be rejected."""
         response = await self.call(method, path, **more)
         body = response.json()
         assert body["success"] is False
@@ -103,7 +103,7 @@ class Api:
         return response.status_code, body["errors"][0]["code"]
 
     def form(self, code: str, bindings: list[dict[str, Any]] | None = None, **metadata: Any) -> Any:
-        """An upload's form."""
+        """Return an upload's form."""
         head = {"main_module": "probe.js", "compatibility_date": "2026-04-01", "bindings": bindings or []}
         return [
             ("metadata", (None, json.dumps(head | metadata), "application/json")),
@@ -111,30 +111,30 @@ class Api:
         ]
 
     async def upload(self, name: str, code: str = PROBE, bindings: Any = None, **metadata: Any) -> Any:
-        """Uploads a script of one module."""
+        """Upload a script with one module."""
         path = f"{self.account}/workers/scripts/{name}"
         return await self.result("PUT", path, files=self.form(code, bindings, **metadata))
 
     async def database(self, name: str = "counts") -> str:
-        """A database with the table that PROBE writes to; its id."""
+        """Create a database with the table that PROBE writes to and return its id."""
         made = await self.result("POST", f"{self.account}/d1/database", json={"name": name})
         await self.query(made["uuid"], "create table hit (what text)")
         return str(made["uuid"])
 
     async def query(self, database: str, sql: str, *params: Any) -> list[dict[str, Any]]:
-        """The rows of one statement."""
+        """Return the rows of one statement."""
         path = f"{self.account}/d1/database/{database}/query"
         results = await self.result("POST", path, json={"sql": sql, "params": list(params)})
         return list(results[0]["results"])
 
     async def route(self, zone: str, pattern: str, script: str | None, **more: Any) -> str:
-        """Makes a route; its id."""
+        """Create a route and return its id."""
         path = f"/zones/{self.customer.zones[zone]}/workers/routes"
         made = await self.result("POST", path, json={"pattern": pattern, "script": script, **more})
         return str(made["id"])
 
     async def probe(self, zone: str = "shop.example") -> str:
-        """PROBE with a database, on all of the zone: the database's id."""
+        """Upload PROBE with a database, on all of the zone, and return the database's id."""
         database = await self.database()
         await self.upload("probe", bindings=[{"type": "d1", "name": "DB", "id": database}])
         await self.route(zone, f"*{zone}/*", "probe")

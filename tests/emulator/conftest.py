@@ -1,4 +1,4 @@
-"""The emulator as a process that tests share, a customer in it, and a client with the working token's rights."""
+"""A shared emulator process, a customer in it, and a client with the permissions of the working token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.emulated import Running
 
 
-# What a test may have changed, and `fresh` does not reset: the defaults of `python -m edge_worker.emulator`.
+# Settings that a test may change and that `fresh` does not reset, with the defaults of the emulator's command line.
 DEFAULTS: dict[str, float | str] = {
     "firewall": True, "ignores_fail_open": False, "slow_ms": 150, "cron_delay_s": 900, "cron_missed_one_in": 200,
 }  # fmt: skip
@@ -27,14 +27,14 @@ DEFAULTS: dict[str, float | str] = {
 
 @pytest.fixture(scope="session")
 def shared_emulator() -> Iterator[Running]:
-    """A polite emulator for the tests of this folder. Caches, pages and the state of its dice outlive a test."""
+    """A lenient emulator for the tests of this folder. Caches, pages and its random state are not reset."""
     with emulator_process() as running:
         yield running
 
 
 @pytest.fixture
 async def emulator(shared_emulator: Running) -> AsyncIterator[Emulator]:
-    """A polite emulator without accounts, faults and logs, at ten past noon."""
+    """A lenient emulator without accounts, faults and logs, at 12:10."""
     async with fresh(shared_emulator) as control:
         await control.set_rudeness(**DEFAULTS)
         await control.begin_at_noon()
@@ -43,7 +43,7 @@ async def emulator(shared_emulator: Running) -> AsyncIterator[Emulator]:
 
 @pytest.fixture
 async def strict_emulator() -> AsyncIterator[Emulator]:
-    """One whose workers reach what real ones reach."""
+    """An emulator whose workers can only reach what real ones can reach."""
     async with open_emulator(**POLITE) as running:
         yield running
 
@@ -56,13 +56,13 @@ async def customer(emulator: Emulator) -> Customer:
 
 @pytest.fixture
 async def client(emulator: Emulator) -> AsyncIterator[httpx.AsyncClient]:
-    """For the API."""
+    """An HTTP client for the API."""
     async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as open_client:
         yield open_client
 
 
 @pytest.fixture
 async def api(emulator: Emulator, customer: Customer, client: httpx.AsyncClient) -> Api:
-    """The customer's account with all rights of the product's working token."""
+    """The customer's account with all permissions of the product's working token."""
     _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS, expires_in_s=None)
     return Api(client, customer, value)

@@ -1,4 +1,4 @@
-"""The API's own ways: pages, order, codes, what an upload keeps, statements, analytics."""
+"""API behaviour: pages, order, error codes, settings kept by an upload, statements, analytics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.emulator.clients import Api
 
 
-async def test_pages_are_small_show_each_item_once_and_end_empty(emulator: Emulator, api: Api) -> None:
+async def test_pages_are_small_and_show_each_item_once(emulator: Emulator, api: Api) -> None:
     names = {f"zone-{number}.example" for number in range(12)}
     for name in names:
         await emulator.set_zone(api.customer.account_id, name)
@@ -51,7 +51,7 @@ async def test_zones_and_records_are_filtered(emulator: Emulator, api: Api) -> N
     assert await names(type="CNAME") == {"www.pending.example"}
 
 
-async def test_a_wrong_route_is_refused(api: Api) -> None:
+async def test_invalid_route_is_rejected(api: Api) -> None:
     await api.upload("probe", PROBE)
     await api.route("shop.example", "shop.example/go*", "probe")
     path = f"/zones/{api.customer.zones['shop.example']}/workers/routes"
@@ -69,7 +69,7 @@ async def test_a_wrong_route_is_refused(api: Api) -> None:
         assert len(await api.result("GET", path)) == 1, pattern
 
 
-async def test_a_route_is_read_changed_and_deleted(api: Api) -> None:
+async def test_route_is_read_changed_and_deleted(api: Api) -> None:
     await api.upload("probe", PROBE)
     route = await api.route("shop.example", "shop.example/a*", "probe", request_limit_fail_open=True)
     path = f"/zones/{api.customer.zones['shop.example']}/workers/routes"
@@ -81,7 +81,7 @@ async def test_a_route_is_read_changed_and_deleted(api: Api) -> None:
     assert await api.refusal("GET", f"{path}/{route}") == (404, 10009)
 
 
-async def test_all_routes_of_a_script_need_the_right_on_all_zones(emulator: Emulator, api: Api) -> None:
+async def test_replacing_all_routes_requires_the_permission_on_all_zones(emulator: Emulator, api: Api) -> None:
     await api.upload("probe", PROBE)
     await api.route("shop.example", "shop.example/old*", "probe")
     path = f"{api.account}/workers/scripts/probe/routes"
@@ -100,7 +100,7 @@ async def settings_of(api: Api, name: str) -> dict[str, Any]:
     return settings
 
 
-async def test_an_upload_keeps_secrets_and_drops_variables(emulator: Emulator, api: Api) -> None:
+async def test_upload_keeps_secrets_and_drops_variables(emulator: Emulator, api: Api) -> None:
     database = await api.database()
     bindings = [
         {"type": "d1", "name": "DB", "id": database},
@@ -115,7 +115,7 @@ async def test_an_upload_keeps_secrets_and_drops_variables(emulator: Emulator, a
     kept = {binding["name"]: binding for binding in (await settings_of(api, "probe"))["bindings"]}
     assert set(kept) == {"DB", "KEY", "NAME"}
     assert kept["DB"]["database_id"] == database
-    assert second["etag"] == first["etag"]  # the etag is the code's
+    assert second["etag"] == first["etag"]  # the etag depends on the code only
     assert second["tag"] == first["tag"]
     assert (await settings_of(api, "probe"))["tags"] == ["owner:svc"]
     path = f"{api.account}/workers/scripts/probe"
@@ -127,7 +127,7 @@ async def test_an_upload_keeps_secrets_and_drops_variables(emulator: Emulator, a
     assert len((await api.result("GET", f"{path}/deployments"))["deployments"]) == 5
 
 
-async def test_a_script_that_cannot_run_changes_nothing(emulator: Emulator, api: Api) -> None:
+async def test_script_that_cannot_run_changes_nothing(emulator: Emulator, api: Api) -> None:
     await api.probe()
     path = f"{api.account}/workers/scripts/probe"
     cases: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -147,7 +147,7 @@ async def test_a_script_that_cannot_run_changes_nothing(emulator: Emulator, api:
         assert (await emulator.visit("shop.example", "/insert")).body == "ok", text
 
 
-async def test_a_deleted_script_leaves_its_routes_leading_nowhere(emulator: Emulator, api: Api) -> None:
+async def test_routes_remain_after_their_script_is_deleted(emulator: Emulator, api: Api) -> None:
     await api.probe()
     await api.result("DELETE", f"{api.account}/workers/scripts/probe")
     assert await api.refusal("GET", f"{api.account}/workers/scripts/probe/settings") == (404, 10007)
@@ -157,7 +157,7 @@ async def test_a_deleted_script_leaves_its_routes_leading_nowhere(emulator: Emul
     assert len(await api.result("GET", f"{api.account}/d1/database")) == 1
 
 
-async def test_a_deleted_database_is_gone_for_the_binding_too(emulator: Emulator, api: Api) -> None:
+async def test_deleted_database_is_gone_for_the_binding(emulator: Emulator, api: Api) -> None:
     database = await api.probe()
     path = f"{api.account}/d1/database/{database}"
     assert await api.result("DELETE", path) is None
@@ -167,7 +167,7 @@ async def test_a_deleted_database_is_gone_for_the_binding_too(emulator: Emulator
     assert (await emulator.visit("shop.example", "/insert")).body == "D1_ERROR: database not found"
 
 
-async def test_statements_run_in_order_and_say_what_they_cost(api: Api) -> None:
+async def test_statements_run_in_order_and_report_their_cost(api: Api) -> None:
     database = await api.database()
     path = f"{api.account}/d1/database/{database}"
     batch = [{"sql": "insert into hit values (?)", "params": ["a;b"]}, {"sql": "select what from hit"}]
@@ -197,7 +197,7 @@ async def test_statements_run_in_order_and_say_what_they_cost(api: Api) -> None:
         ),
     ],
 )
-def test_a_text_is_split_where_statements_end(sql: str, statements: list[str]) -> None:
+def test_sql_is_split_at_the_end_of_statements(sql: str, statements: list[str]) -> None:
     assert split(sql) == statements
 
 
@@ -211,7 +211,7 @@ USAGE = """query Usage($a: String!, $d0: Date!, $d1: Date!) { viewer { accounts(
     max { databaseSizeBytes } dimensions { date databaseId } } } } }"""
 
 
-async def test_analytics_answer_what_was_used_or_set(emulator: Emulator, api: Api) -> None:
+async def test_analytics_return_counted_or_set_usage(emulator: Emulator, api: Api) -> None:
     database = await api.probe()
     await emulator.visit("shop.example", "/insert")
     today = (await emulator.state())["today"]
@@ -264,27 +264,27 @@ SAMPLED = """query Sampled($a: String!, $d: Date!) { viewer { accounts(filter: {
   p: pagesFunctionsInvocationsAdaptiveGroups(limit: 10, filter: {date: $d}) { sum { requests } } } } }"""
 
 
-async def test_analytics_tell_how_sure_they_are(emulator: Emulator, api: Api) -> None:
+async def test_analytics_return_confidence_intervals(emulator: Emulator, api: Api) -> None:
     account_id = api.customer.account_id
     yesterday = (await emulator.state())["today"] - 1
 
-    async def told(**usage: float) -> Any:
+    async def sampled(**usage: float) -> Any:
         await emulator.set_usage(account_id, yesterday, **usage)
         variables = {"a": account_id, "d": day_text(yesterday)}
         answer = (await api.call("POST", "/graphql", json={"query": SAMPLED, "variables": variables})).json()
         return answer["data"]["viewer"]["accounts"][0]
 
-    whole = await told(requests=1_000, pages_requests=5)
+    whole = await sampled(requests=1_000, pages_requests=5)
     assert whole["w"][0]["avg"] == {"sampleInterval": 1}
     interval = {"estimate": 1_000, "lower": 1_000, "upper": 1_000, "sampleSize": 1_000}
     assert whole["w"][0]["confidence"]["sum"]["requests"] == interval
     assert whole["p"] == [{"sum": {"requests": 5}}]
-    row = (await told(requests=1_004, sample_interval=10))["w"][0]
+    row = (await sampled(requests=1_004, sample_interval=10))["w"][0]
     interval = row["confidence"]["sum"]["requests"]
     assert (row["sum"]["requests"], interval["estimate"], interval["sampleSize"]) == (1_000, 1_000, 100)
     assert interval["upper"] - 1_000 == 1_000 - interval["lower"] == pytest.approx(185.9, abs=0.1)
 
 
-async def test_an_unknown_path_is_refused_in_the_envelope(api: Api) -> None:
+async def test_unknown_path_is_rejected_in_the_envelope(api: Api) -> None:
     assert await api.refusal("GET", f"{api.account}/nothing/here") == (404, 7003)
     assert await api.refusal("GET", "/accounts/short") == (404, 7003)

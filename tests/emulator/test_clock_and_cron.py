@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DAY_S = 86_400
 
 
-async def test_the_clock_moves_for_scripts_at_once_and_after_an_upload(emulator: Emulator, api: Api) -> None:
+async def test_clock_moves_for_scripts_immediately_and_after_an_upload(emulator: Emulator, api: Api) -> None:
     database = await api.probe()
     began = await emulator.clock(0)
     await emulator.clock(3 * DAY_S)
@@ -33,7 +33,7 @@ async def test_the_clock_moves_for_scripts_at_once_and_after_an_upload(emulator:
     assert 0 <= back - began < 20_000
 
 
-async def test_date_keeps_its_ways(emulator: Emulator, api: Api) -> None:
+async def test_date_behaves_normally(emulator: Emulator, api: Api) -> None:
     code = """export default { fetch() {
       class Mine extends Date {}
       return Response.json([
@@ -62,7 +62,7 @@ async def test_usage_counts_by_the_emulated_day(emulator: Emulator, api: Api) ->
     assert usage[str(today)]["rows_written"] == 1
 
 
-async def test_a_cron_answers_when_its_late_work_is_done(emulator: Emulator, api: Api) -> None:
+async def test_cron_returns_when_its_wait_until_work_is_done(emulator: Emulator, api: Api) -> None:
     database = await api.probe()
     await api.result("PUT", f"{api.account}/workers/scripts/probe/schedules", json=[{"cron": "*/5 * * * *"}])
     run = await emulator.cron(api.customer.account_id, "probe", at=1_795_000_000_000)
@@ -70,8 +70,8 @@ async def test_a_cron_answers_when_its_late_work_is_done(emulator: Emulator, api
     assert await api.query(database, "select what from hit") == [{"what": "*/5 * * * * at 1795000000000"}]
 
 
-@pytest.mark.parametrize(("at", "text"), [(1, "no cron today"), (2, "late trouble")])
-async def test_a_failing_cron_says_why(emulator: Emulator, api: Api, at: int, text: str) -> None:
+@pytest.mark.parametrize(("at", "text"), [(1, "no cron today"), (2, "late failure")])
+async def test_failing_cron_returns_its_error(emulator: Emulator, api: Api, at: int, text: str) -> None:
     await api.probe()
     await api.result("PUT", f"{api.account}/workers/scripts/probe/schedules", json=[{"cron": "* * * * *"}])
     run = await emulator.cron(api.customer.account_id, "probe", at=at)
@@ -79,7 +79,7 @@ async def test_a_failing_cron_says_why(emulator: Emulator, api: Api, at: int, te
     assert text in run["error"]
 
 
-async def test_crons_fire_at_once_and_one_that_fails_stops_no_other(emulator: Emulator, api: Api) -> None:
+async def test_crons_fire_concurrently_and_a_failure_stops_no_other(emulator: Emulator, api: Api) -> None:
     database = await api.probe()
     await api.result("PUT", f"{api.account}/workers/scripts/probe/schedules", json=[{"cron": "* * * * *"}])
     account_id = api.customer.account_id
@@ -89,7 +89,7 @@ async def test_crons_fire_at_once_and_one_that_fails_stops_no_other(emulator: Em
     assert hits == [{"what": "* * * * * at 60000"}, {"what": "* * * * * at 120000"}]
 
 
-async def test_a_cron_needs_a_schedule(emulator: Emulator, api: Api) -> None:
+async def test_cron_requires_a_schedule(emulator: Emulator, api: Api) -> None:
     await api.probe()
     with pytest.raises(httpx.HTTPStatusError, match="no such cron trigger"):
         await emulator.cron(api.customer.account_id, "probe")
@@ -112,13 +112,13 @@ async def test_a_cron_needs_a_schedule(emulator: Emulator, api: Api) -> None:
         ("0 0 * * 6#3", "2026-11-27T00:00:00Z", False),
     ],
 )
-def test_cron_expressions_fire_when_they_say(cron: str, at: str, fires: bool) -> None:
+def test_cron_expressions(cron: str, at: str, fires: bool) -> None:
     assert Cron.parse(cron).fits(epoch_ms(at)) is fires
 
 
 @pytest.mark.parametrize(
     "cron", ["", "* * * *", "60 * * * *", "* * 0 * *", "* * * * 0", "* * * * 8", "a * * * *", "5-1 * * * *"]
 )
-async def test_a_wrong_cron_is_refused(cron: str) -> None:
+async def test_invalid_cron_is_rejected(cron: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         Cron.parse(cron)

@@ -1,4 +1,4 @@
-"""The edge: which request reaches which script, what the script sees of it, and what happens after its answer."""
+"""The edge: routing of requests to scripts, the requests that scripts see, and work after the response."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def named_scripts(api: Api, *names: str) -> None:
         await api.upload(name, bindings=[{"type": "plain_text", "name": "NAME", "text": name}])
 
 
-async def test_the_most_specific_pattern_wins(emulator: Emulator, api: Api) -> None:
+async def test_most_specific_pattern_wins(emulator: Emulator, api: Api) -> None:
     await named_scripts(api, "all", "below", "host", "path")
     await api.route("shop.example", "*shop.example/*", "all")
     await api.route("shop.example", "*.shop.example/*", "below")
@@ -45,7 +45,7 @@ async def test_the_most_specific_pattern_wins(emulator: Emulator, api: Api) -> N
     }
 
 
-async def test_a_route_without_script_passes_the_workers_by(emulator: Emulator, api: Api) -> None:
+async def test_route_without_script_bypasses_workers(emulator: Emulator, api: Api) -> None:
     await named_scripts(api, "all")
     await api.route("shop.example", "shop.example/*", "all")
     await api.route("shop.example", "shop.example/plain/*", None)
@@ -55,7 +55,7 @@ async def test_a_route_without_script_passes_the_workers_by(emulator: Emulator, 
     assert (page.status, page.body, page.headers["content-type"]) == (200, "from the shop", "text/plain")
 
 
-async def test_a_pattern_without_star_matches_no_query_and_paths_keep_their_case(emulator: Emulator, api: Api) -> None:
+async def test_pattern_without_star_matches_no_query_and_paths_are_case_sensitive(emulator: Emulator, api: Api) -> None:
     await named_scripts(api, "exact")
     await api.route("shop.example", "shop.example/Go", "exact")
     bodies = [(await emulator.visit("SHOP.example", path)).body for path in ("/Go", "/Go?x=1", "/go", "/Go/")]
@@ -79,7 +79,7 @@ async def test_only_a_proxied_host_reaches_a_script(emulator: Emulator, api: Api
         assert ((await emulator.visit(host, "/")).body == "probe all /") is reached, (dns, host)
 
 
-async def test_a_zone_that_is_not_active_runs_no_script(emulator: Emulator, api: Api) -> None:
+async def test_inactive_zone_runs_no_script(emulator: Emulator, api: Api) -> None:
     await named_scripts(api, "all")
     await api.route("shop.example", "shop.example/*", "all")
     inactive: tuple[dict[str, Any], ...] = ({"status": "pending"}, {"paused": True})
@@ -90,7 +90,7 @@ async def test_a_zone_that_is_not_active_runs_no_script(emulator: Emulator, api:
         await emulator.set_zone(api.customer.account_id, "shop.example", status="active", paused=False)
 
 
-async def test_zone_that_is_not_active_refuses_new_and_changed_routes(emulator: Emulator, api: Api) -> None:
+async def test_inactive_zone_rejects_new_and_changed_routes(emulator: Emulator, api: Api) -> None:
     await named_scripts(api, "all")
     await api.route("shop.example", "shop.example/old", "all")
     path = f"/zones/{api.customer.zones['shop.example']}/workers/routes"
@@ -106,7 +106,7 @@ async def test_zone_that_is_not_active_refuses_new_and_changed_routes(emulator: 
     assert (await api.result("POST", path, json=body))["pattern"] == body["pattern"]
 
 
-async def test_a_script_sees_place_and_address_and_nothing_of_the_emulator(emulator: Emulator, api: Api) -> None:
+async def test_script_sees_location_and_address_but_no_trace_of_the_emulator(emulator: Emulator, api: Api) -> None:
     await api.probe()
     seen = json.loads((await emulator.visit("shop.example", "/seen", cf={"country": "DE"}, ip="2001:db8::7")).body)
     assert seen["cf"] == {"country": "DE"}
@@ -117,17 +117,17 @@ async def test_a_script_sees_place_and_address_and_nothing_of_the_emulator(emula
         headers = {"Host": "shop.example", "X-Emulator-Cf": "null", "CF-Connecting-IP": "6.6.6.6"}
         plain = (await visitor.get(emulator.edge + "/seen", headers=headers)).json()
     assert plain["cf"] == {}
-    assert plain["headers"]["cf-connecting-ip"] == "127.0.0.1"  # what a visitor claims is overwritten
+    assert plain["headers"]["cf-connecting-ip"] == "127.0.0.1"  # the visitor's value is overwritten
 
 
-async def test_settled_waits_for_the_work_after_the_answer(emulator: Emulator, api: Api) -> None:
+async def test_settled_waits_for_the_work_after_the_response(emulator: Emulator, api: Api) -> None:
     database = await api.probe()
     assert (await emulator.visit("shop.example", "/write?a")).body == "written later"
     await emulator.settled()
     assert await api.query(database, "select what from hit") == [{"what": "?a"}]
 
 
-async def test_an_exception_is_error_1101_and_counted(emulator: Emulator, api: Api) -> None:
+async def test_exception_is_error_1101_and_counted(emulator: Emulator, api: Api) -> None:
     await api.probe()
     answer = await emulator.visit("shop.example", "/throw")
     assert answer.status == 500
@@ -136,19 +136,19 @@ async def test_an_exception_is_error_1101_and_counted(emulator: Emulator, api: A
     usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
     assert usage["scripts"]["probe"] == {"requests": 1, "errors": 1, "subrequests": 0}
 
-    async def printed() -> bool | None:  # by another process than the one that answered
+    async def printed() -> bool | None:  # by a different process than the responding one
         return any("on purpose" in line for line in (await emulator.state())["logs"]) or None
 
     await eventually(printed)
 
 
-async def test_a_fetch_to_the_own_zone_goes_to_the_origin(emulator: Emulator, api: Api) -> None:
+async def test_fetch_to_its_own_zone_goes_to_the_origin(emulator: Emulator, api: Api) -> None:
     await api.probe()
     await emulator.add_page("www.shop.example", "/page", "the shop")
     assert (await emulator.visit("shop.example", "/fetch?url=http://www.shop.example/page")).body == "200 the shop"
 
 
-async def test_a_worker_reaches_no_address_and_no_name_that_is_not_public(strict_emulator: Emulator) -> None:
+async def test_worker_cannot_reach_private_addresses_and_names(strict_emulator: Emulator) -> None:
     customer = await strict_emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
     _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_RIGHTS)
     async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as client:
@@ -165,27 +165,27 @@ async def test_a_worker_reaches_no_address_and_no_name_that_is_not_public(strict
     assert await strict_emulator.egress() == []
 
 
-async def test_a_zone_that_is_only_named_is_grey(emulator: Emulator, api: Api) -> None:
+async def test_records_of_a_zone_are_not_proxied_by_default(emulator: Emulator, api: Api) -> None:
     await emulator.set_zone(api.customer.account_id, "grey.example")
     zone = (await emulator.state())["accounts"][api.customer.account_id]["zones"].values()
     assert {record["proxied"] for one in zone if one["name"] == "grey.example" for record in one["dns"]} == {False}
 
 
-async def test_behind_a_dummy_record_is_nothing(emulator: Emulator, api: Api) -> None:
+async def test_there_is_no_server_behind_a_dummy_record(emulator: Emulator, api: Api) -> None:
     assert (await emulator.visit("go.shop.example", "/")).status == 522
     await named_scripts(api, "links")
     await api.route("shop.example", "go.shop.example/*", "links")
     assert (await emulator.visit("go.shop.example", "/x")).body == "probe links /x"
 
 
-async def test_a_full_zones_certificate_covers_one_label_below_it(emulator: Emulator, api: Api) -> None:
+async def test_certificate_of_a_full_zone_covers_one_label_below_it(emulator: Emulator, api: Api) -> None:
     with pytest.raises(httpx.HTTPStatusError, match="no certificate"):
         await emulator.visit("go.eu.shop.example", "/")
     await emulator.set_zone(api.customer.account_id, "shop.example", type="partial")
     assert (await emulator.visit("go.eu.shop.example", "/")).status == 522
 
 
-async def test_a_platform_that_ignores_what_a_route_does_past_the_limit(emulator: Emulator, api: Api) -> None:
+async def test_platform_can_ignore_request_limit_fail_open(emulator: Emulator, api: Api) -> None:
     await api.upload("probe", PROBE)
     path = f"/zones/{api.customer.zones['shop.example']}/workers/routes"
     await api.route("shop.example", "shop.example/a*", "probe", request_limit_fail_open=True)
@@ -195,7 +195,7 @@ async def test_a_platform_that_ignores_what_a_route_does_past_the_limit(emulator
     assert ["request_limit_fail_open" in route for route in await api.result("GET", path)] == [False, False]
 
 
-async def test_uploads_lose_no_work_that_runs(emulator: Emulator, api: Api) -> None:
+async def test_uploads_interrupt_no_running_work(emulator: Emulator, api: Api) -> None:
     database = await api.probe()
     binding = [{"type": "d1", "name": "DB", "id": database}]
     sent = 0
@@ -218,4 +218,4 @@ async def test_uploads_lose_no_work_that_runs(emulator: Emulator, api: Api) -> N
     assert row["n"] == sent > 0
     state = await emulator.state()
     usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
-    assert usage["requests"] == sent  # counted once each, by whichever process answered
+    assert usage["requests"] == sent  # each counted once, regardless of the process

@@ -1,4 +1,4 @@
-"""Faults on demand: on the API, on the workers' own fetches, on database bindings."""
+"""Injected faults: on the API, on the workers' own fetches, on database bindings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def count(api: Api, database: str) -> int:
 
 
 @pytest.mark.parametrize(("kind", "done"), [("drop_before", 0), ("drop_after", 1)])
-async def test_a_dropped_call_is_done_or_not(emulator: Emulator, api: Api, kind: str, done: int) -> None:
+async def test_dropped_call_is_executed_or_not(emulator: Emulator, api: Api, kind: str, done: int) -> None:
     database = await api.database()
     await emulator.fault(kind, "/accounts/*/query", method="POST")
     path, body = f"{api.account}/d1/database/{database}/query", {"sql": "insert into hit values ('x')"}
@@ -36,7 +36,7 @@ async def test_a_dropped_call_is_done_or_not(emulator: Emulator, api: Api, kind:
 
 
 @pytest.mark.parametrize(("kind", "done"), [("refuse", 0), ("fail_after", 1)])
-async def test_a_call_answered_by_5xx_is_done_or_not(emulator: Emulator, api: Api, kind: str, done: int) -> None:
+async def test_call_with_a_5xx_response_is_executed_or_not(emulator: Emulator, api: Api, kind: str, done: int) -> None:
     database = await api.database()
     await emulator.fault(kind, "/accounts/*/query", method="POST", status=503, code=10001)
     path, body = f"{api.account}/d1/database/{database}/query", {"sql": "insert into hit values ('x')"}
@@ -45,7 +45,7 @@ async def test_a_call_answered_by_5xx_is_done_or_not(emulator: Emulator, api: Ap
     assert await count(api, database) == done
 
 
-async def test_a_call_whose_caller_has_left_is_carried_out_whole(emulator: Emulator, api: Api) -> None:
+async def test_call_is_completed_after_its_client_disconnects(emulator: Emulator, api: Api) -> None:
     await emulator.fault("slow", "*/d1/database", method="POST", delay_s=0.2)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(api.call, "POST", f"{api.account}/d1/database", json={"name": "late"}))
@@ -60,9 +60,7 @@ async def test_a_call_whose_caller_has_left_is_carried_out_whole(emulator: Emula
     assert await api.query(database["uuid"], "select 1 as n") == [{"n": 1}]
 
 
-async def test_the_log_knows_the_token_of_a_call_that_is_under_way(
-    emulator: Emulator, customer: Customer, api: Api
-) -> None:
+async def test_log_has_the_token_of_a_call_in_progress(emulator: Emulator, customer: Customer, api: Api) -> None:
     token_id, value = await emulator.create_token(customer.account_id, rights=["D1 Read"])
     await emulator.fault("slow", "*/d1/database", method="GET", delay_s=30)
     async with trio.open_nursery() as nursery:
@@ -75,7 +73,7 @@ async def test_the_log_knows_the_token_of_a_call_that_is_under_way(
         nursery.cancel_scope.cancel()
 
 
-async def test_a_fault_says_what_it_was_told(emulator: Emulator, api: Api) -> None:
+async def test_fault_responds_as_configured(emulator: Emulator, api: Api) -> None:
     await emulator.fault("refuse", "/accounts/*", method="GET", status=500, code=10013, message="internal")
     response = await api.call("GET", api.account)
     assert (response.status_code, response.json()["errors"]) == (500, [{"code": 10013, "message": "internal"}])
@@ -91,7 +89,7 @@ async def test_a_fault_says_what_it_was_told(emulator: Emulator, api: Api) -> No
     assert time.monotonic() - started >= 0.3
 
 
-async def test_a_fault_fits_method_path_and_times(emulator: Emulator, api: Api) -> None:
+async def test_fault_matches_method_path_and_times(emulator: Emulator, api: Api) -> None:
     await emulator.fault("refuse", "/zones*", times=2)
     await emulator.fault("refuse", "*", method="DELETE", times=None)
     statuses = [(await api.call("GET", path)).status_code for path in (api.account, "/zones", "/zones", "/zones")]
@@ -102,7 +100,7 @@ async def test_a_fault_fits_method_path_and_times(emulator: Emulator, api: Api) 
     assert (await api.call("DELETE", f"{api.account}/d1/database/xxxxx")).status_code == 404
 
 
-async def test_a_fault_waits_for_its_turn(emulator: Emulator, api: Api) -> None:
+async def test_fault_applies_after_the_given_number_of_calls(emulator: Emulator, api: Api) -> None:
     await emulator.fault("refuse", "/zones*", after=2)
     statuses = [
         (await api.call("GET", path)).status_code for path in ("/zones", api.account, "/zones", "/zones", "/zones")
@@ -110,12 +108,12 @@ async def test_a_fault_waits_for_its_turn(emulator: Emulator, api: Api) -> None:
     assert statuses == [200, 200, 200, 403, 200]
 
 
-async def test_a_fault_that_is_not_known_is_refused(emulator: Emulator) -> None:
+async def test_unknown_fault_is_rejected(emulator: Emulator) -> None:
     with pytest.raises(httpx.HTTPStatusError):
         await emulator.fault("explode")
 
 
-async def test_a_workers_fetch_is_lost_before_or_after(emulator: Emulator, api: Api) -> None:
+async def test_workers_fetch_is_lost_before_or_after_execution(emulator: Emulator, api: Api) -> None:
     await api.probe()
     target = f"{emulator.control}/settled-not-a-path"
     visit = f"/fetch?url={target}"
@@ -132,7 +130,9 @@ async def test_a_workers_fetch_is_lost_before_or_after(emulator: Emulator, api: 
 
 
 @pytest.mark.parametrize(("kind", "done"), [("d1_drop_before", 0), ("d1_drop_after", 1)])
-async def test_a_binding_is_lost_before_or_after(emulator: Emulator, api: Api, kind: str, done: int) -> None:
+async def test_database_call_is_lost_before_or_after_execution(
+    emulator: Emulator, api: Api, kind: str, done: int
+) -> None:
     database = await api.probe()
     await emulator.fault(kind, database)
     assert (await emulator.visit("shop.example", "/insert")).body == "D1_ERROR: Network connection lost."
@@ -141,7 +141,7 @@ async def test_a_binding_is_lost_before_or_after(emulator: Emulator, api: Api, k
 
 
 @pytest.mark.parametrize(("kind", "done"), [("d1_end_before", 0), ("d1_end_after", 1)])
-async def test_an_invocation_is_ended_at_a_statement(emulator: Emulator, api: Api, kind: str, done: int) -> None:
+async def test_invocation_is_ended_at_a_statement(emulator: Emulator, api: Api, kind: str, done: int) -> None:
     database = await api.probe()
     await emulator.fault(kind, database)
     assert (await emulator.visit("shop.example", "/insert")).status == 500
@@ -150,7 +150,7 @@ async def test_an_invocation_is_ended_at_a_statement(emulator: Emulator, api: Ap
     assert (await emulator.visit("shop.example", "/insert")).body == "ok"
 
 
-async def test_answers_are_slow_now_and_then(emulator: Emulator, api: Api) -> None:
+async def test_some_responses_are_slow(emulator: Emulator, api: Api) -> None:
     await emulator.set_rudeness(slow_one_in=1, slow_ms=200)
     started = time.monotonic()
     await api.result("GET", api.account)
@@ -169,9 +169,7 @@ async def test_answers_are_slow_now_and_then(emulator: Emulator, api: Api) -> No
         'or "a"="a"',
     ],
 )
-async def test_a_body_that_looks_like_an_attack_never_gets_to_the_api(
-    emulator: Emulator, api: Api, attack: str
-) -> None:
+async def test_body_that_resembles_an_attack_never_reaches_the_api(emulator: Emulator, api: Api, attack: str) -> None:
     database = await api.database()
     path = f"{api.account}/d1/database/{database}/query"
     body = {"sql": "insert into hit values (?)", "params": [attack]}
@@ -186,7 +184,7 @@ async def test_a_body_that_looks_like_an_attack_never_gets_to_the_api(
     assert (await api.call("POST", path, json=body)).status_code == 200
 
 
-async def test_a_test_can_name_what_the_firewall_refuses(emulator: Emulator, api: Api) -> None:
+async def test_firewall_pattern_can_be_added(emulator: Emulator, api: Api) -> None:
     await emulator.set_rudeness(firewall_also="harml[e]ss")
     assert (await api.call("POST", f"{api.account}/d1/database", json={"name": "harmless"})).status_code == 403
     await emulator.set_rudeness(firewall_also="")

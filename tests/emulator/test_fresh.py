@@ -1,4 +1,4 @@
-"""Tests that need a new emulator: empty caches of the data centres, and the random numbers of a fresh start."""
+"""Tests that need a new emulator: empty caches, and the random numbers of a fresh start."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
-    """A new emulator, polite, at ten past noon."""
+    """A new lenient emulator at 12:10."""
     async with open_emulator(local_egress=True, **POLITE) as running:
         await running.begin_at_noon()
         yield running
 
 
-async def test_the_cache_keeps_what_a_script_puts_also_over_an_upload(emulator: Emulator, api: Api) -> None:
+async def test_cache_survives_an_upload(emulator: Emulator, api: Api) -> None:
     database = await api.probe()
     assert [(await emulator.visit("shop.example", "/cache")).body for _ in range(2)] == ["made", "kept page"]
     await api.upload("probe", bindings=[{"type": "d1", "name": "DB", "id": database}])
@@ -32,7 +32,7 @@ async def test_the_cache_keeps_what_a_script_puts_also_over_an_upload(emulator: 
     assert (await emulator.visit("shop.example", "/cache")).body == "made"
 
 
-async def test_a_data_centre_has_a_cache_that_outlives_its_isolates(emulator: Emulator, api: Api) -> None:
+async def test_cache_of_a_data_centre_outlives_its_isolates(emulator: Emulator, api: Api) -> None:
     await api.probe()
 
     async def body(path: str) -> str:
@@ -45,9 +45,7 @@ async def test_a_data_centre_has_a_cache_that_outlives_its_isolates(emulator: Em
     assert await body("/cache") == "made"
 
 
-async def test_the_default_cache_is_the_zones_own_and_answers_when_the_script_is_gone(
-    emulator: Emulator, api: Api
-) -> None:
+async def test_default_cache_belongs_to_the_zone_and_works_without_the_script(emulator: Emulator, api: Api) -> None:
     await api.probe()
     for path in ("/cache", "/cache-of-its-own"):
         assert (await emulator.visit("shop.example", path)).body == "made"
@@ -56,16 +54,16 @@ async def test_the_default_cache_is_the_zones_own_and_answers_when_the_script_is
     assert "origin of shop.example" in (await emulator.visit("shop.example", "/cache-of-its-own")).body
 
 
-async def test_a_lists_order_changes_with_its_items(emulator: Emulator, api: Api) -> None:
+async def test_order_of_a_list_changes_with_its_items(emulator: Emulator, api: Api) -> None:
     orders = set()
-    for number in range(24):  # each time one of two orders, by chance
+    for number in range(24):  # each order is one of two, at random
         await emulator.set_zone(api.customer.account_id, f"zone-{number}.example")
         listed = await api.result("GET", "/zones", params={"per_page": 50})
         orders.add(tuple(z["name"] for z in listed if z["name"] in ("shop.example", "zone-0.example")))
     assert len(orders) == 2
 
 
-async def test_a_good_token_is_refused_now_and_then(emulator: Emulator, api: Api) -> None:
+async def test_valid_token_is_occasionally_rejected(emulator: Emulator, api: Api) -> None:
     await emulator.set_rudeness(refuse_one_in=4)
     refusals = set()
     for path in (api.account, f"{api.account}/d1/database", f"{api.account}/tokens/verify"):
@@ -76,7 +74,7 @@ async def test_a_good_token_is_refused_now_and_then(emulator: Emulator, api: Api
     assert refusals == {(403, 10000), (403, 7403)}
 
 
-async def test_a_new_cron_begins_within_a_quarter_of_an_hour_and_may_miss(emulator: Emulator, api: Api) -> None:
+async def test_new_cron_starts_within_15_minutes_and_may_skip_runs(emulator: Emulator, api: Api) -> None:
     await api.probe()
     path = f"{api.account}/workers/scripts/probe/schedules"
     await emulator.set_rudeness(cron_missed_one_in=0)

@@ -1,4 +1,4 @@
-"""The limits of the free plan that the platform enforces and the runtime alone does not."""
+"""Limits of the free plan that the platform enforces but the runtime alone does not."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ async def test_rows_written_are_limited_by_day_on_binding_and_api(emulator: Emul
     assert (await emulator.visit("shop.example", "/insert")).body == "ok"
     assert (await emulator.visit("shop.example", "/insert")).body.startswith(f"D1_ERROR: {WRITE_TEXT}")
     assert (await refused_query(api, database, "insert into hit values ('x')")).startswith(WRITE_TEXT)
-    assert await api.query(database, "select count(*) as n from hit") == [{"n": 1}]  # reads go on, nothing was written
+    assert await api.query(database, "select count(*) as n from hit") == [
+        {"n": 1}
+    ]  # reads still work, nothing was written
     await emulator.clock(DAY_S)
     assert (await emulator.visit("shop.example", "/insert")).body == "ok"
 
 
-async def test_the_limit_is_the_accounts_not_the_databases(emulator: Emulator, api: Api) -> None:
+async def test_limit_applies_to_the_account_not_the_database(emulator: Emulator, api: Api) -> None:
     first, second = await api.database("first"), await api.database("second")
     await emulator.set_limits(api.customer.account_id, rows_written=12)
     for number in range(4):
@@ -60,7 +62,7 @@ async def test_rows_read_are_limited_by_day(emulator: Emulator, api: Api) -> Non
     assert await api.query(database, "select 1 as one") == [{"one": 1}]  # reads no row
 
 
-async def test_a_refused_batch_leaves_nothing(emulator: Emulator, api: Api) -> None:
+async def test_rejected_batch_changes_nothing(emulator: Emulator, api: Api) -> None:
     database = await api.database()
     path = f"{api.account}/d1/database/{database}/query"
     batch = [{"sql": "insert into hit values ('x')"}, {"sql": "insert into missing values (1)"}]
@@ -69,16 +71,16 @@ async def test_a_refused_batch_leaves_nothing(emulator: Emulator, api: Api) -> N
 
 
 @pytest.mark.parametrize(("path", "text"), [("/queries", "50 D1_ERROR"), ("/batch", "D1_ERROR")])
-async def test_an_invocation_makes_50_queries(emulator: Emulator, api: Api, path: str, text: str) -> None:
+async def test_invocation_is_limited_to_50_queries(emulator: Emulator, api: Api, path: str, text: str) -> None:
     await api.probe()
     answer = (await emulator.visit("shop.example", path)).body
     assert answer == f"{text}: Too many API requests by single worker invocation."
-    assert (await emulator.visit("shop.example", "/insert")).body == "ok"  # the next invocation starts anew
+    assert (await emulator.visit("shop.example", "/insert")).body == "ok"  # the count restarts with each invocation
     script = (await emulator.state())["accounts"][api.customer.account_id]["scripts"]["probe"]
     assert script["max_d1_queries"] == 51
 
 
-async def test_requests_have_a_size(emulator: Emulator, api: Api) -> None:
+async def test_size_of_requests_is_limited(emulator: Emulator, api: Api) -> None:
     await api.probe()
     port = int(emulator.edge.rsplit(":", 1)[1])
 
@@ -97,7 +99,7 @@ async def test_requests_have_a_size(emulator: Emulator, api: Api) -> None:
     assert await status("GET", "/", *[f"x-{n}: {long}" for n in range(12)]) == "200"
 
 
-async def test_values_and_statements_have_a_size(api: Api) -> None:
+async def test_size_of_values_and_statements_is_limited(api: Api) -> None:
     database = await api.database()
     big = "x" * 2_000_001
     assert "TOOBIG" in await refused_query(api, database, "insert into hit values (?)", big)
@@ -110,14 +112,14 @@ async def test_values_and_statements_have_a_size(api: Api) -> None:
     assert "statement too long" in await refused_query(api, database, f"select '{'x' * 100_000}'")
 
 
-async def test_a_full_database_takes_no_more(emulator: Emulator, api: Api) -> None:
+async def test_full_database_rejects_inserts(emulator: Emulator, api: Api) -> None:
     database = await api.database()
     await emulator.set_limits(api.customer.account_id, db_bytes=20_000)
     refused = await refused_query(api, database, "insert into hit values (?)", "x" * 30_000)
     assert refused == "Exceeded maximum DB size"
 
 
-async def test_requests_past_the_day_fail_closed_or_open(emulator: Emulator, api: Api) -> None:
+async def test_requests_above_the_daily_limit_fail_closed_or_open(emulator: Emulator, api: Api) -> None:
     await api.upload("probe", PROBE)
     await api.route("shop.example", "shop.example/closed*", "probe")
     await api.route("shop.example", "shop.example/open*", "probe", request_limit_fail_open=True)
@@ -131,7 +133,7 @@ async def test_requests_past_the_day_fail_closed_or_open(emulator: Emulator, api
     assert (await emulator.visit("shop.example", "/closed")).body == "probe  /closed"
 
 
-async def test_the_limit_of_requests_holds_over_an_upload(emulator: Emulator, api: Api) -> None:
+async def test_request_limit_survives_an_upload(emulator: Emulator, api: Api) -> None:
     await emulator.set_limits(api.customer.account_id, requests=3)
     await api.upload("probe", PROBE)
     await api.route("shop.example", "shop.example/*", "probe")
@@ -148,15 +150,15 @@ async def test_crons_are_limited_by_account(api: Api, emulator: Emulator) -> Non
     await api.result("PUT", one, json=crons[:3])
     assert await api.refusal("PUT", two, json=crons[:3]) == (400, 10072)
     await api.result("PUT", two, json=crons[:2])
-    await api.result("PUT", one, json=crons[:3])  # its own are not counted twice
+    await api.result("PUT", one, json=crons[:3])  # its own crons are not counted twice
     await api.result("PUT", one, json=[])
     assert len((await api.result("PUT", two, json=crons[:5]))["schedules"]) == 5
     await emulator.set_limits(api.customer.account_id, crons=4)
-    for fewer in (crons[:5], crons[:1], []):  # above its limit it may not even go back
+    for fewer in (crons[:5], crons[:1], []):  # above its limit it cannot even remove some
         assert await api.refusal("PUT", two, json=fewer) == (400, 10072)
 
 
-async def test_a_token_that_calls_too_often_is_blocked_for_as_long(emulator: Emulator, api: Api) -> None:
+async def test_token_above_the_rate_limit_is_blocked_for_the_window(emulator: Emulator, api: Api) -> None:
     other = await emulator.create_account()
     another = type(api)(api.client, other, other.bootstrap_token)
     await emulator.set_rudeness(rate_limit=3, rate_window_s=3600)
@@ -164,7 +166,7 @@ async def test_a_token_that_calls_too_often_is_blocked_for_as_long(emulator: Emu
         await api.result("GET", api.account)
     blocked = await api.call("GET", api.account)
     assert (blocked.status_code, blocked.headers["Retry-After"]) == (429, "3600")
-    # A window may end between any two calls, so the number of calls until the block is not known here.
+    # A window can end between any two calls, so the number of calls before the block is unknown.
     await emulator.set_rudeness(rate_window_s=0.5)
 
     async def answers(status: int) -> bool | None:
@@ -175,7 +177,7 @@ async def test_a_token_that_calls_too_often_is_blocked_for_as_long(emulator: Emu
     assert (await api.call("GET", api.account)).status_code == 429
 
 
-async def test_databases_are_limited_and_named_once(api: Api) -> None:
+async def test_databases_are_limited_and_have_unique_names(api: Api) -> None:
     for number in range(10):
         await api.database(f"db-{number}")
     path = f"{api.account}/d1/database"
@@ -183,7 +185,7 @@ async def test_databases_are_limited_and_named_once(api: Api) -> None:
     assert await api.refusal("POST", path, json={"name": "one-more"}) == (400, 7406)
 
 
-async def test_a_paid_account_has_no_daily_limits(emulator: Emulator, api: Api) -> None:
+async def test_paid_account_has_no_daily_limits(emulator: Emulator, api: Api) -> None:
     rich = await emulator.create_account([proxied_zone("rich.example")], plan="paid")
     await emulator.set_usage(rich.account_id, rows_written=10_000_000, rows_read=10**9)
     _, value = await emulator.create_token(rich.account_id, rights=["D1 Write"])

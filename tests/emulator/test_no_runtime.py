@@ -1,4 +1,4 @@
-"""An emulated platform that keeps what is uploaded and runs none of it, for a thousand accounts."""
+"""--no-runtime: the platform stores uploads without executing them, for a thousand accounts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def emulator() -> AsyncIterator[Emulator]:
         yield running
 
 
-async def test_uploads_are_checked_and_kept_and_nothing_runs(emulator: Emulator, api: Api) -> None:
+async def test_uploads_are_checked_and_stored_but_not_executed(emulator: Emulator, api: Api) -> None:
     database = await api.database()
     await api.upload("probe", PROBE, [{"type": "d1", "name": "DB", "id": database}])
     wrong = [{"type": "d1", "name": "DB", "id": "no such database"}]
@@ -31,13 +31,13 @@ async def test_uploads_are_checked_and_kept_and_nothing_runs(emulator: Emulator,
     [script] = (await emulator.state())["accounts"][api.customer.account_id]["scripts"].values()
     assert (script["name"], len(script["versions"]), bool(script["active_version_id"])) == ("probe", 1, True)
     for call in (emulator.visit("shop.example"), emulator.minute(), emulator.cron(api.customer.account_id, "probe")):
-        with pytest.raises(httpx.HTTPStatusError, match="no script runs here"):
+        with pytest.raises(httpx.HTTPStatusError, match="runs no scripts"):
             await call
     with pytest.raises(httpx.ConnectError):
         await api.client.get(emulator.edge)
 
 
-async def test_databases_answer_and_count_as_ever(emulator: Emulator, api: Api) -> None:
+async def test_databases_work_and_count_as_usual(emulator: Emulator, api: Api) -> None:
     database = await api.database()
     await api.query(database, "insert into hit values ('x')")
     assert await api.query(database, "select count(*) as n from hit") == [{"n": 1}]
@@ -49,7 +49,7 @@ async def test_databases_answer_and_count_as_ever(emulator: Emulator, api: Api) 
     assert used["rows_written"] > 0
 
 
-async def test_who_plays_a_worker_learns_what_it_is_bound_to(emulator: Emulator, api: Api) -> None:
+async def test_bindings_of_an_upload_are_available_to_tests(emulator: Emulator, api: Api) -> None:
     for number in (1, 2):
         secret = {"type": "secret_text", "name": "KEY", "text": f"secret {number}"}
         await api.upload("probe", PROBE, [secret, {"type": "plain_text", "name": "N", "text": str(number)}])

@@ -1,4 +1,4 @@
-"""What is kept over a restart, and how the process begins and ends."""
+"""State that survives a restart, and start and end of the process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer
 
 
-async def test_everything_is_kept_over_a_restart(tmp_path: Path) -> None:
+async def test_all_state_survives_a_restart(tmp_path: Path) -> None:
     async with open_emulator(tmp_path, token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
         customer = await emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
         _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS, expires_in_s=None)
@@ -46,13 +46,13 @@ async def test_everything_is_kept_over_a_restart(tmp_path: Path) -> None:
 
 
 def children_of(pid: int) -> set[int]:
-    """The processes that a process has started."""
-    with open(f"/proc/{pid}/task/{pid}/children") as listed:  # noqa: PTH123 (no file, a view of the kernel's)
+    """Return the ids of the processes that a process has started."""
+    with open(f"/proc/{pid}/task/{pid}/children") as listed:  # noqa: PTH123 (not a file, but a view of the kernel)
         return {int(child) for child in listed.read().split()}
 
 
-def lives(pid: int) -> bool:
-    """Return whether a process runs. A zombie does not."""
+def is_running(pid: int) -> bool:
+    """Return True if a process runs. A zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -61,23 +61,23 @@ def lives(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="reads /proc")  # noqa: PTH110
-async def test_its_runtimes_end_with_it() -> None:
+async def test_runtimes_end_with_the_emulator() -> None:
     async with open_emulator(token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
         runtimes = children_of(emulator.pid)
         assert len(runtimes) == 2
-    assert not [pid for pid in runtimes if lives(pid)]
+    assert not [pid for pid in runtimes if is_running(pid)]
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="reads /proc")  # noqa: PTH110
-async def test_its_runtimes_end_when_it_is_killed() -> None:
+async def test_runtimes_end_when_the_emulator_is_killed() -> None:
     async with open_emulator(token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
         runtimes = children_of(emulator.pid)
         os.kill(emulator.pid, 9)
 
-        async def look() -> bool | None:
-            return None if any(lives(pid) for pid in runtimes) else True
+        async def ended() -> bool | None:
+            return None if any(is_running(pid) for pid in runtimes) else True
 
-        await eventually(look)
+        await eventually(ended)
     assert runtimes
 
 

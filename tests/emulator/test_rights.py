@@ -1,4 +1,4 @@
-"""Tokens: what they may do, when they work, and what the API says when they do not."""
+"""Tokens: permissions, validity, and the API's errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 REFUSED = (403, 10000)
-# A missing right, as the product behind the path words it.
+# Errors for a missing permission, which differ by product.
 LACKS = {"D1": (403, 7403), "Workers Routes": REFUSED, "Workers Scripts": REFUSED}
 
 
@@ -26,7 +26,7 @@ async def api_with(emulator: Emulator, api: Api, *rights: str, **wanted: Any) ->
 
 
 def calls(api: Api) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """One call for each right."""
+    """Return one call for each permission."""
     zone = api.customer.zones["shop.example"]
     return {
         "Workers Scripts Write": ("PUT", f"{api.account}/workers/scripts/probe/schedules", {"json": []}),
@@ -41,7 +41,7 @@ def calls(api: Api) -> dict[str, tuple[str, str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("right", ["Workers Scripts", "D1", "Workers Routes"])
-async def test_a_right_to_read_is_no_right_to_write(emulator: Emulator, api: Api, right: str) -> None:
+async def test_read_permission_does_not_allow_writes(emulator: Emulator, api: Api, right: str) -> None:
     await api.upload("probe", PROBE)
     reader = await api_with(emulator, api, f"{right} Read")
     table = calls(api)
@@ -52,7 +52,7 @@ async def test_a_right_to_read_is_no_right_to_write(emulator: Emulator, api: Api
     await api.result(method, path, **body)
 
 
-async def test_each_call_asks_for_its_own_right(emulator: Emulator, api: Api) -> None:
+async def test_each_call_requires_its_own_permission(emulator: Emulator, api: Api) -> None:
     await api.upload("probe", PROBE)
     table = calls(api)
     for right in table:
@@ -63,7 +63,7 @@ async def test_each_call_asks_for_its_own_right(emulator: Emulator, api: Api) ->
             assert (response.status_code != 403) is granted, (right, other, response.text)
 
 
-async def test_zones_that_a_token_may_not_read_are_missing(emulator: Emulator, api: Api) -> None:
+async def test_zones_without_read_permission_are_not_listed(emulator: Emulator, api: Api) -> None:
     customer = await emulator.create_account(["one.example", "two.example"])
     _, value = await emulator.create_token(
         customer.account_id, rights=["Zone Read", "DNS Read", "Workers Routes Write"], zones=["one.example"]
@@ -79,7 +79,7 @@ async def test_zones_that_a_token_may_not_read_are_missing(emulator: Emulator, a
 
 
 @pytest.mark.parametrize(("zone_gone", "refusal"), [("invalid", (400, 1003)), ("unroutable", (404, 7003))])
-async def test_a_zone_that_is_gone_is_refused_in_several_ways(
+async def test_error_for_a_removed_zone_is_configurable(
     emulator: Emulator, api: Api, zone_gone: str, refusal: tuple[int, int]
 ) -> None:
     zone = api.customer.zones["shop.example"]
@@ -90,7 +90,7 @@ async def test_a_zone_that_is_gone_is_refused_in_several_ways(
         assert await api.refusal("GET", f"/zones/{zone}/{path}") == refusal
 
 
-async def test_another_accounts_token_is_refused(emulator: Emulator, api: Api) -> None:
+async def test_token_of_another_account_is_rejected(emulator: Emulator, api: Api) -> None:
     other = await emulator.create_account()
     assert await api.refusal("GET", f"/accounts/{other.account_id}") == REFUSED
     assert await api.refusal("GET", f"/accounts/{other.account_id}/tokens/verify") == (401, 1000)
@@ -107,7 +107,7 @@ async def test_another_accounts_token_is_refused(emulator: Emulator, api: Api) -
         (f"Bearer {'x' * 40}", REFUSED),
     ],
 )
-async def test_a_bad_header_is_told_apart(
+async def test_error_depends_on_the_invalid_header(
     client: httpx.AsyncClient, customer: Customer, header: str | None, refusal: tuple[int, int]
 ) -> None:
     headers = {} if header is None else {"Authorization": header}
@@ -130,11 +130,11 @@ def whole(api: Api) -> dict[str, Any]:
 
 @pytest.fixture
 def bootstrap(api: Api) -> Api:
-    """The same account with the token that the product asks its users for."""
+    """The same account with the bootstrap token that the product asks its users for."""
     return Api(api.client, api.customer, api.customer.bootstrap_token)
 
 
-async def test_a_bootstrap_token_mints_a_working_token_and_deletes_itself(bootstrap: Api) -> None:
+async def test_bootstrap_token_creates_a_working_token_and_deletes_itself(bootstrap: Api) -> None:
     zones = {next(iter(whole(bootstrap))): {"com.cloudflare.api.account.zone.*": "*"}}
     groups = await bootstrap.result(
         "GET", f"{bootstrap.account}/tokens/permission_groups", params={"name": "Zone Read"}
@@ -154,7 +154,7 @@ async def test_a_bootstrap_token_mints_a_working_token_and_deletes_itself(bootst
     assert await bootstrap.refusal("GET", bootstrap.account) == REFUSED
 
 
-async def test_a_values_secret_is_shown_once_and_rolled(bootstrap: Api) -> None:
+async def test_token_value_is_shown_once_and_can_be_rolled(bootstrap: Api) -> None:
     made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap))
     path = f"{bootstrap.account}/tokens/{made['id']}"
     assert "value" not in await bootstrap.result("GET", path)
@@ -164,8 +164,8 @@ async def test_a_values_secret_is_shown_once_and_rolled(bootstrap: Api) -> None:
     assert (await new.result("GET", new.account))["id"] == new.customer.account_id
 
 
-async def asked_for(api: Api, resources: dict[str, Any]) -> Any:
-    """What comes of asking for DNS Read on these resources, and for Zone Read, which the asking token holds."""
+async def granted(api: Api, resources: dict[str, Any]) -> Any:
+    """Request DNS Read and Zone Read, which the requesting token has, on these resources; return the outcome."""
     groups = await api.result("GET", f"{api.account}/tokens/permission_groups")
     ids = {group["name"]: {"id": group["id"]} for group in groups if group["name"] in ("Zone Read", "DNS Read")}
     assert {group["name"] for group in groups if group["is_selectable"]} >= {"Zone Read"}
@@ -177,25 +177,25 @@ async def asked_for(api: Api, resources: dict[str, Any]) -> Any:
     return sorted(g["name"] for policy in answer.json()["result"]["policies"] for g in policy["permission_groups"])
 
 
-async def test_what_a_token_can_give_to_another_has_four_moods(emulator: Emulator, api: Api) -> None:
+async def test_permissions_that_a_token_can_grant_have_four_modes(emulator: Emulator, api: Api) -> None:
     creator = await api_with(emulator, api, "Account API Tokens Write", "Zone Read")
     all_zones = {next(iter(whole(api))): {"com.cloudflare.api.account.zone.*": "*"}}
     single = {f"com.cloudflare.api.account.zone.{api.customer.zones['shop.example']}": "*"}
-    assert await asked_for(creator, all_zones) == ["DNS Read", "Zone Read"]
-    assert await asked_for(creator, single) == (400, 1001)
+    assert await granted(creator, all_zones) == ["DNS Read", "Zone Read"]
+    assert await granted(creator, single) == (400, 1001)
     await emulator.set_rudeness(minting="held")
-    assert await asked_for(creator, all_zones) == (400, 1001)
-    assert await asked_for(creator, single) == (400, 1001)
+    assert await granted(creator, all_zones) == (400, 1001)
+    assert await granted(creator, single) == (400, 1001)
     await emulator.set_rudeness(minting="surplus")
-    assert await asked_for(creator, all_zones) == ["Account API Tokens Read", "DNS Read", "Zone Read"]
+    assert await granted(creator, all_zones) == ["Account API Tokens Read", "DNS Read", "Zone Read"]
     await emulator.set_rudeness(minting="silent")
-    assert await asked_for(creator, all_zones) == ["Zone Read"]
+    assert await granted(creator, all_zones) == ["Zone Read"]
     nothing = await api_with(emulator, api, "Account API Tokens Write")
     made = await mint(nothing, ["D1 Write"], whole(api))
     assert made["policies"] == []
 
 
-async def test_a_right_may_be_listed_under_another_name(emulator: Emulator, bootstrap: Api) -> None:
+async def test_permission_can_be_listed_under_another_name(emulator: Emulator, bootstrap: Api) -> None:
     await emulator.set_rudeness(renamed_right="D1 Write")
     groups = (await bootstrap.call("GET", f"{bootstrap.account}/tokens/permission_groups")).json()["result"]
     names = {group["name"] for group in groups}
@@ -203,7 +203,7 @@ async def test_a_right_may_be_listed_under_another_name(emulator: Emulator, boot
     assert "D1 Write (new)" in names
 
 
-async def test_a_new_token_takes_a_moment(emulator: Emulator, bootstrap: Api) -> None:
+async def test_new_token_is_rejected_at_first(emulator: Emulator, bootstrap: Api) -> None:
     await emulator.set_rudeness(token_delay_ms=HOUR_MS)
     made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap))
     late = Api(bootstrap.client, bootstrap.customer, made["value"])
@@ -219,8 +219,8 @@ async def test_a_new_token_takes_a_moment(emulator: Emulator, bootstrap: Api) ->
     assert await late.refusal("GET", late.account) == REFUSED
 
 
-async def test_the_platforms_places_disagree_on_a_new_token(emulator: Emulator, bootstrap: Api) -> None:
-    """Half of the places know a token in the middle of its time, so that 60 calls meet both kinds."""
+async def test_new_token_is_not_known_everywhere_at_first(emulator: Emulator, bootstrap: Api) -> None:
+    """Half of the locations know a token in the middle of its spread, so 60 calls meet both kinds."""
     await emulator.set_rudeness(token_spread_ms=HOUR_MS)
     rights = ["Account Settings Read"]
 
@@ -233,7 +233,7 @@ async def test_the_platforms_places_disagree_on_a_new_token(emulator: Emulator, 
     assert await statuses(HOUR_MS, 5) == {200}
 
 
-async def test_a_token_ends_at_its_time_of_the_emulated_clock(emulator: Emulator, bootstrap: Api) -> None:
+async def test_token_expires_by_the_emulated_clock(emulator: Emulator, bootstrap: Api) -> None:
     await emulator.clock(86_400 - 60)
     await bootstrap.result("GET", bootstrap.account)
     await emulator.clock(86_400 + 60)
@@ -242,7 +242,7 @@ async def test_a_token_ends_at_its_time_of_the_emulated_clock(emulator: Emulator
     assert verified["status"] == "expired"
 
 
-async def test_a_condition_and_a_status_stop_a_token(bootstrap: Api) -> None:
+async def test_condition_and_status_disable_a_token(bootstrap: Api) -> None:
     condition = {"request.ip": {"in": ["198.51.100.0/24"]}}
     made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap), condition=condition)
     working = Api(bootstrap.client, bootstrap.customer, made["value"])
@@ -255,7 +255,7 @@ async def test_a_condition_and_a_status_stop_a_token(bootstrap: Api) -> None:
     assert await working.refusal("GET", working.account) == REFUSED
 
 
-async def test_a_deny_wins(bootstrap: Api) -> None:
+async def test_deny_wins_over_allow(bootstrap: Api) -> None:
     made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap))
     [allow] = made["policies"]
     body = {"name": "denied", "policies": [allow, {**allow, "effect": "deny"}]}
@@ -277,7 +277,7 @@ async def test_a_deny_wins(bootstrap: Api) -> None:
         {"condition": {"request.ip": {"in": ["no address"]}}},
     ],
 )
-async def test_a_wrong_token_is_not_made(bootstrap: Api, wrong: dict[str, Any]) -> None:
+async def test_invalid_token_is_not_created(bootstrap: Api, wrong: dict[str, Any]) -> None:
     before = await bootstrap.result("GET", f"{bootstrap.account}/tokens")
     groups = await bootstrap.result("GET", f"{bootstrap.account}/tokens/permission_groups", params={"name": "D1 Read"})
     policy = {"effect": "allow", "permission_groups": [{"id": groups[0]["id"]}], "resources": whole(bootstrap)}
@@ -307,7 +307,7 @@ async def test_resources_of_another_account_are_not_granted(emulator: Emulator, 
         assert status in (400, 403)
 
 
-async def test_no_answer_and_no_log_shows_a_secret(emulator: Emulator, api: Api) -> None:
+async def test_no_response_and_no_log_contains_a_secret(emulator: Emulator, api: Api) -> None:
     await api.upload("probe", PROBE, bindings=[{"type": "secret_text", "name": "KEY", "text": "very-secret"}])
     texts = [
         str(await emulator.state()),

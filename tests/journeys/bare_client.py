@@ -1,4 +1,4 @@
-"""One request over a connection of its own: for clients in numbers, which hang up when they are cancelled."""
+"""A minimal HTTP client: each request has its own connection, which is closed if the request is cancelled."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class NoAnswer(Exception):
-    """The connection could not be made, or ended before the whole answer was there."""
+    """The connection failed, or ended before the response was complete."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer. Header names are in lower case."""
+    """A response. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -28,17 +28,17 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """Its body."""
+        """Return its body, parsed."""
         return json.loads(self.body)
 
     @property
     def code(self) -> str | None:
-        """The code of a refusal; None: it is none."""
+        """Return the code of an error response, otherwise None."""
         return self.json["error"]["code"] if self.status >= 400 else None
 
 
 async def request(url: str, method: str, path: str, headers: Mapping[str, str], body: object = None) -> Answer:
-    """Send a request, its body as JSON (None: without one). Raises NoAnswer."""
+    """Send a request with a JSON body (None: no body) and return the response. Raises NoAnswer."""
     address = urlsplit(url)
     raw = b"" if body is None else json.dumps(body).encode()
     sent = {"Host": address.netloc, "Connection": "close", "Content-Length": str(len(raw)), **headers}

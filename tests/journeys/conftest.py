@@ -1,4 +1,4 @@
-"""Everything for real: the emulated platform and the service as processes, the built worker in workerd."""
+"""Fixtures with real parts: the emulated platform and the service as processes, the built worker in workerd."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from edge_worker.harness.service import Service, open_service
 from svc.clock import DAY_MS
 from svc.config import StoreConfig
 from tests.journeys.lifecycle import World
-from tests.journeys.mortal import open_life
+from tests.journeys.mortal import open_mortal_service
 
 ZONE = "shop.example"
 # Each account's push is due at a second of the hour before this (`push_second` in svc/actors/operations/install.py).
 PUSHED_BY_MS = 55 * 60_000
 
 
-# On a polite platform, a refusal of a new token is final: the service need not wait for the token to spread.
+# On a lenient platform, a rejected new token is really invalid: the service need not wait for the token to spread.
 QUICK = {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
-# For the tests that run on the emulator's own, rude defaults.
-RUDE_PLATFORM = pytest.mark.parametrize("rude", [True], ids=["rude"])
+# For tests that run with the emulator's own, strict defaults.
+STRICT_PLATFORM = pytest.mark.parametrize("strict", [True], ids=["strict"])
 
 
 def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> dict[str, str]:
-    """The settings of `svc serve` for this platform, which is polite, and this store."""
+    """Return the settings of `svc serve` for this lenient platform and this store."""
     return {
         "SVC_EDGE_API_BASE_URL": emulator.api,
         "SVC_STORE_URL": store_config.url.get_secret_value(),
@@ -38,11 +38,11 @@ def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> d
 
 
 def free_port() -> str:
-    """Reserve an address for all processes of a test's service: workers push to where they were installed.
+    """Reserve an address for all processes of a test's service, because workers push to the address of their install.
 
-    A socket is bound to the port, and does not listen, until this process ends. So the system gives the port to no
-    other program, and another call of this function gets another port. The service can listen there nevertheless: both
-    sockets have SO_REUSEADDR. This one gets it after its bind, which therefore fails if the port is bound already.
+    A socket is bound to the port, without listening, until this process ends. The system therefore gives the port to no
+    other program, and another call of this function gets another port. The service can still listen there, because both
+    sockets have SO_REUSEADDR. This socket sets the option after its bind, which therefore fails if the port is in use.
     """
     reserved = socket.socket()
     reserved.bind(("127.0.0.1", 0))
@@ -53,14 +53,14 @@ def free_port() -> str:
 
 
 @pytest.fixture
-def rude() -> bool:
-    """Return whether the platform uses the emulator's own defaults; see `RUDE_PLATFORM`."""
+def strict() -> bool:
+    """Return True if the platform uses the emulator's own defaults (see `STRICT_PLATFORM`)."""
     return False
 
 
 @pytest.fixture
-async def emulator(rude: bool) -> AsyncIterator[Emulator]:
-    async with open_emulator(local_egress=True, **({} if rude else POLITE)) as running:
+async def emulator(strict: bool) -> AsyncIterator[Emulator]:
+    async with open_emulator(local_egress=True, **({} if strict else POLITE)) as running:
         yield running
 
 
@@ -71,10 +71,12 @@ async def customer(emulator: Emulator) -> Customer:
 
 
 @pytest.fixture
-async def service(emulator: Emulator, store_config: StoreConfig, tmp_path: Path, rude: bool) -> AsyncIterator[Service]:
+async def service(
+    emulator: Emulator, store_config: StoreConfig, tmp_path: Path, strict: bool
+) -> AsyncIterator[Service]:
     """The service, with a signed-in user."""
     settings = settings_of(emulator, store_config)
-    if rude:
+    if strict:
         settings = {name: value for name, value in settings.items() if name not in QUICK}
     async with open_service(tmp_path / "svc", settings) as running:
         await running.sign_up("a@example.com", "a long password")
@@ -82,10 +84,10 @@ async def service(emulator: Emulator, store_config: StoreConfig, tmp_path: Path,
 
 
 async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
-    """Move the platform's clock to ten past noon of a day that the service's clock has behind it.
+    """Move the platform's clock to 12:10 of a day that is in the past for the service's clock.
 
-    So neither the end of an hour nor that of a day comes during a test, and no worker is ahead of the service. Returns
-    the platform's time without its offset, and that noon; epoch ms.
+    So no hour or day ends during a test, and no worker is ahead of the service. Returns the platform's time without its
+    offset, and that noon; epoch ms.
     """
     real = await emulator.clock(0)
     noon = (real // DAY_MS - 1) * DAY_MS + DAY_MS // 2
@@ -94,7 +96,7 @@ async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
 
 
 async def connect(service: Service, customer: Customer) -> str:
-    """Connects the customer's account, with a link host: its id, once the worker has confirmed itself."""
+    """Connect the customer's account, set a link host, and return the account's id once the worker has confirmed."""
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     account_id: str = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]["id"]
     await service.account_in(account_id, "ready")
@@ -105,9 +107,9 @@ async def connect(service: Service, customer: Customer) -> str:
 async def crons(
     emulator: Emulator, customer: Customer, real: int, at: int, minutes: int, *, fail: bool = False
 ) -> None:
-    """The platform's clock goes on to `at`, and the worker's cron fires once a minute from then on.
+    """Move the platform's clock to `at`, then fire the worker's cron once per minute.
 
-    `real` is the platform's time without its offset; epoch ms. Only with `fail` may runs end with an exception.
+    `real` is the platform's time without its offset; epoch ms. Runs may fail with an exception only if `fail` is set.
     """
     await emulator.clock((at - real) / 1000)
     for minute in range(minutes):
@@ -117,7 +119,7 @@ async def crons(
 
 @pytest.fixture
 async def world(emulator: Emulator, tmp_path: Path) -> World:
-    """A service on SQLite with one user, which is started again and again, at a polite platform."""
+    """A service on SQLite with one user, which is restarted repeatedly, on a lenient platform."""
     folder = tmp_path / "svc"
     settings = {
         "SVC_HTTP_BIND": free_port(),
@@ -129,7 +131,7 @@ async def world(emulator: Emulator, tmp_path: Path) -> World:
         "SVC_TIMING_ROUTE_RETRY_S": "0.2",
     }
     world = World(emulator, folder, settings)
-    async with open_life(folder, settings) as life:
-        await life.sign_up("a@example.com", "a long password")
-        world.headers = life.headers
+    async with open_mortal_service(folder, settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        world.headers = service.headers
     return world

@@ -1,6 +1,6 @@
-"""Histories of accounts, made up at random: what a life is, when something happens in it, who visits.
+"""Random histories of accounts: actions, their times, and visitors.
 
-Whatever a life does is drawn from its own seed, so that it can be lived again without the others.
+Each account draws from its own seed, so that it can be rerun without the others.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from edge_worker.harness.visitors import Hit
 
 SECOND_MS, MINUTE_MS = 1_000, 60_000
-# A worker's first run after this closes the day before.
+# The previous day is closed by a worker's first run after this.
 _CLOSED_AFTER_MIDNIGHT_MS = 11 * MINUTE_MS
-# A user makes one now and then, or a shop's links in one go.
+# A user creates single links, or all links of a shop together.
 _MADE_AT_ONCE = (1, 2, 4, 12, 24)
-# What an account's user does, or what befalls the account, and how often among a hundred.
-DEEDS = {
+# Actions of users and events of accounts, with weights of about a hundred in total.
+ACTIONS = {
     "nothing": 45, "add": 16, "delete": 5, "rotate": 8, "reinstall": 2, "short budget": 14, "no crons": 7,
     "disconnect": 3,
 }  # fmt: skip
@@ -32,34 +32,34 @@ DEEDS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How large a world is: lives, days that pass, moments at which something happens, and the most that a life has."""
+    """The size of a world: accounts, days, moments at which something happens, and the maximum size of an account."""
 
     seed: int
-    lives: int
+    accounts: int
     days: int
     moments: int
-    most: int  # sites and links
-    only: int | None = None  # this life alone
-    until_moment: int | None = None  # no longer than this
+    most: int  # maximum sites and links of an account
+    only: int | None = None  # run this account alone
+    until_moment: int | None = None  # stop after this moment
 
     def most_of_one(self, chance: random.Random) -> int:
-        """The most sites and links of one life: some have no more than their first two."""
+        """Return the maximum number of sites and links of one account, which for some accounts is two."""
         return chance.choice((2, self.most // 4, self.most // 2, self.most, self.most))
 
-    def again(self, life: int, moment_number: int) -> str:
-        """The command that lives one life again, up to a moment."""
+    def rerun_command(self, number: int, moment_number: int) -> str:
+        """Return the command that reruns one account, up to a moment."""
         settings = {
-            "SEED": self.seed, "LIVES": self.lives, "DAYS": self.days, "MOMENTS": self.moments, "MOST": self.most,
-            "ONLY": life, "UNTIL": moment_number,
+            "SEED": self.seed, "ACCOUNTS": self.accounts, "DAYS": self.days, "MOMENTS": self.moments, "MOST": self.most,
+            "ONLY": number, "UNTIL": moment_number,
         }  # fmt: skip
         named = " ".join(f"SVC_TEST_{name}={value}" for name, value in settings.items())
-        return f"{named} .venv/bin/python -m pytest tests/journeys/test_reports.py -k again"
+        return f"{named} .venv/bin/python -m pytest tests/journeys/test_reports.py -k rerun"
 
 
 @dataclass(frozen=True)
 class Moment:
-    """When visitors come, and what befalls the pushes before. `boundary`: a minute before the end of an hour, and
-    again right after it. `short_budget`: some accounts' write budgets are short then.
+    """When visitors come, and failures of the pushes before. `boundary`: a minute before the end of an hour, and again
+    right after it. `short_budget`: some accounts' write budgets are short at this moment.
     """
 
     at: int
@@ -71,29 +71,29 @@ class Moment:
 
     @property
     def well(self) -> bool:
-        """Every push arrives and is answered."""
+        """True if every push arrives and is answered."""
         return not (self.service_away or self.lost_answers or self.lost_requests)
 
     def quiet(self) -> Moment:
-        """The same moment, at which nothing befalls the pushes."""
+        """Return the same moment without push failures."""
         return replace(self, service_away=False, lost_answers=0, lost_requests=0)
 
 
 @dataclass
 class Site:
-    """A site or link of a life, and where its visitors go."""
+    """A site or link of an account, and the URLs of its visitors."""
 
     target: Target
     host: str
     path: str
-    old_paths: list[tuple[str, int]] = field(default_factory=list)  # counted until (epoch ms)
+    old_paths: list[tuple[str, int]] = field(default_factory=list)  # (path, counted until epoch ms)
     alive: bool = True
-    synced: bool = False  # the worker has it as it is
+    synced: bool = False  # the worker has its current version
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One request of a visitor. `detailed`: the write budget allows its detail."""
+    """A visitor's request. `detailed`: the write budget allows its detail."""
 
     line: str
     host: str
@@ -104,7 +104,7 @@ class Visit:
 
 
 @dataclass
-class Life:
+class RandomAccount:
     """One account, from its connect on."""
 
     number: int
@@ -112,54 +112,54 @@ class Life:
     customer: Customer
     zone: str
     headers: dict[str, str]
-    hand: str  # the customer's own token
-    most: int  # so many sites and links at the most, deleted ones too
+    token: str  # the customer's own token
+    most: int  # maximum number of sites and links, including deleted ones
     account_id: str = ""
     sites: list[Site] = field(default_factory=list)
-    away: int = 0  # moments for which no cron runs
+    away: int = 0  # number of moments without crons
     connected: bool = True
-    leaving: bool = False  # its user is about to disconnect it
+    leaving: bool = False  # its user will disconnect it
     level: int = 0  # of the write budget
     level_day: int = -1
-    ran_at: int = 0  # epoch ms: when its crons last ran until there was nothing to do
-    since_level: int = 0  # epoch ms: the first event that waits for its day's end for the write budget; 0: none
-    refused_at: int = 0  # epoch ms: by then the worker has certainly refused hours of that day
-    incomplete_day: int = -1  # … and told so
-    closed: list[tuple[int, int]] = field(default_factory=list)  # at which time hours up to which were closed
-    as_of_at_least: int = 0  # epoch ms: they were sent up to there
+    ran_at: int = 0  # epoch ms: last time its crons ran until idle
+    since_level: int = 0  # epoch ms: first event that waits for the end of its day because of the write budget; 0: none
+    refused_at: int = 0  # epoch ms: by this time the worker has omitted hours of that day
+    incomplete_day: int = -1  # … and reported it
+    closed: list[tuple[int, int]] = field(default_factory=list)  # (time, hours closed up to)
+    as_of_at_least: int = 0  # epoch ms: data is sent at least up to this time
 
     @property
     def alive(self) -> list[Site]:
-        """What is not deleted."""
+        """The sites and links that are not deleted."""
         return [site for site in self.sites if site.alive]
 
     def kinds(self) -> list[str]:
-        """What its user makes at once: some sites and links, none when it has the most that it may."""
+        """Return the kinds of a new group of sites and links, empty if the maximum is reached."""
         count = min(self.chance.choice(_MADE_AT_ONCE), self.most - len(self.sites))
         return [self.chance.choice(("site", "link")) for _ in range(count)]
 
-    def deed(self, here: Moment) -> str:
-        """What happens to it at a moment: one of `DEEDS`."""
-        [deed] = self.chance.choices(tuple(DEEDS), tuple(DEEDS.values()))
-        if deed == "short budget" and not here.short_budget:
-            deed = "add"
-        if not self.connected or (self.away and deed in ("reinstall", "short budget", "no crons")):
+    def action(self, here: Moment) -> str:
+        """Return the event of a moment, one of `ACTIONS`."""
+        [action] = self.chance.choices(tuple(ACTIONS), tuple(ACTIONS.values()))
+        if action == "short budget" and not here.short_budget:
+            action = "add"
+        if not self.connected or (self.away and action in ("reinstall", "short budget", "no crons")):
             return "nothing"
-        return deed
+        return action
 
     def visits(self, now: int) -> Iterator[Visit]:
-        """Who comes now."""
+        """Yield the visits of now."""
         if not self.connected or self.chance.random() < 0.3:
             return
         if self.level > 1 and self.level_day != now // DAY_MS:
-            return  # until the next cron isolates go on without detail, or not
+            return  # until the next cron, isolates may omit detail or not
         for site in self.alive:
             count, seed = self.chance.choice((0, 0, 1, 2, 3, 5, 9)), self.chance.randrange(2**32)
             for hit in views(count, seed) if site.target.kind == "site" else clicks(count, seed):
                 path = site.path
                 if site.old_paths and self.chance.random() < 0.3:
                     path, until = self.chance.choice(site.old_paths)
-                    if until < now + 2 * MINUTE_MS:  # it is over, or nearly
+                    if until < now + 2 * MINUTE_MS:  # it has expired, or nearly
                         continue
                 if site.target.kind == "site":
                     line, body = f"POST {path}", f"{hit.page}\n{hit.referrer}\n"
@@ -169,14 +169,14 @@ class Life:
                 yield Visit(line, site.host, body, hit, site.target, self.level < 2)
 
     def waits(self, now: int) -> bool:
-        """Whether what comes now waits for the end of its day, should the write budget be short.
+        """Return True if an event of now would wait for the end of its day if the write budget were short.
 
-        The end of the day before is folded in any budget, and with it all that has come by then, which has its hours.
+        The end of the previous day is folded at any level, together with all events so far, which get their hours.
         """
         return self.ran_at >= now // DAY_MS * DAY_MS + _CLOSED_AFTER_MIDNIGHT_MS
 
     def dead_ends(self, now: int) -> Iterator[tuple[str, str, str]]:
-        """Where somebody still comes, and nothing is counted any more: method, host, path."""
+        """Yield URLs that are visited but no longer counted: method, host, path."""
         for site in self.sites:
             over = [path for path, until in site.old_paths if until < now - 2 * MINUTE_MS]
             for path in [*([] if site.alive else [site.path]), *over]:
@@ -186,22 +186,22 @@ class Life:
 
 @dataclass
 class Seen:
-    """What came about in a world, so that a test can tell that it looked at something."""
+    """Statistics of a world, with which a test checks that it covered enough."""
 
     histories: int = 0
     events: int = 0
     reports: int = 0
     incomplete: int = 0
     disconnected: int = 0
-    deeds: dict[str, int] = field(default_factory=dict)
+    actions: dict[str, int] = field(default_factory=dict)
 
-    def note(self, deed: str) -> None:
-        """One more of it."""
-        self.deeds[deed] = self.deeds.get(deed, 0) + 1
+    def count(self, action: str) -> None:
+        """Count an action."""
+        self.actions[action] = self.actions.get(action, 0) + 1
 
 
 def moments(plan: Plan, begin: int, chance: random.Random) -> list[Moment]:
-    """When something happens, over the plan's days: some full days, gaps between them, ends of hours and of days."""
+    """Return the moments over the plan's days: some full days, gaps between them, ends of hours and of days."""
     first_day = begin // DAY_MS + 1
     full = chance.sample(range(plan.days), k=max(1, plan.moments // 4))
     days = [chance.choice((*full, *full, chance.randrange(plan.days))) for _ in range(plan.moments)]

@@ -1,5 +1,5 @@
-"""Each operation that changes something at the platform, with what must be true when it has ended: for the walks that
-kill the service, or let the platform fail, at every moment of it."""
+"""Every operation that changes something at the platform, and its expected result, for tests that kill the service or
+make the platform fail at every step."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer, Emulator
     from edge_worker.harness.service import Service
 
-# A site that has more of them, of the service's ten, is replaced by another one.
+# A site with more old paths than this (the service's limit is ten) is replaced by a new one.
 _MOST_OLD_PATHS = 6
-# What the platform's clients meet: docs/cloudflare.md and the emulator's faults.
+# Failures that clients of the platform encounter: docs/use/cloudflare.md and the emulator's faults.
 FAULTS: dict[str, dict[str, Any]] = {
     "drop_before": {"kind": "drop_before"},
     "drop_after": {"kind": "drop_after"},
@@ -38,7 +38,7 @@ _SETTLED = ("ready", "no_connection", "connected", "bootstrap_lost", "revoked", 
 
 @dataclass
 class World:
-    """One user's service on one folder, started again and again, and the account at the platform that it works on."""
+    """One user's service on one folder, restarted repeatedly, and its current account at the platform."""
 
     emulator: Emulator
     folder: Path
@@ -49,35 +49,35 @@ class World:
     site: dict[str, Any] = field(default_factory=dict)
     old_token: str = ""
     turn: int = 0
-    disconnected: dict[str, Any] = field(default_factory=dict)  # what the user was told of the account's end
+    disconnected: dict[str, Any] = field(default_factory=dict)  # the user's result of the disconnect
 
     @property
     def edge_account_id(self) -> str:
-        """The account at the platform."""
+        """The id of the account at the platform."""
         assert self.customer is not None
         return self.customer.account_id
 
     @property
     def zone(self) -> str:
-        """The name of its one zone."""
+        """The name of its only zone."""
         assert self.customer is not None
         [name] = self.customer.zones
         return name
 
     async def new_customer(self) -> None:
-        """Go on with another account at the platform."""
+        """Switch to a new account at the platform."""
         self.customer = await self.emulator.create_account([proxied_zone(f"{secrets.token_hex(6)}.example")])
         self.account_id = ""
         self.disconnected = {}
 
     async def new_token(self) -> str:
-        """A bootstrap token of the account."""
+        """Create a bootstrap token of the account and return its value."""
         rights = ["Account Settings Read", "Account API Tokens Write"]
         _, token = await self.emulator.create_token(self.edge_account_id, rights=rights)
         return token
 
     async def account(self, service: Service) -> dict[str, Any] | None:
-        """The account as its user sees it; None: there is none."""
+        """Return the account as its user sees it, or None."""
         for account in (await service.call("GET", "/v1/accounts"))["accounts"]:
             if account["edge_account_id"] == self.edge_account_id:
                 self.account_id = account["id"]
@@ -93,9 +93,9 @@ class World:
         return None
 
     async def settled(self, service: Service) -> dict[str, Any] | None:
-        """The account, once nothing of it is under way; None: there is none."""
+        """Return the account once it has no operation in progress, or None."""
 
-        async def look() -> tuple[dict[str, Any] | None] | None:
+        async def poll() -> tuple[dict[str, Any] | None] | None:
             account = await self.account(service)
             if account is None:
                 return (None,)
@@ -103,20 +103,20 @@ class World:
             waits = operation is not None and operation["state"] == "running" and operation["step"] != "selfcheck"
             return None if waits or account["state"] not in _SETTLED else (account,)
 
-        [account] = await eventually(look)
+        [account] = await eventually(poll)
         return account
 
     async def held(self) -> dict[str, Any]:
-        """What the platform holds of the account."""
+        """Return the platform's state of the account."""
         return await self.emulator.account(self.edge_account_id)
 
     async def patterns(self) -> list[str]:
-        """The patterns of the routes of the account."""
+        """Return the patterns of the account's routes."""
         zones = (await self.held())["zones"].values()
         return sorted(route["pattern"] for zone in zones for route in zone["routes"])
 
-    async def check_whole(self, account: dict[str, Any] | None) -> None:
-        """Nothing is doubled, and each live token is the account's own or one that its user is told of."""
+    async def check_consistent(self, account: dict[str, Any] | None) -> None:
+        """Check that nothing exists twice, and that each valid token is in use or reported to the user."""
         held = await self.held()
         assert list(held["scripts"]) in ([], ["svc-edge"])
         assert [database["name"] for database in held["databases"].values()] in ([], ["svc-edge"])
@@ -134,7 +134,7 @@ class World:
         assert account is None or account["token"] is None or account["token"]["name"] in working
 
     def check_secrets(self) -> None:
-        """No token and no worker key is on the disk in the clear."""
+        """Check that no token and no worker key is stored in plain text."""
         for path in self.folder.rglob("*"):
             if path.is_file() and path.suffix != ".eml":
                 content = path.read_bytes()
@@ -144,11 +144,11 @@ class World:
 
 @dataclass(frozen=True)
 class Operation:
-    """`prepare` brings the world to where it can be asked for, and may be repeated; `request` is what is asked, its
-    method, path and body; `done` looks whether all is as it should be then (None: not yet).
+    """An operation. `prepare` creates its preconditions and can be repeated; `request` returns method, path and body;
+    `done` returns True once the result is correct, and None before.
 
-    The operation makes at least `calls` calls to the platform, and has at least `moments` moments as `mortal` counts
-    them.
+    The operation makes at least `calls` calls to the platform, and has at least `moments` moments as counted by
+    `mortal`.
     """
 
     name: str
@@ -165,7 +165,7 @@ async def _another_customer(world: World, service: Service) -> None:
 
 
 async def connected(world: World, service: Service) -> None:
-    """The account is connected and its worker installed."""
+    """Connect the account and install its worker, unless done already."""
     if world.customer is None:
         await world.new_customer()
     account = await world.settled(service)
@@ -179,7 +179,7 @@ async def connected(world: World, service: Service) -> None:
         account = await world.settled(service)
         assert account is not None
     assert account["state"] == "ready", account
-    if account["operation"]["state"] == "running":  # the worker confirms itself with its first cron
+    if account["operation"]["state"] == "running":  # the worker confirms its installation with its first cron
         await world.emulator.cron(world.edge_account_id, "svc-edge")
 
         async def confirmed() -> bool | None:
@@ -217,7 +217,7 @@ async def _is_renewed(world: World, service: Service) -> bool | None:
 
 async def _is_ready(world: World, service: Service) -> bool | None:
     account = await world.settled(service)
-    # A kill may leave a warning of the bootstrap token, which is true.
+    # After a kill there may be a justified warning about the bootstrap token.
     return (
         True if account is not None and account["state"] == "ready" and "code" not in (account["error"] or {}) else None
     )
@@ -236,7 +236,7 @@ async def _put_link_host(world: World) -> tuple[str, str, object]:
     return "PUT", f"/v1/accounts/{world.account_id}/link-host", {"host": _host(world)}
 
 
-async def _link_host_is_alone(world: World, service: Service) -> bool | None:
+async def _link_host_has_the_only_route(world: World, service: Service) -> bool | None:
     account = await world.account(service)
     assert account is not None
     host = account["link_host"] or {}
@@ -244,23 +244,23 @@ async def _link_host_is_alone(world: World, service: Service) -> bool | None:
     return True if settled and await world.patterns() == [f"{_host(world)}/*"] else None
 
 
-async def furnished(world: World, service: Service) -> None:
-    # Each time another account: what a failure leaves of one is its user's to remove.
+async def with_site_and_link(world: World, service: Service) -> None:
+    # A new account each time, because the user has to remove what a failed disconnect leaves.
     await world.new_customer()
     await connected(world, service)
     await service.call("PUT", f"/v1/accounts/{world.account_id}/link-host", {"host": _host(world)}, expect=202)
 
-    async def look() -> bool | None:
-        return await _link_host_is_alone(world, service)
+    async def poll() -> bool | None:
+        return await _link_host_has_the_only_route(world, service)
 
-    await eventually(look)
+    await eventually(poll)
 
 
 async def _disconnect(world: World) -> tuple[str, str, object]:
     return "DELETE", f"/v1/accounts/{world.account_id}", None
 
 
-async def _what_stays_is_told(world: World, service: Service) -> bool | None:
+async def _remaining_resources_are_reported(world: World, service: Service) -> bool | None:
     if await world.account(service) is not None:
         return None
     held, left = await world.held(), " ".join(world.disconnected["left"])
@@ -272,7 +272,7 @@ async def _what_stays_is_told(world: World, service: Service) -> bool | None:
 
 
 async def with_site(world: World, service: Service) -> None:
-    """There is one site, as it should be."""
+    """Create one site and wait until it is active."""
     await connected(world, service)
     found = (await service.call("GET", "/v1/sites"))["sites"]
     live = [site for site in found if site["account_id"] == world.account_id]
@@ -287,7 +287,7 @@ async def with_site(world: World, service: Service) -> None:
 
 
 async def _site_is_served(world: World, service: Service) -> bool | None:
-    """Whether the site's routes, its old ones included, and no others are at the platform, and the worker knows it."""
+    """Return True if exactly the site's routes, including its old paths, exist, and the worker knows the site."""
     site = (await service.call("GET", f"/v1/sites/{world.site['id']}"))["site"]
     paths = [site["path"], *(old["path"] for old in site["retiring"])]
     wanted = sorted(f"{site['host']}{path}*" for path in paths)
@@ -317,10 +317,10 @@ async def _site_is_gone(world: World, service: Service) -> bool | None:
 
 
 class Draws:
-    """The moments or calls of an operation that a test disturbs, counted from 1: some in `make test`, else all.
+    """The moments or calls of an operation at which a test injects a failure, counted from 1: a sample, or all of them.
 
-    How many an operation has differs a little from run to run. So the test sets `existed` to False when the last one
-    did not come: a smaller one is drawn then, or in `make test-all` the walk is over.
+    Their number varies slightly between runs. The test therefore sets `existed` to False if the last one did not
+    occur: then a smaller one is drawn or, in `make test-all`, the iteration ends.
     """
 
     def __init__(self, chance: random.Random, usual: int, count: int = 1) -> None:
@@ -335,14 +335,14 @@ class Draws:
         for number in itertools.count(1):
             yield number
             if not self.existed:
-                assert number > 1, "the operation cannot be disturbed"
+                assert number > 1, "the operation has no such moment"
                 return
 
     def _one(self) -> Iterator[int]:
         most = self._usual + self._usual // 4 + 2
         self.existed = False
         while not self.existed:
-            assert most, "the operation cannot be disturbed"
+            assert most, "the operation has no such moment"
             number = self._chance.randint(1, most)
             self.existed = True
             yield number
@@ -353,8 +353,8 @@ OPERATIONS = (
     Operation("connect", 25, 78, _another_customer, _connect, _is_ready),
     Operation("reinstall", 13, 42, connected, _reinstall, _is_ready),
     Operation("renew", 19, 46, _to_renew, _renew, _is_renewed),
-    Operation("link host", 7, 16, _other_link_host, _put_link_host, _link_host_is_alone),
-    Operation("disconnect", 13, 31, furnished, _disconnect, _what_stays_is_told),
+    Operation("link host", 7, 16, _other_link_host, _put_link_host, _link_host_has_the_only_route),
+    Operation("disconnect", 13, 31, with_site_and_link, _disconnect, _remaining_resources_are_reported),
     Operation("rotate", 3, 9, with_site, _rotate, _has_rotated),
     Operation("delete site", 3, 9, with_site, _delete_site, _site_is_gone),
 )

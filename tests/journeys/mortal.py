@@ -1,7 +1,7 @@
-"""`svc serve` that kills itself, by SIGKILL, at a chosen moment.
+"""`svc serve` that kills itself with SIGKILL at a chosen moment.
 
-A moment is when a commit has just been made, and when a call to the edge platform is about to be sent or was just
-answered. Moments are counted from the time when the service is armed. That service is
+A moment is right after a commit, right before a call to the edge platform, or right after its response. Moments are
+counted once the service is armed. The service is started with
 `python -m tests.journeys.mortal KILL_AT [BUNDLE]`.
 """
 
@@ -32,35 +32,35 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
 
-class Life(Service):
-    """A running service that may kill itself."""
+class MortalService(Service):
+    """A running service that can kill itself."""
 
     def arm(self) -> None:
-        """Count its moments from now on."""
+        """Start counting its moments."""
         self.process.send_signal(signal.SIGUSR1)
 
-    async def over(self) -> None:
+    async def ended(self) -> None:
         """Wait until the process has ended."""
         await self.process.wait()
 
 
 @asynccontextmanager
-async def open_life(
+async def open_mortal_service(
     folder: Path, settings: Mapping[str, str], kill_at: int = 0, *, bundle: Path | None = None
-) -> AsyncIterator[Life]:
-    """Open a service that kills itself at the moment with the number `kill_at`, counted from 1 (0: never).
+) -> AsyncIterator[MortalService]:
+    """Run a service that kills itself at moment number `kill_at`, counted from 1 (0: never).
 
-    `bundle`: the folder of the worker that it comes with; None: the package's.
+    `bundle`: the folder of its worker; None: the package's.
     """
     program = ["-m", __name__, str(kill_at), *([] if bundle is None else [str(bundle)])]
     async with open_service(folder, settings, arguments=program) as service:
-        yield Life(service.url, service.process, service.folder, service.client)
+        yield MortalService(service.url, service.process, service.folder, service.client)
 
 
 # ---------------------------------------------------------------------------------------------------- in that process
 
 
-class _Fate:
+class _MomentCounter:
     """Counts the moments of this process once it is armed."""
 
     def __init__(self, kill_at: int) -> None:
@@ -78,22 +78,22 @@ class _Fate:
 
 
 def _count_moments(kill_at: int) -> None:
-    """Kill this process at a moment, once it is armed."""
-    fate = _Fate(kill_at)
-    signal.signal(signal.SIGUSR1, fate.arm)
+    """Kill this process at the given moment after it is armed."""
+    counter = _MomentCounter(kill_at)
+    signal.signal(signal.SIGUSR1, counter.arm)
     engine: Any = SqliteStore if os.environ["SVC_STORE_URL"].startswith("sqlite:") else PostgresStore
     commit = engine.run
     send = httpx.AsyncHTTPTransport.handle_async_request
 
     async def run(self: Any, tx: Any) -> Any:
         value = await commit(self, tx)
-        fate.moment()
+        counter.moment()
         return value
 
     async def handle(self: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
-        fate.moment()
+        counter.moment()
         response = await send(self, request)
-        fate.moment()
+        counter.moment()
         return response
 
     engine.run = run
@@ -101,7 +101,7 @@ def _count_moments(kill_at: int) -> None:
 
 
 def _serve(bundle: Path) -> None:
-    """Be a service that comes with another worker."""
+    """Serve with another worker bundle."""
 
     def announce(url: str) -> None:
         print(json.dumps({"url": url}), flush=True)

@@ -1,4 +1,4 @@
-"""The platform, with the worker in its runtime, and the service over HTTP, both by one clock that is moved."""
+"""The platform with the worker in its runtime, and the service over HTTP, all on one clock that is moved."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PUSHES_KEPT = 1_000
 
 
 class MovedClock:
-    """A wall clock that goes on by itself from where it was moved to."""
+    """A wall clock that continues from the time it was moved to."""
 
     def __init__(self) -> None:
         self.offset_ms = 0
@@ -53,11 +53,11 @@ class MovedClock:
 
 
 class Pushes:
-    """In front of the application: the last pushes of all workers, as they came, so that a test can send them again."""
+    """ASGI middleware that keeps the latest pushes of all workers, so that a test can resend them."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
-        self.kept: deque[tuple[str, bytes]] = deque(maxlen=_PUSHES_KEPT)  # the credential, the body
+        self.kept: deque[tuple[str, bytes]] = deque(maxlen=_PUSHES_KEPT)  # (credential, body)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request."""
@@ -77,7 +77,7 @@ class Pushes:
 
 @dataclass
 class MovedWorld:
-    """What runs, and the one way to move its time."""
+    """The running parts, and the function that moves their time."""
 
     emulator: Emulator
     store: Store
@@ -88,7 +88,7 @@ class MovedWorld:
     pushes: Pushes
 
     async def go_to(self, at: int) -> None:
-        """Let it be `at` (epoch ms) for everybody. Raises AssertionError when that time is over."""
+        """Set the time to `at` (epoch ms) for all parts. Raises AssertionError if that time has passed."""
         offset_ms = at - system_clock()
         late_ms = self.clock() - at
         assert late_ms < _LATE_MS, f"the machine is too slow for this plan: {late_ms} ms late"
@@ -96,20 +96,20 @@ class MovedWorld:
         self.clock.offset_ms = offset_ms
 
     async def push_again(self, number: int) -> None:
-        """Send one of the pushes that were kept once more, however old."""
+        """Resend one of the kept pushes, regardless of its age."""
         credential, body = self.pushes.kept[number % len(self.pushes.kept)]
         headers = {"Authorization": credential, "Content-Type": "application/json"}
         answer = await self.api.post(f"{self.url}/edge/push", content=body, headers=headers)
-        # The key of a worker before the last reinstall, or of a disconnected account, is not known any more.
+        # The key of a worker before its last reinstall, or of a disconnected account, is invalid.
         assert answer.status_code in (200, 401), answer.text
 
     async def new_user(self) -> dict[str, str]:
-        """A user's credential, which does not expire, as headers."""
+        """Create a user and return a credential that does not expire, as headers."""
         user = await self.users.user(plan="api")
         return {"Authorization": (await self.users.key(user))["Authorization"]}
 
     async def call(self, headers: dict[str, str], method: str, path: str, body: object = None) -> Any:
-        """A request; the JSON of its answer. What is reported must be as the contract announces it."""
+        """Send a request and return the JSON of its response. Reports are validated against the contract."""
         keyed = {**headers, "Idempotency-Key": secrets.token_hex(8)}
         answer = await self.api.request(method, f"{self.url}{path}", json=body, headers=keyed)
         if "/report" in path:
@@ -120,7 +120,7 @@ class MovedWorld:
 
 @asynccontextmanager
 async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIterator[MovedWorld]:
-    """A polite platform and a service without any account."""
+    """Run a lenient platform and a service without accounts."""
     clock = MovedClock()
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
@@ -129,7 +129,7 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
         open_store(store_config) as store,
         trio.open_nursery() as nursery,
     ):
-        # Nothing is given up because the machine is slow.
+        # Long timeouts, so that a slow machine causes no failures.
         patience = {"timeout_s": 60, "connect_s": 120, "report_read_s": 60}
         edge_config = EdgeConfig(api_base_url=emulator.api, settling_s=1, settling_in_connect_s=0.5, **patience)
         config = Config(
@@ -137,7 +137,7 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
             edge=edge_config,
             mail=MailConfig(folder=folder / "mail"),
             worker=WorkerConfig(auto_update=False, allow_local_push=True),
-            # The hours between two pushes pass in a moment.
+            # The hours between two pushes take only a moment.
             limits=LimitsConfig(
                 requests_per_minute=1_000_000, pushes_per_minute=1_000_000, report_reads_per_minute=1_000_000
             ),

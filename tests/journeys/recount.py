@@ -1,6 +1,6 @@
-"""What a report must say, counted again from the visits themselves: slow, plain, and nothing of the service in it.
+"""The expected report, counted from the visits themselves: slow, simple, and independent of the service's code.
 
-From the specification (2, Report; 4, Reports) and docs/counting.md alone.
+Based on the specification (2, Report; 4, Reports) and docs/use/counting.md only.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Event:
 
     @property
     def person(self) -> tuple[str, str] | None:
-        """Who came; None: a bot."""
+        """The visitor's identity; None for a bot."""
         return None if self.hit.bot else (self.hit.address, self.hit.user_agent)
 
     def key(self, dimension: str) -> str | None:
-        """Under which key of a breakdown it counts; None: not in this one."""
+        """Return its key in a breakdown, or None if it does not count there."""
         if self.hit.bot or dimension == "bots":
             return self.hit.bot.reason if self.hit.bot and dimension == "bots" else None
         if not self.detailed:
@@ -51,7 +51,7 @@ class Event:
 
 @dataclass
 class Target:
-    """A site or link, and all that came to it. `imported`: by day number, views, bots, visitors."""
+    """A site or link, and all of its events. `imported`: views, bots and visitors by day number."""
 
     kind: str
     id: str
@@ -60,23 +60,23 @@ class Target:
 
 
 def text(at: int) -> str:
-    """Epoch ms as the API writes a moment."""
+    """Format epoch ms as the API does."""
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def moment(written: str) -> int:
-    """The other way round."""
+    """Parse the API's time format into epoch ms."""
     return round(datetime.fromisoformat(written).timestamp() * 1000)
 
 
 def counts(events: Sequence[Event]) -> dict[str, int]:
-    """Views and visitors are people's, each person once; everything else is bots."""
+    """Return views, bots and visitors. Views and visitors are people's; each person is one visitor."""
     people = [event.person for event in events if event.person is not None]
     return {"views": len(people), "bots": len(events) - len(people), "visitors": len(set(people))}
 
 
 def day_counts(target: Target, day: int, until: int) -> dict[str, int]:
-    """A UTC day, of which what came before `until` is counted."""
+    """Return the counts of a UTC day, limited to events before `until`."""
     own = [event for event in target.events if event.at // DAY_MS == day and event.at < until]
     views, bots, visitors = target.imported.get(day, (0, 0, 0))
     counted = counts(own)
@@ -88,7 +88,7 @@ def day_counts(target: Target, day: int, until: int) -> dict[str, int]:
 
 
 def report(target: Target, period: str, now: int, until: int | None) -> dict[str, Any]:
-    """The report's numbers as of `until`: `from`, `to`, `totals`, `series`."""
+    """Return the report's numbers as of `until`: `from`, `to`, `totals`, `series`."""
     today = now // DAY_MS
     days = range(today - DAYS[period] + 1, today + 1)
     counted_until = 0 if until is None else until
@@ -111,7 +111,7 @@ def report(target: Target, period: str, now: int, until: int | None) -> dict[str
 
 
 def breakdowns(target: Target, period: str, now: int) -> dict[str, list[dict[str, Any]]]:
-    """The ten largest keys of each dimension, of all that had come by `now`; equal ones in the order of their keys."""
+    """Return the ten largest keys of each dimension for all events up to `now`. Equal counts are sorted by key."""
     first_day = now // DAY_MS - DAYS[period] + 1
     found: dict[str, list[dict[str, Any]]] = {}
     for dimension in DIMENSIONS:
@@ -123,6 +123,6 @@ def breakdowns(target: Target, period: str, now: int) -> dict[str, list[dict[str
 
 
 def last_seven_days(target: Target, now: int, until: int) -> int:
-    """The views of the last seven closed UTC days."""
+    """Return the views of the last seven closed UTC days."""
     today = now // DAY_MS
     return sum(day_counts(target, day, until)["views"] for day in range(today - 7, today))

@@ -1,4 +1,4 @@
-"""One service a store."""
+"""Only one service can use a store."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tests.journeys.conftest import settings_of
 
 
 @pytest.mark.both_engines
-async def test_a_second_service_on_the_same_store_says_so_and_ends(service, emulator, store_config, tmp_path):
+async def test_second_service_on_the_same_store_fails_with_an_error(service, emulator, store_config, tmp_path):
     settings = settings_of(emulator, store_config)
     with pytest.raises(AssertionError, match="Another svc serve uses"):
         async with open_service(tmp_path / "second", settings):
-            raise RuntimeError("there are two")
+            raise RuntimeError("two services are running")
     assert (await service.call("GET", "/v1/accounts"))["accounts"] == []
-    # A service that was killed keeps nobody out.
+    # A service that was killed does not block the next one.
     await service.kill()
     async with open_service(tmp_path / "third", settings) as third:
         third.headers = service.headers

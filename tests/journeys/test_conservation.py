@@ -1,7 +1,7 @@
-"""Many events through everything: the edge, the worker, its crons and pushes, the service, its store.
+"""Many events through all parts: the edge, the worker, its crons and pushes, the service, its store.
 
-Mixed targets, thousands of people, three UTC days of the platform's moved clock; every hour, day and unique that the
-service has in the end equals an independent count.
+Mixed targets, thousands of people, three UTC days of the platform's moved clock. Every hourly, daily and visitor count
+of the service must equal an independent count.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 EVENTS = 100_000 if EVERYTHING else 18_000
 PEOPLE = EVENTS // 5
-# Runs of the cron that fold the events of an hour.
+# Cron runs needed to fold the events of an hour.
 FOLDS = 30 if EVERYTHING else 10
 LINKS = 5
 CONNECTIONS = 16
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
-# Three days that are over: the service takes no totals of days to come.
+# Three past days, because the service rejects totals of future days.
 DAYS_AGO = (3, 2, 1)
 HOURS = (1, 12, 23)
 FAILURES = ("egress_drop_before", "egress_drop_after", "egress_status")
 
 
 class Expected:
-    """The test's own count."""
+    """An independent count by the test."""
 
     def __init__(self) -> None:
         self.views: Counter[tuple[str, int]] = Counter()
@@ -52,14 +52,14 @@ class Expected:
             self.views[target, hour] += 1
             self.people[target, hour].add(person)
 
-    def of(self, target: str, hours: range) -> tuple[int, int, int]:
-        """Views, bots, unique visitors of a target over some hours (epoch hours)."""
+    def counts(self, target: str, hours: range) -> tuple[int, int, int]:
+        """Return views, bots and unique visitors of a target over some hours (epoch hours)."""
         seen = set().union(*(self.people[target, hour] for hour in hours))
         return sum(self.views[target, h] for h in hours), sum(self.bots[target, h] for h in hours), len(seen)
 
 
 async def burst(emulator, expected, chance, events, hour, site, links) -> None:
-    """So many events at once, over several connections to the edge, all within one hour."""
+    """Send this number of events concurrently over several connections to the edge, all within one hour."""
     port = int(emulator.edge.rsplit(":", 1)[1])
 
     def planned() -> Iterator[tuple[str, str, str, str]]:
@@ -80,7 +80,7 @@ async def burst(emulator, expected, chance, events, hour, site, links) -> None:
     todo = planned()
 
     async def connection() -> None:
-        # By hand, because a client library takes longer than the worker. These answers have no body.
+        # Plain sockets, because an HTTP client takes longer than the worker. These responses have no body.
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             for line, host, head, body in todo:
                 request = f"{line} HTTP/1.1\r\nhost: {host}\r\n{head}content-length: {len(body)}\r\n\r\n{body}"
@@ -98,12 +98,12 @@ async def burst(emulator, expected, chance, events, hour, site, links) -> None:
 
 @pytest.mark.rule("W2", "W3", "W5", "R1", "R2")
 @pytest.mark.timeout(1_800)
-async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator, customer, tmp_path):
+async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp_path):
     chance = random.Random(20_261_121)
     expected = Expected()
     config = sqlite_config(tmp_path)
     real = await emulator.clock(0)
-    # The end of the last day is pushed within two hours, which are to be over by the service's clock.
+    # The end of the last day is pushed within two hours, which must be in the past for the service's clock.
     today = (real - 2 * HOUR_MS) // DAY_MS
     async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -124,12 +124,12 @@ async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator
                 at = (today - ago) * DAY_MS + hour * HOUR_MS + 2 * MINUTE_MS
                 await emulator.clock((at - real) / 1000)
                 await burst(emulator, expected, chance, EVENTS // 9, at // HOUR_MS, site, links)
-                # Of each hour's first push the request, the answer or the service is lost.
+                # In each hour's first push, the request, the response or the service is lost.
                 await emulator.fault(FAILURES[number], "*/edge/push")
                 end = at // HOUR_MS * HOUR_MS + HOUR_MS
                 await crons(emulator, customer, real, end + 4 * MINUTE_MS, FOLDS)
                 await crons(emulator, customer, real, end + PUSHED_BY_MS, 5)
-        # A push before the day's end was closed is followed by one an hour later.
+        # A push before the day was closed is followed by another one an hour later.
         await crons(emulator, customer, real, today * DAY_MS + HOUR_MS + PUSHED_BY_MS, 5)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert account["push"]["queue"] == 0
@@ -138,23 +138,23 @@ async def test_every_event_of_three_days_is_in_the_services_totals_once(emulator
 
     first, last = (today - 3) * 24, today * 24
     async with open_store(config) as store:
-        # Whatever became of a push, none was taken for lost, after which all configuration is written anew.
+        # The service assumed no lost database, which would have rewritten all configuration.
         after = accounts.present(await store.read(accounts.account_by_id(account_id)))
         assert (after.config_version, after.restored_as_of) == (before.config_version, None)
         for target in (site["id"], *(link["id"] for link in links)):
             hours = dict(await store.read(totals.hour_counts(target, first * HOUR_MS, last * HOUR_MS)))
             stored = {at // HOUR_MS: (c.views, c.bots, c.visitors) for at, c in hours.items()}
-            sent = {hour: expected.of(target, range(hour, hour + 1)) for hour in range(first, last)}
+            sent = {hour: expected.counts(target, range(hour, hour + 1)) for hour in range(first, last)}
             assert stored == {hour: counts for hour, counts in sent.items() if any(counts)}
             days = await store.read(totals.day_counts(target, today - 3, today))
             for day in range(today - 3, today):
                 counts, _, final = days[day]
-                assert (counts.views, counts.bots, counts.visitors) == expected.of(
+                assert (counts.views, counts.bots, counts.visitors) == expected.counts(
                     target, range(day * 24, day * 24 + 24)
                 )
                 assert final
     assert sum(expected.views.values()) + sum(expected.bots.values()) == EVENTS // 9 * 9
-    by_day = [expected.of(site["id"], range(day * 24, day * 24 + 24)) for day in range(today - 3, today)]
+    by_day = [expected.counts(site["id"], range(day * 24, day * 24 + 24)) for day in range(today - 3, today)]
     assert tuple(report["totals"].values()) == tuple(map(sum, zip(*by_day, strict=True)))
 
     held = (await emulator.state())["accounts"][customer.account_id]

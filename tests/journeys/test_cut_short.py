@@ -1,4 +1,4 @@
-"""A connect that is cut short says what it leaves, and goes on when it can; see test_killed.py for every moment."""
+"""An interrupted connect reports what remains, and continues if possible; see test_killed.py for every moment."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def connect_body(customer):
 
 
 @pytest.mark.rule("A5", "A8")
-async def test_a_connect_that_died_before_its_token_was_stored_is_lost_and_can_be_made_again(
+async def test_connect_killed_before_its_token_is_stored_is_lost_and_can_be_repeated(
     emulator, customer, settings, tmp_path
 ):
-    # The first thing that is done with the new token: it has been made, and is not stored.
+    # The token's first use, when it has been created but not stored yet.
     await emulator.fault("slow", "*/workers/scripts", method="GET", delay_s=30)
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -54,7 +54,7 @@ async def test_a_connect_that_died_before_its_token_was_stored_is_lost_and_can_b
 
 
 @pytest.mark.rule("A7", "A5")
-async def test_a_connect_that_meets_a_passing_failure_goes_on_with_the_same_request(
+async def test_connect_continues_with_the_same_request_after_a_temporary_failure(
     emulator, customer, settings, tmp_path
 ):
     await emulator.fault("drop_after", "*/tokens", method="POST", times=None)

@@ -1,4 +1,4 @@
-"""Everything that visitors did up to a disconnect is in the reports after it, though nothing of it was pushed."""
+"""All visits before a disconnect are in the reports after it, even if they were never pushed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ PEOPLE = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
 
 
 async def visit(emulator, site, link, ip, agent=DESKTOP_CHROME.user_agent):
-    """One view of a page, and one click."""
+    """Send one page view and one click."""
     headers = {"user-agent": agent}
     await emulator.visit(site["host"], site["path"], method="POST", headers=headers, body="/page\n", ip=ip)
     await emulator.visit(f"go.{ZONE}", f"/{link['code']}", headers=headers, ip=ip)
 
 
 @pytest.mark.rule("A17", "S6", "L3", "W2")
-async def test_views_and_clicks_that_were_not_pushed_are_reported_after_a_disconnect(emulator, customer, service):
+async def test_visits_that_were_not_pushed_are_reported_after_a_disconnect(emulator, customer, service):
     day = day_of(system_clock())
     account_id = await connect(service, customer)
     body = {"account_id": account_id, "host": ZONE}
@@ -27,14 +27,14 @@ async def test_views_and_clicks_that_were_not_pushed_are_reported_after_a_discon
     body = {"account_id": account_id, "url": "https://a.example/", "code": "sale"}
     link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
     await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
-    # Written, and in part folded by the crons of an hour's end: some are in the database's totals, some in its log.
+    # Written, and partly folded by crons at the end of an hour: some are in the database's totals, some in its log.
     for ip in PEOPLE[:2]:
         await visit(emulator, site, link, ip)
     await emulator.settled()
     await emulator.cron(customer.account_id, "svc-edge")
     await visit(emulator, site, link, PEOPLE[0])
     await emulator.settled()
-    # These are in an isolate's memory when the disconnect begins.
+    # These are in an isolate's memory when the disconnect starts.
     await visit(emulator, site, link, PEOPLE[2])
     await visit(emulator, site, link, PEOPLE[2], agent="curl/8.14.1")
     answer = await service.call("DELETE", f"/v1/accounts/{account_id}", expect=200)
@@ -47,10 +47,10 @@ async def test_views_and_clicks_that_were_not_pushed_are_reported_after_a_discon
             if day_of(system_clock()) == day:
                 assert report["totals"] == {"views": 4, "bots": 1, "visitors": 3}, path
                 assert sum(point["views"] for point in report["series"]) == 4
-            elif period == "7d":  # the day has ended meanwhile: visitors of both days count twice
+            elif period == "7d":  # the day has ended by now: visitors of both days count twice
                 assert (report["totals"]["views"], report["totals"]["bots"]) == (4, 1), path
 
-    # Connected again at once, with a database and counts of its own.
+    # Reconnected immediately, with a new database and new counts.
     _, token = await emulator.create_token(
         customer.account_id, rights=["Account Settings Read", "Account API Tokens Write"]
     )

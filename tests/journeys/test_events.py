@@ -1,4 +1,4 @@
-"""What was changed and what is told of it are kept together, whenever the service is killed."""
+"""A change and its event are stored together, even if the service is killed at any moment."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ import httpx
 import pytest
 
 from tests.journeys.conftest import free_port
-from tests.journeys.mortal import open_life
+from tests.journeys.mortal import open_mortal_service
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.journeys.mortal import Life
+    from tests.journeys.mortal import MortalService
 
 pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.rule("X12", "G3")
-async def test_a_kill_leaves_a_change_and_its_event_or_neither_and_a_repeat_makes_it_one(tmp_path: Path) -> None:
+async def test_kill_leaves_a_change_and_its_event_or_neither_and_a_retry_completes_it(tmp_path: Path) -> None:
     settings = {"SVC_HTTP_BIND": free_port(), "SVC_STORE_URL": f"sqlite:///{tmp_path / 'svc.db'}"}
-    async with open_life(tmp_path / "svc", settings) as life:
-        await life.sign_up("a@example.com", "a long password")
-        headers = life.headers
-        before = len(await trail(life))
+    async with open_mortal_service(tmp_path / "svc", settings) as service:
+        await service.sign_up("a@example.com", "a long password")
+        headers = service.headers
+        before = len(await events(service))
     expected: list[tuple[str, str | None]] = []
     moment = killed = 0
     while killed == moment:
         moment += 1
         writes = Writes(headers, name=str(moment), notify=moment % 2 == 0)
-        async with open_life(tmp_path / "svc", settings, kill_at=moment) as life:
-            life.headers = headers
-            life.arm()
+        async with open_mortal_service(tmp_path / "svc", settings, kill_at=moment) as service:
+            service.headers = headers
+            service.arm()
             try:
-                await writes.go_on(life)
+                await writes.send(service)
             except httpx.TransportError:
-                await life.over()
+                await service.ended()
                 killed += 1
-        async with open_life(tmp_path / "svc", settings) as life:
-            life.headers = headers
-            await writes.go_on(life)
+        async with open_mortal_service(tmp_path / "svc", settings) as service:
+            service.headers = headers
+            await writes.send(service)
             expected += [("user.change", None), ("key.issue", writes.key_id), ("key.revoke", writes.key_id)]
-            assert (await trail(life))[before:] == expected
-    assert killed >= 3  # after each of the three commits, at the least
+            assert (await events(service))[before:] == expected
+    assert killed >= 3  # at least after each of the three commits
 
 
-async def trail(life: Life) -> list[tuple[str, str | None]]:
-    found = (await life.call("GET", "/v1/events?order=oldest&limit=1000"))["events"]
+async def events(service: MortalService) -> list[tuple[str, str | None]]:
+    found = (await service.call("GET", "/v1/events?order=oldest&limit=1000"))["events"]
     return [(event["action"], event["target"]) for event in found]
 
 
 class Writes:
-    """Three changes, of which those that were not answered are asked for again."""
+    """Three changes, which are requested again until they are answered."""
 
     def __init__(self, headers: dict[str, str], name: str, *, notify: bool) -> None:
         self._headers = headers
@@ -61,8 +61,8 @@ class Writes:
         self._answered = 0
         self.key_id = ""
 
-    async def go_on(self, life: Life) -> None:
-        """Ask for what has no answer yet. Raises httpx.TransportError."""
+    async def send(self, service: MortalService) -> None:
+        """Request the changes that have no response yet. Raises httpx.TransportError."""
         steps = (
             lambda: ("PATCH", "/v1/me", {"notify": self._notify}),
             lambda: ("POST", "/v1/keys", {"scopes": ["links"]}),
@@ -73,11 +73,11 @@ class Writes:
                 continue
             method, path, body = step()
             headers = {**self._headers, "Idempotency-Key": f"{self._name} {number}"}
-            answer = await life.client.request(method, f"{life.url}{path}", json=body, headers=headers)
+            answer = await service.client.request(method, f"{service.url}{path}", json=body, headers=headers)
             shown: dict[str, Any] = answer.json()
-            if method == "POST" and answer.status_code == 409:  # issued, but the value went with the process
+            if method == "POST" and answer.status_code == 409:  # issued, but its value was lost with the process
                 assert shown["error"]["code"] == "key_already_issued"
-                [shown] = (await life.call("GET", "/v1/keys"))["keys"]
+                [shown] = (await service.call("GET", "/v1/keys"))["keys"]
             else:
                 assert answer.is_success, answer.text
             if method == "POST":

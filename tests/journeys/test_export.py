@@ -1,4 +1,4 @@
-"""A user moves: everything is exported from one service and brought into an empty one, as its README says."""
+"""A user moves: everything is exported from one service and imported into an empty one, following its README."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605
 
 
 def counted(account_id: str, targets: list[str]) -> Tx[Ingested]:
-    """The last days, as the account's worker sends them."""
+    """Store totals of the last days, as the account's worker sends them."""
     now = system_clock()
     parts = []
     for number, day in enumerate(range(day_of(now) - 5, day_of(now)), 1):
@@ -43,14 +43,14 @@ def counted(account_id: str, targets: list[str]) -> Tx[Ingested]:
 
 
 async def svc_import(folder: Path, settings: dict[str, str], *arguments: str) -> tuple[int, str]:
-    """How the operator's command ends, and what it says."""
+    """Run the operator's command and return its status and output."""
     command = ["-m", "svc", "import", *arguments, "--user", "b@example.com", "--apply"]
     ended = await run_program(command, environ=environment(folder, settings))
     return ended.returncode, ended.stdout.decode()
 
 
 @pytest.mark.rule("X4", "X2", "L5")
-async def test_what_was_exported_lives_on_in_another_service(emulator, customer, tmp_path):
+async def test_export_can_be_imported_into_another_service(emulator, customer, tmp_path):
     settings = {"SVC_EDGE_API_BASE_URL": emulator.api, **QUICK}
     async with open_service(tmp_path / "first", settings) as first:
         await first.sign_up("a@example.com", "a long password")
@@ -88,20 +88,20 @@ async def test_what_was_exported_lives_on_in_another_service(emulator, customer,
             await second.call("POST", "/v1/sites", {"account_id": account_id, **wanted})
         status, told = await svc_import(tmp_path / "second", settings, "links", str(folder / "links.csv"))
         assert status == 0
-        assert "1 rows were left out" in told
-        assert "1 links were made" in told
+        assert "1 row skipped" in told
+        assert "1 link imported" in told
         [new_site] = (await second.call("GET", "/v1/sites"))["sites"]
         assert {new_site[name] == site[name] for name in ("host", "excluded_paths", "respect_gpc")} == {True}
         [new_link] = (await second.call("GET", "/v1/links"))["links"]
         assert {new_link[name] == link[name] for name in ("code", "url", "rules", "short_url")} == {True}
         assert new_link["rules"] == RULES
-        for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):  # the second finds all there
+        for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):  # the second finds everything imported
             status, told = await svc_import(tmp_path / "second", settings, "totals", str(file))
-            assert (status, "deleted" in told) == (1, True)  # a deleted link has no place for its totals
+            assert (status, "deleted" in told) == (1, True)  # there is no link for a deleted link's totals
         for path, expected in zip((f"/v1/sites/{new_site['id']}", f"/v1/links/{new_link['id']}"), totals, strict=True):
             brought = (await second.call("GET", f"{path}/totals"))["totals"]
             assert brought == [{**point, "imported": True} for point in expected]
-        # The printed code leads where it led.
+        # The printed short link still works.
         await second.synced(f"/v1/links/{new_link['id']}")
         for user_agent, country, url in ((IPHONE, "AT", RULES[0]["url"]), ("Other", "FR", "https://example.com/")):
             clicked = await emulator.visit(

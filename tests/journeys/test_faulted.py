@@ -1,8 +1,8 @@
-"""The platform fails once, in each of its ways, at every call of each operation.
+"""Every call of each operation fails once, with every possible failure of the platform.
 
-After every failure the account settles: nothing is doubled, every live token is reported by its name, and the request
-succeeds, either automatically or when it is sent again. `make test` draws some calls of each operation; `make test-all`
-fails every call in every way.
+After every failure the account reaches a settled state: nothing exists twice, every valid token is reported, and the
+operation succeeds, either automatically or after a retry. `make test` draws some calls of each operation;
+`make test-all` tests every call with every failure.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import trio
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import Service, eventually
 from tests.journeys.lifecycle import FAULTS, OPERATIONS, Draws, Operation, World
-from tests.journeys.mortal import open_life
+from tests.journeys.mortal import open_mortal_service
 
 pytestmark = pytest.mark.timeout(1_800)
 
 _PATIENCE_S = 5
-# Of each operation in `make test`, where all operations share one platform and one store. All ways to fail are met.
+# Per operation in `make test`, where all operations share one platform and one store. All failures are covered.
 _CALLS = 2
 _WALKS = [[operation] for operation in OPERATIONS] if EVERYTHING else [OPERATIONS]
 assert _CALLS * len(OPERATIONS) >= len(FAULTS)
@@ -30,40 +30,38 @@ assert _CALLS * len(OPERATIONS) >= len(FAULTS)
 
 @pytest.mark.rule("A7", "A12", "A20")
 @pytest.mark.parametrize("operations", _WALKS, ids=lambda walk: walk[0].name if EVERYTHING else "some")
-async def test_a_fault_at_any_call_leaves_nothing_that_cannot_be_mended(
-    world: World, operations: Sequence[Operation]
-) -> None:
-    chance = random.Random(SEED)  # to make the same again, not to keep a secret
-    async with open_life(world.folder, {**world.settings, "SVC_EDGE_TIMEOUT_S": "2"}) as life:
-        life.headers = world.headers
+async def test_failure_of_any_call_can_be_recovered(world: World, operations: Sequence[Operation]) -> None:
+    chance = random.Random(SEED)  # reproducible, not a secret
+    async with open_mortal_service(world.folder, {**world.settings, "SVC_EDGE_TIMEOUT_S": "2"}) as service:
+        service.headers = world.headers
         drawn = itertools.cycle(chance.sample(sorted(FAULTS), len(FAULTS)))
         for operation in operations:
             for name, calls in _faults(operation, drawn, chance):
                 for call in calls:
                     print(f"{operation.name}, {name} at call {call}")
-                    calls.existed = await _meets(world, life, operation, name, call)
+                    calls.existed = await _fails_call(world, service, operation, name, call)
     world.check_secrets()
 
 
 def _faults(operation: Operation, drawn: Iterator[str], chance: random.Random) -> Iterator[tuple[str, Draws]]:
-    """Give the ways to fail, each with the calls that are to fail so."""
+    """Yield each failure with the calls that should fail with it."""
     for name in sorted(FAULTS) if EVERYTHING else itertools.islice(drawn, _CALLS):
         yield name, Draws(chance, operation.calls)
 
 
-async def _meets(world: World, life: Service, operation: Operation, name: str, call: int) -> bool:
-    """Let one call fail, check what is left of it, and return whether there was such a call."""
-    world.customer = None  # in another account configuration was written a moment ago, and is next written in 10 s
-    await operation.prepare(world, life)
+async def _fails_call(world: World, service: Service, operation: Operation, name: str, call: int) -> bool:
+    """Make one call fail, check the result, and return whether there was such a call."""
+    world.customer = None  # a used account writes its configuration only every 10 s
+    await operation.prepare(world, service)
     await world.emulator.fault(**FAULTS[name], after=call - 1)
-    await _ask(world, life, operation)
-    await world.check_whole(await world.settled(life))
-    while not await _is_done(world, life, operation):
-        await _ask(world, life, operation)
-    # Only now: some calls come after the operation has settled, such as those that write the worker's configuration.
+    await _ask(world, service, operation)
+    await world.check_consistent(await world.settled(service))
+    while not await _is_done(world, service, operation):
+        await _ask(world, service, operation)
+    # Only now, because some calls follow the operation, such as writing the worker's configuration.
     waiting = await world.emulator.faults()
     await world.emulator.clear_faults()
-    await world.check_whole(await world.settled(life))
+    await world.check_consistent(await world.settled(service))
     return not waiting
 
 
@@ -76,11 +74,11 @@ async def _ask(world: World, service: Service, operation: Operation) -> None:
 
 
 async def _is_done(world: World, service: Service, operation: Operation) -> bool:
-    """Whether all is as asked for, within the time that the service needs for another try of its own."""
+    """Return whether the result is correct within the time that the service needs for an automatic retry."""
 
-    async def look() -> bool | None:
+    async def poll() -> bool | None:
         return await operation.done(world, service)
 
     with trio.move_on_after(_PATIENCE_S):
-        return await eventually(look)
+        return await eventually(poll)
     return False

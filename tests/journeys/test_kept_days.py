@@ -1,4 +1,4 @@
-"""An account keeps breakdowns for fewer days: from the setting over the worker's nights to the report."""
+"""Breakdown retention of an account: from the setting over the worker's daily deletion to the report."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tests.journeys.moved_world import open_moved_world
 
 ZONE = "kept.example"
 HEADERS = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"}
-MOST_RUNS = 60
+MAX_RUNS = 60
 
 
 @pytest.mark.rule("R2", "R3", "W5")
-async def test_a_report_says_from_which_day_on_it_has_breakdowns(tmp_path):
+async def test_report_gives_the_first_day_with_breakdowns(tmp_path):
     async with open_moved_world(sqlite_config(tmp_path), tmp_path) as world:
         customer, user = await world.emulator.create_account([proxied_zone(ZONE)]), await world.new_user()
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         account = f"/v1/accounts/{(await world.call(user, 'POST', '/v1/accounts', body))['account']['id']}"
 
         async def shown(path, **expected):
-            async def look():
+            async def poll():
                 [found] = (await world.call(user, "GET", path)).values()
                 return found if {name: found[name] for name in expected} == expected else None
 
-            return await eventually(look)
+            return await eventually(poll)
 
         await shown(account, state="ready")
         changed = await world.call(user, "PATCH", account, {"days_kept": 14})
@@ -44,10 +44,10 @@ async def test_a_report_says_from_which_day_on_it_has_breakdowns(tmp_path):
             assert answer.status == 204
             await world.emulator.settled()
 
-        async def night_before(day):
+        async def close_days_before(day):
             at = day * DAY_MS + HOUR_MS
             await world.go_to(at)
-            for run in range(MOST_RUNS):
+            for run in range(MAX_RUNS):
                 done = await world.emulator.cron(customer.account_id, "svc-edge", at=at + run * 60_000)
                 assert done["outcome"] == "ok", done
 
@@ -55,13 +55,13 @@ async def test_a_report_says_from_which_day_on_it_has_breakdowns(tmp_path):
             return (await world.call(user, "GET", f"/v1/sites/{site['id']}/report?period=30d&breakdowns=1"))["report"]
 
         await view(first_day, "/old")
-        await night_before(first_day + 1)
+        await close_days_before(first_day + 1)
         await view(first_day + 10, "/new")
         before = await report()
         assert before["breakdowns_from"] == before["from"]
         assert {page["key"] for page in before["breakdowns"]["pages"]} == {"/old", "/new"}
-        # The night that closes day 15 is the first one that may delete the first day.
-        await night_before(first_day + 16)
+        # The closing of day 15 is the first one that can delete the first day.
+        await close_days_before(first_day + 16)
         after = await report()
         assert after["breakdowns_from"] == day_text(first_day + 1) > after["from"]
         assert [page["key"] for page in after["breakdowns"]["pages"]] == ["/new"]

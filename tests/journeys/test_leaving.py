@@ -1,7 +1,7 @@
-"""SIGKILL at the moments of a user's deletion, with a platform that answers, refuses, or is away.
+"""SIGKILL during a user's deletion, with a platform that responds, rejects calls, or is unreachable.
 
-Whenever the process dies, the next start ends the deletion: nothing of the user is in the store, and everything that is
-left at the platform is named in an answer or in the e-mail. `make test` takes some of the moments, others each time;
+After each kill, the next start completes the deletion: the store has no data of the user, and all remaining resources
+at the platform are named in a response or in the e-mail. `make test` takes a random sample of the moments;
 `make test-all` takes all of them.
 """
 
@@ -21,8 +21,8 @@ from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import Service, eventually
 from svc.config import StoreConfig
 from svc.store import open_store
-from tests.journeys.lifecycle import FAULTS, Draws, World, furnished
-from tests.journeys.mortal import open_life
+from tests.journeys.lifecycle import FAULTS, Draws, World, with_site_and_link
+from tests.journeys.mortal import open_mortal_service
 from tests.store.whole_store import OF_NOBODY, all_rows
 
 if TYPE_CHECKING:
@@ -31,46 +31,46 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1_800)
 
 _PASSWORD = "a long password"  # of a user of this test
-# None: the platform answers. The others last from the kill on, or from the request.
+# None: the platform works. The other failures last from the kill on, or from the request on.
 _MODES: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
-# The usual number of moments of a deletion, as `mortal` counts them: where the platform answers, and where it fails.
+# Usual number of moments of a deletion, as counted by `mortal`, with a working and with a failing platform.
 _MOMENTS, _MOMENTS_OF_FAILURES = 25, 14
 
 
 @pytest.mark.rule("C12", "A17")
-async def test_the_next_start_ends_what_a_kill_has_cut_short(world: World) -> None:
-    chance = random.Random(SEED)  # to make the same again, not to keep a secret
+async def test_next_start_completes_a_deletion_interrupted_by_a_kill(world: World) -> None:
+    chance = random.Random(SEED)  # reproducible, not a secret
     for mode in _MODES if EVERYTHING else (None, chance.choice(_MODES[1:])):
         moments = Draws(chance, _MOMENTS if mode is None else _MOMENTS_OF_FAILURES)
         for moment in moments:
             print(f"mode {mode}, moment {moment}")
-            moments.existed = await _life_and_end(world, moment, mode)
+            moments.existed = await _delete_user(world, moment, mode)
 
 
-async def _life_and_end(world: World, moment: int, mode: str | None) -> bool:
-    """A user signs up, connects an account and leaves, in a process that kills itself. Returns whether it did."""
+async def _delete_user(world: World, moment: int, mode: str | None) -> bool:
+    """Sign up a user, connect an account and delete the user, with a kill at `moment`. Return whether it was killed."""
     address = f"{secrets.token_hex(6)}@example.com"
-    told = ""
+    reported = ""
     killed = False
-    async with open_life(world.folder, world.settings, kill_at=moment) as life:
-        await life.sign_up(address, _PASSWORD)
-        world.headers = life.headers
-        await furnished(world, life)
+    async with open_mortal_service(world.folder, world.settings, kill_at=moment) as service:
+        await service.sign_up(address, _PASSWORD)
+        world.headers = service.headers
+        await with_site_and_link(world, service)
         if mode is not None:
             await world.emulator.fault(**FAULTS[mode], times=None)
-        life.arm()
+        service.arm()
         try:
-            told += (await _leave(life)).text
+            reported += (await _leave(service)).text
         except httpx.TransportError:
-            await life.over()
+            await service.ended()
             killed = True
     if killed:
-        async with open_life(world.folder, world.settings) as life:
-            life.headers = world.headers
-            told += (await _leave(life)).text
+        async with open_mortal_service(world.folder, world.settings) as service:
+            service.headers = world.headers
+            reported += (await _leave(service)).text
 
             async def gone() -> bool | None:
-                return (await _leave(life)).status_code == httpx.codes.UNAUTHORIZED or None
+                return (await _leave(service)).status_code == httpx.codes.UNAUTHORIZED or None
 
             await eventually(gone)
     await world.emulator.clear_faults()
@@ -87,14 +87,14 @@ async def _life_and_end(world: World, moment: int, mode: str | None) -> bool:
         "events",
     }
     users = [dict(row)["email"] for row in rows["users"].elements()]
-    assert users == ["a@example.com"]  # the one whom the world begins with
-    told += _by_email(world, address, rows)
+    assert users == ["a@example.com"]  # the world's first user
+    reported += _by_email(world, address, rows)
     held = await world.held()
     things = [f"Worker {name}:" for name in held["scripts"]]
     things += [f"({database_id})" for database_id in held["databases"]]
     things += [f"Route {pattern} " for pattern in await world.patterns()]
     things += [token["name"] for token in held["tokens"].values() if token["name"].startswith("svc-")]
-    assert [thing for thing in things if thing not in told] == []
+    assert [thing for thing in things if thing not in reported] == []
     return killed
 
 
@@ -107,13 +107,13 @@ async def _leave(service: Service) -> httpx.Response:
 
 
 def _by_email(world: World, address: str, rows: Mapping[str, Any]) -> str:
-    """What the user was, or will be, told by e-mail; once, or twice after a kill."""
+    """Return the text that the user got or will get by e-mail: once, or twice after a kill."""
     waiting = [dict(row)["facts"] for row in rows["outbox"].elements() if dict(row)["address"] == address]
     sent = []
     for path in (world.folder / "mail").glob("*.eml"):
         message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
         if address in str(message["To"]) and "was deleted" in str(message["Subject"]):
             plain: Any = message.get_body(("plain",))
-            sent.append(" ".join(plain.get_content().split()))  # its lines are short ones
+            sent.append(" ".join(plain.get_content().split()))  # its lines are wrapped
     assert 1 <= len(waiting) + len(sent) <= 2
     return " ".join([*waiting, *sent])

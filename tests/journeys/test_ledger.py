@@ -1,4 +1,4 @@
-"""The statement of counts, from end to end: it agrees whatever dies or is lost, and tells a fault that is planted."""
+"""The count audit from end to end: it matches despite crashes and losses, and detects manipulated counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 
 
 class Place:
-    """An account with a site and a link, on a day before; its next day's first two hours are over as well."""
+    """An account with a site and a link on a past day. The first two hours of the next day are also in the past."""
 
     def __init__(self, emulator: Emulator, customer: Customer, service: Service, database: str, real: int) -> None:
         self.emulator, self.customer, self.service, self.database = emulator, customer, service, database
@@ -35,7 +35,7 @@ class Place:
         self.sent: Counter[tuple[str, str]] = Counter()
 
     async def begin(self) -> None:
-        """Connect the account, add a site and a link."""
+        """Connect the account and add a site and a link."""
         await self.clock(MINUTE_MS)
         self.account_id = await connect(self.service, self.customer)
         body = {"account_id": self.account_id, "host": ZONE}
@@ -51,7 +51,7 @@ class Place:
         await self.emulator.clock((self.day * DAY_MS + since_midnight_ms - self.real) / 1000)
 
     async def visits(self, views: int, clicks: int, bots: int) -> None:
-        """Views of the site, clicks on the link, and bots that click."""
+        """Send views of the site, clicks on the link, and clicks by bots."""
         for number in range(views + clicks + bots):
             bot = number >= views + clicks
             headers = {"user-agent": "curl/8.14.1" if bot else DESKTOP_CHROME.user_agent}
@@ -69,14 +69,14 @@ class Place:
         await crons(self.emulator, self.customer, self.real, at, minutes, fail=fail)
 
     async def ledger(self) -> dict[str, Any]:
-        """The statement of the day; its targets by id."""
+        """Return the audit of the day, with its targets by id."""
         path = f"/v1/accounts/{self.account_id}/ledger?day={day_text(self.day)}"
         found: dict[str, Any] = (await self.service.call("GET", path))["ledger"]
         found["targets"] = {target["id"]: target for target in found["targets"]}
         return found
 
     async def agreed(self) -> dict[str, Any]:
-        """The statement, which must agree, and have each event that was sent once."""
+        """Return the audit, which must match and count each event once."""
         found = await self.ledger()
         assert found["agrees"], (found["unavailable"], found["targets"])
         for target_id, target in found["targets"].items():
@@ -86,14 +86,14 @@ class Place:
         return found
 
     async def faults(self) -> dict[str, tuple[str, int]]:
-        """Targets that do not agree: the fault, and by how many views."""
+        """Return the targets that do not match: the fault, and the difference in views."""
         found = await self.ledger()
         wrong = {id_: target for id_, target in found["targets"].items() if not target["agrees"]}
         assert found["agrees"] is not bool(wrong)
         return {id_: (target["fault"], target["off_by"]["views"]) for id_, target in wrong.items()}
 
-    async def at_the_worker(self, sql: str, *params: str) -> None:
-        """The customer's own hand on the worker's database."""
+    async def change_worker_database(self, sql: str, *params: str) -> None:
+        """Change the worker's database with the customer's own token."""
         path = f"/accounts/{self.customer.account_id}/d1/database"
         headers = {"authorization": f"Bearer {self.token}"}
         async with httpx.AsyncClient(base_url=self.emulator.api, headers=headers) as client:
@@ -101,15 +101,15 @@ class Place:
             answer = await client.post(f"{path}/{database['uuid']}/query", json={"sql": sql, "params": list(params)})
         assert answer.json()["success"], answer.text
 
-    def at_the_service(self, sql: str, *params: object) -> None:
-        """Somebody's hand on the service's store."""
+    def change_store(self, sql: str, *params: object) -> None:
+        """Change the service's store directly."""
         with closing(sqlite3.connect(self.database, timeout=30)) as connection, connection:
             connection.execute(sql, params)
 
 
 @pytest.mark.rule("X5", "W3", "W4")
 @pytest.mark.timeout(300)
-async def test_a_day_agrees_after_crashes_and_lost_answers_and_a_planted_fault_is_told(emulator, customer, tmp_path):
+async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detected(emulator, customer, tmp_path):
     config = sqlite_config(tmp_path)
     settings = settings_of(
         emulator, config, SVC_TIMING_REPORT_CACHE_S="0.001", SVC_LIMITS_REPORT_READS_PER_MINUTE="1000"
@@ -121,7 +121,7 @@ async def test_a_day_agrees_after_crashes_and_lost_answers_and_a_planted_fault_i
         await service.sign_up("a@example.com", "a long password")
         await place.begin()
 
-        # Writes that are lost before and after they are done, and requests that are ended in them.
+        # Writes that are lost before or after execution, and requests that are ended in them.
         for hour, kinds in enumerate((("d1_drop_before", "d1_drop_after"), ("d1_end_before", "d1_end_after")), 1):
             await place.clock(hour * HOUR_MS + 5 * MINUTE_MS)
             await place.visits(2, 1, 1)
@@ -131,7 +131,7 @@ async def test_a_day_agrees_after_crashes_and_lost_answers_and_a_planted_fault_i
                 await emulator.clear_faults()
             await place.clock(hour * HOUR_MS + 6 * MINUTE_MS)
             await place.visits(1, 1, 1)
-            # Crons that die at their calls, and pushes of which the request or the answer is lost.
+            # Crons that crash at their calls, and pushes whose request or response is lost.
             at = (hour + 1) * HOUR_MS + 4 * MINUTE_MS
             for minute in range(4):
                 await emulator.fault(("d1_drop_before", "d1_drop_after")[minute % 2], after=2 + 3 * minute)
@@ -142,7 +142,7 @@ async def test_a_day_agrees_after_crashes_and_lost_answers_and_a_planted_fault_i
                 for _ in range(3):
                     nursery.start_soon(place.crons, at + 51 * MINUTE_MS, 1)
             await emulator.clear_faults()
-            # What was stored and not acknowledged agrees as well.
+            # Stored but unacknowledged parts match as well.
             await place.agreed()
             await place.crons(at + 52 * MINUTE_MS, 3)
         await place.clock(7 * HOUR_MS)
@@ -154,7 +154,7 @@ async def test_a_day_agrees_after_crashes_and_lost_answers_and_a_planted_fault_i
         await emulator.fault("egress_drop_before", path="*/edge/push", times=None)
         await place.crons(DAY_MS + 12 * MINUTE_MS, 4)
         await emulator.clear_faults()
-        # Closed, and its last part waits for the hour's push.
+        # Closed, and its last part waits for the hourly push.
         found = await place.agreed()
         assert (found["closed"], found["queued_parts"]) == (True, 1)
         await place.crons(DAY_MS + HOUR_MS + 55 * MINUTE_MS, 2)
@@ -166,34 +166,34 @@ async def test_a_day_agrees_after_crashes_and_lost_answers_and_a_planted_fault_i
 
         site, link = place.site["id"], place.link["id"]
         change = "update day set totals = json_set(totals, '$.views', (totals ->> '$.views') + ?2) where target = ?1"
-        await place.at_the_worker(change, site, "1")
+        await place.change_worker_database(change, site, "1")
         assert await place.faults() == {site: ("counting", 1)}
-        await place.at_the_worker(change, site, "-1")
+        await place.change_worker_database(change, site, "-1")
 
-        place.at_the_service("update days set views = views - 2 where target = ?", link)
+        place.change_store("update days set views = views - 2 where target = ?", link)
         assert await place.faults() == {link: ("store", -2)}
-        place.at_the_service("update days set views = views + 2 where target = ?", link)
-        place.at_the_service("update days set imported = 1 where target = ?", link)
+        place.change_store("update days set views = views + 2 where target = ?", link)
+        place.change_store("update days set imported = 1 where target = ?", link)
         assert await place.faults() == {link: ("store", -place.sent[link, "views"])}
-        place.at_the_service("update days set imported = 0 where target = ?", link)
+        place.change_store("update days set imported = 0 where target = ?", link)
 
         await place.agreed()
         key = new_secret("svcw_")
         add_key = "insert into worker_keys (digest, account_id) values (?, ?)"
-        place.at_the_service(add_key, digest(key), place.account_id)
+        place.change_store(add_key, digest(key), place.account_id)
         await forged_push(service, key, place.day, site, place.sent[site, "views"] + 5)
         assert await place.faults() == {site: ("store", 5)}
 
-        await place.at_the_worker("delete from ledger")
+        await place.change_worker_database("delete from ledger")
         assert {fault for fault, _ in (await place.faults()).values()} == {"counting"}
-        await place.at_the_worker("update meta set value = json_set(value, '$.since', ?1 + 0) where key = 'state'",
-                                  str((place.day + 1) * DAY_MS))  # fmt: skip
+        since = "update meta set value = json_set(value, '$.since', ?1 + 0) where key = 'state'"
+        await place.change_worker_database(since, str((place.day + 1) * DAY_MS))
         found = await place.ledger()
         assert (found["unavailable"], found["agrees"]) == ("not_counted", None)
 
 
 async def forged_push(service: Service, key: str, day: int, target: str, views: int) -> None:
-    """A push that the worker did not send: its day row is newer than any."""
+    """Send a push that is not the worker's, with the newest day row."""
     part = {
         "id": 1, "day": day_text(day), "as_of": (day + 1) * DAY_MS, "final": True,
         "hours": [], "refused_hours": [], "days": [[target, views, 0, 1]],

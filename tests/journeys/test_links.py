@@ -1,4 +1,4 @@
-"""A code over the life of two links: clicked, changed, deleted and used again, through the real runtime."""
+"""A code used by two links in turn: clicked, changed, deleted and reused, in the real runtime."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from edge_worker.harness.visitors import DESKTOP_CHROME
 from tests.journeys.conftest import begin_yesterday, connect
 
 LINK_HOST = "go.shop.example"
-LIMIT_S = 61  # nothing older is served while the database answers
+LIMIT_S = 61  # older configuration is not served while the database responds
 
 
 @pytest.mark.rule("L3", "L5", "R4")
-async def test_each_of_two_links_with_one_code_has_its_own_clicks(emulator, customer, service):
+async def test_two_links_with_the_same_code_have_separate_clicks(emulator, customer, service):
     real, noon = await begin_yesterday(emulator)
     account_id = await connect(service, customer)
     moved_s = (noon - real) // 1000 + 20 * 60
@@ -23,7 +23,7 @@ async def test_each_of_two_links_with_one_code_has_its_own_clicks(emulator, cust
         return str((await service.call("POST", "/v1/links", body, expect=201))["link"]["id"])
 
     async def click(times: int) -> set[tuple[int, str | None]]:
-        """What so many clicks are answered with, when what is older than the limit is no longer served."""
+        """Return the distinct responses of this number of clicks, after the freshness limit has passed."""
         nonlocal moved_s
         moved_s += LIMIT_S
         await emulator.clock(moved_s)
@@ -35,7 +35,7 @@ async def test_each_of_two_links_with_one_code_has_its_own_clicks(emulator, cust
         return found
 
     async def clicks_of(link_id: str) -> int:
-        # With breakdowns all days are read: the platform's clock is that of yesterday, before the link was created.
+        # With breakdowns all days are read. The platform's clock is on yesterday, before the link was created.
         report = (await service.call("GET", f"/v1/links/{link_id}/report?period=7d&breakdowns=1"))["report"]
         assert report["unavailable"] is None
         return int(report["totals"]["views"])
@@ -66,9 +66,9 @@ async def test_each_of_two_links_with_one_code_has_its_own_clicks(emulator, cust
 
 
 async def removed(service, link_id: str) -> None:
-    """The worker knows that the link is no more."""
+    """Wait until the worker has removed the link."""
 
-    async def look() -> bool | None:
+    async def poll() -> bool | None:
         return (await service.call("GET", f"/v1/links/{link_id}"))["link"]["config"] == "synced" or None
 
-    await eventually(look)
+    await eventually(poll)

@@ -1,4 +1,4 @@
-"""Links of another product brought in beside a running service; and clicks that are explained, then clicked."""
+"""Links of another product imported beside a running service, and clicks that are explained, then clicked."""
 
 from __future__ import annotations
 
@@ -39,16 +39,14 @@ RULES = [
 
 
 async def svc(folder, settings, *arguments) -> subprocess.CompletedProcess[str]:
-    """A command beside the service, on its store."""
+    """Run a command beside the service, on its store."""
     with trio.fail_after(60):
         ended = await run_program(["-m", "svc", *arguments], environ=environment(folder, settings))
     return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
 
 @pytest.mark.rule("X2")
-async def test_links_that_a_command_imports_are_on_the_edge_soon_without_a_restart(
-    emulator, customer, store_config, tmp_path
-):
+async def test_imported_links_are_synced_without_a_restart(emulator, customer, store_config, tmp_path):
     settings = settings_of(emulator, store_config, SVC_TIMING_COMMANDS_EVERY_S="0.5")
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -60,14 +58,14 @@ async def test_links_that_a_command_imports_are_on_the_edge_soon_without_a_resta
 
         tried = await svc(tmp_path / "svc", settings, *command)
         assert (tried.returncode, tried.stderr) == (1, "")
-        assert "codes from `keyword`, addresses from `url`" in tried.stdout
+        assert "codes from column `keyword`, destinations from `url`" in tried.stdout
         assert "line 1202: a/b: code " in tried.stdout
-        assert "1200 links would be made, 0 are there already, 1 cannot be taken" in tried.stdout
+        assert "1200 links to import, 0 already imported, 1 invalid" in tried.stdout
         assert (await service.call("GET", "/v1/links"))["links"] == []
 
         for made, there in ((1_200, 0), (0, 1_200)):
             done = await svc(tmp_path / "svc", settings, *command, "--apply")
-            assert f"{made} links were made, {there} are there already, 1 cannot be taken" in done.stdout, done
+            assert f"{made} links imported, {there} already imported, 1 invalid" in done.stdout, done
 
         async def clicked():
             visit = await emulator.visit(HOST, "/code-1199", headers={"User-Agent": DESK})
@@ -82,7 +80,7 @@ async def test_links_that_a_command_imports_are_on_the_edge_soon_without_a_resta
 
 
 @pytest.mark.rule("X1")
-async def test_a_click_does_what_was_explained(emulator, customer, service):
+async def test_click_matches_its_explanation(emulator, customer, service):
     account_id = await connect(service, customer)
     body = {"account_id": account_id, "links": [{"url": "https://a.example/", "code": "abc", "rules": RULES}]}
     [result] = (await service.call("POST", "/v1/links/bulk", body))["results"]

@@ -1,6 +1,6 @@
-"""The main job: connect, install, site, link, visits, push, report; and what is refused on the way.
+"""The main use case: connect, install, site, link, visits, push, report; and rejected requests.
 
-Views are reported on both engines, at a platform with the emulator's own rude defaults.
+Views are reported on both database engines, with the emulator's strict defaults.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 from edge_worker.harness.visitors import Tally, views
 from svc.clock import DAY_MS, HOUR_MS, day_of, system_clock
-from tests.journeys.conftest import PUSHED_BY_MS, RUDE_PLATFORM, begin_yesterday, crons
+from tests.journeys.conftest import PUSHED_BY_MS, STRICT_PLATFORM, begin_yesterday, crons
 
 MINUTE_MS = 60_000
 LINK_HOST = "go.shop.example"
@@ -32,7 +32,7 @@ async def run_cron(emulator, customer) -> None:
 
 
 @pytest.mark.both_engines
-@RUDE_PLATFORM
+@STRICT_PLATFORM
 @pytest.mark.rule("A2", "A4", "A11", "A21", "A22", "A23", "S1", "S7", "R2", "W1", "W3")
 async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, service):
     real, noon = await begin_yesterday(emulator)
@@ -64,7 +64,7 @@ async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, se
     day = noon // DAY_MS
     assert report["totals"] == tally.day(day)
     assert {entry["key"]: entry["n"] for entry in report["breakdowns"]["bots"]} == dict(tally.top("bots", day, day))
-    # No earlier than the site, which these views are.
+    # Not earlier than the site, whose views these are.
     site = (await service.call("GET", f"/v1/sites/{site['id']}"))["site"]
     assert site["first_view_at"] == site["created_at"]
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
@@ -83,7 +83,7 @@ async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, se
 
 
 @pytest.mark.rule("A19", "L1", "L5", "R4")
-async def test_a_click_of_this_moment_is_in_the_links_report_before_any_cron(emulator, customer, service):
+async def test_click_is_in_the_report_immediately_without_a_cron(emulator, customer, service):
     account_id = await connected(service, customer)
     refused = await service.call(
         "POST", "/v1/links", {"account_id": account_id, "url": "https://a.example"}, expect=409
@@ -102,7 +102,7 @@ async def test_a_click_of_this_moment_is_in_the_links_report_before_any_cron(emu
         path = f"/v1/links/{link['id']}/report?period={period}&breakdowns=1"
         report = (await service.call("GET", path))["report"]
         assert report["unavailable"] is None
-        if period == "7d" or day_of(system_clock()) == day:  # the day may end meanwhile
+        if period == "7d" or day_of(system_clock()) == day:  # the day may have ended
             assert report["totals"] == {"views": 1, "bots": 0, "visitors": 1}
             assert report["breakdowns"]["sources"] == [{"key": "qr", "n": 1}]
 
@@ -115,7 +115,7 @@ async def test_a_click_of_this_moment_is_in_the_links_report_before_any_cron(emu
         (["Account API Tokens Write"], "Account Settings Read"),
     ],
 )
-async def test_a_right_that_the_bootstrap_token_lacks_is_named(emulator, customer, service, rights, named):
+async def test_error_names_the_missing_permission_of_a_bootstrap_token(emulator, customer, service, rights, named):
     _, token = await emulator.create_token(customer.account_id, rights=rights)
     body = {"edge_account_id": customer.account_id, "bootstrap_token": token}
     refused = await service.call("POST", "/v1/accounts", body, expect=422)
@@ -125,7 +125,7 @@ async def test_a_right_that_the_bootstrap_token_lacks_is_named(emulator, custome
 
 
 @pytest.mark.rule("A3")
-async def test_a_token_that_is_none_or_anothers_is_refused(emulator, customer, service):
+async def test_invalid_or_foreign_token_is_rejected(emulator, customer, service):
     other = await emulator.create_account(["other.example"])
     for token in ("nonsense", "cfat_" + "a" * 48, other.bootstrap_token):
         body = {"edge_account_id": customer.account_id, "bootstrap_token": token}
@@ -134,7 +134,7 @@ async def test_a_token_that_is_none_or_anothers_is_refused(emulator, customer, s
 
 
 @pytest.mark.rule("A9", "A10", "G10")
-async def test_an_edge_account_is_connected_once(emulator, customer, service):
+async def test_edge_account_can_be_connected_only_once(emulator, customer, service):
     account_id = await connected(service, customer)
     _, token = await emulator.create_token(customer.account_id)
     body = {"edge_account_id": customer.account_id, "bootstrap_token": token}
@@ -145,7 +145,7 @@ async def test_an_edge_account_is_connected_once(emulator, customer, service):
 
 
 @pytest.mark.rule("A12", "A13")
-async def test_a_worker_of_that_name_that_is_not_ours_is_left_alone(emulator, service):
+async def test_foreign_worker_with_our_name_is_not_changed(emulator, service):
     customer = await emulator.create_account(["shop.example"], subdomain="theirs")
     _, token = await emulator.create_token(customer.account_id, rights=["Workers Scripts Write"])
     module = b"export default { fetch() { return new Response('theirs') } }"
@@ -177,7 +177,7 @@ async def test_a_worker_of_that_name_that_is_not_ours_is_left_alone(emulator, se
 
 
 @pytest.mark.rule("A14", "W7")
-async def test_a_reinstall_keeps_the_database_and_gives_a_new_key(emulator, customer, service):
+async def test_reinstall_keeps_the_database_and_replaces_the_key(emulator, customer, service):
     account_id = await connected(service, customer)
     await run_cron(emulator, customer)
     before = (await emulator.state())["accounts"][customer.account_id]

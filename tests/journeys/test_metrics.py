@@ -1,4 +1,4 @@
-"""The main job with a real service and a real scrape: the numbers are those of what was done, and name nobody."""
+"""Metrics of a real service after the main use case: correct numbers, and no personal data."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 HOUR_MS = 3_600_000
 
 
-class Asked:
-    """What a client asked of the service: method and route."""
+class RequestRecorder:
+    """Records a client's requests: method and route."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.routes: Counter[tuple[str, str]] = Counter()
         client.event_hooks = {"request": [self.note]}
 
     async def note(self, request: httpx.Request) -> None:
-        """Called by the client with each request."""
+        """Record a request (httpx event hook)."""
         route = re.sub(r"/(acc|site|lnk)_\w+", lambda found: f"/{{{_NOUNS[found[1]]}_id}}", request.url.path)
         if route != "/metrics":
             self.routes[request.method, route] += 1
@@ -43,12 +43,12 @@ _NOUNS = {"acc": "account", "site": "site", "lnk": "link"}
 
 
 @pytest.mark.rule("X14")
-async def test_a_scrape_tells_what_was_done_and_names_nobody(
+async def test_metrics_match_the_requests_and_contain_no_personal_data(
     emulator: Emulator, customer: Customer, store_config: StoreConfig, tmp_path: Path
 ) -> None:
     settings = settings_of(emulator, store_config, SVC_METRICS_BIND="127.0.0.1:0")
     async with open_service(tmp_path / "svc", settings) as service:
-        client = Asked(service.client)
+        client = RequestRecorder(service.client)
         await service.sign_up("ann@customer.example", "a long password")
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         account = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]
@@ -62,7 +62,7 @@ async def test_a_scrape_tells_what_was_done_and_names_nobody(
         assert answer.status == 204
         await emulator.settled()
         await emulator.clock(0)
-        for _ in range(3):  # the first pushes, whatever the time of day
+        for _ in range(3):  # the first pushes, at any time of day
             await emulator.cron(customer.account_id, "svc-edge")
         await service.call("GET", "/v1/accounts/acc_" + "0" * 20, expect=404)
 
@@ -73,8 +73,8 @@ async def test_a_scrape_tells_what_was_done_and_names_nobody(
         await eventually(pushes_settled)
         [url] = re.findall(r'"url": "(http://[^"]+/metrics)"', (tmp_path / "svc" / "log").read_text())
 
-        async def look() -> Scraped | None:
-            """Once no call is under way, and the look at the store has seen the end of the install."""
+        async def poll() -> Scraped | None:
+            """Return the metrics once no call is in progress and the store's gauges show the end of the install."""
             before = len(await emulator.requests())
             found = Scraped((await service.client.get(url)).content)
             asked = len(await emulator.requests())
@@ -82,7 +82,7 @@ async def test_a_scrape_tells_what_was_done_and_names_nobody(
             still = before == asked and not found.total("svc_platform_running")
             return found if ended and still and asked == calls(found) else None
 
-        found = await eventually(look)
+        found = await eventually(poll)
         asked = await emulator.requests()
         pushed = [each for each in await emulator.egress() if each["target"].endswith("/edge/push")]
 
@@ -102,7 +102,7 @@ async def test_a_scrape_tells_what_was_done_and_names_nobody(
     assert found.counts("svc_log_lines_total", "level").get(("error",), 0) == 0
     assert found.total("svc_store_up") == 1
 
-    # The worker's digest, which is no secret, is at the platform, too.
+    # The worker's digest is also stored at the platform and not a secret.
     text = re.sub(r'bundle="\w+"', "", found.text)
     state = json.dumps(await emulator.state())
     secrets = [customer.account_id, customer.bootstrap_token, *customer.zones.values(), account["id"], site["id"]]

@@ -1,4 +1,4 @@
-"""The main job while the emulated platform is rude in ways drawn at random: slow, forgetful, refusing now and then."""
+"""The main use case with random failure settings of the emulated platform."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from edge_worker.emulator.client import Customer, Emulator
 from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import Service
 from svc.edge.tokens import WORKING_RIGHTS
-from tests.journeys.conftest import RUDE_PLATFORM
+from tests.journeys.conftest import STRICT_PLATFORM
 
 ZONE = "shop.example"
-# Each knob with values to draw from; what they mean is told in edge_worker/emulator/__init__.py.
-KNOBS: dict[str, tuple[Any, ...]] = {
+# Each setting with values to draw from. edge_worker/emulator/__init__.py explains them.
+SETTINGS: dict[str, tuple[Any, ...]] = {
     "token_delay_ms": (0, 200, 3_000),
     "token_spread_ms": (0, 2_000, 6_000),
     "minting": ("all_zones", "held", "silent"),
@@ -31,17 +31,17 @@ BOOTSTRAP_RIGHTS = ["Account Settings Read", "Account API Tokens Write"]
 
 @pytest.mark.parametrize("walk", range(2))
 @pytest.mark.timeout(240)
-@RUDE_PLATFORM
-async def test_the_main_job_is_done_whatever_mood_the_platform_is_in(
+@STRICT_PLATFORM
+async def test_main_use_case_works_with_random_failure_settings(
     emulator: Emulator, customer: Customer, service: Service, walk: int
 ) -> None:
-    """Another walk each time; SVC_TEST_SEED makes the one again that a failure has printed."""
-    chance = random.Random(f"{SEED} {walk}")  # to make the same again, not to keep a secret
-    modes = {name: chance.choice(values) for name, values in KNOBS.items()}
+    """A different combination in each run; SVC_TEST_SEED reproduces a failed one."""
+    chance = random.Random(f"{SEED} {walk}")  # reproducible, not a secret
+    modes = {name: chance.choice(values) for name, values in SETTINGS.items()}
     print(f"{modes}")
     await emulator.set_rudeness(**modes)
     token = customer.bootstrap_token
-    if modes["minting"] != "all_zones":  # it gives only what it holds
+    if modes["minting"] != "all_zones":  # it can grant only its own permissions
         rights = [*BOOTSTRAP_RIGHTS, *(right.name for right in WORKING_RIGHTS)]
         _, token = await emulator.create_token(customer.account_id, rights=rights)
     body = {"edge_account_id": customer.account_id, "bootstrap_token": token}

@@ -1,6 +1,6 @@
-"""The push, disturbed at every point at which it can be: the service's totals are those of an undisturbed one.
+"""Failures at every possible point of a push: the service's totals equal those without failures.
 
-`make test` takes some of the calls to the database, others each time; `make test-all` takes all of them.
+`make test` takes a random sample of the database calls; `make test-all` takes all of them.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 PEOPLE = 3
 EGRESS = ("egress_drop_before", "egress_drop_after", "egress_status")
 DATABASE = ("d1_drop_before", "d1_drop_after")
-# A run that folds, closes an hour and pushes asks its database so often, about; and surely not more often.
-LEAST_CALLS, MOST_CALLS = 8, 30
+# Usual minimum and safe maximum of database calls in a run that folds, closes an hour and pushes.
+MIN_CALLS, MAX_CALLS = 8, 30
 DAYS = 3
 
 
 class Hours:
-    """One hour after the other, from `first` (epoch hours): each has the same visits, and its cron is disturbed."""
+    """Consecutive hours from `first` (epoch hours), each with the same visits and a failure in its cron."""
 
     def __init__(self, emulator: Emulator, customer: Customer, path: str, real: int, first: int) -> None:
         self.emulator, self.customer, self.path, self.real, self.first = emulator, customer, path, real, first
         self.names: list[str] = []
 
     async def next(self, name: str, fault: dict[str, Any] | None, *, runs: int = 1) -> bool:
-        """An hour whose cron runs into the fault, or `runs` times at once. Whether there was a call for the fault."""
+        """Run an hour whose cron meets the fault, or runs `runs` times concurrently; return whether it was met."""
         hour = self.first + len(self.names)
         self.names.append(name)
         await self.emulator.clock((hour * HOUR_MS + 2 * MINUTE_MS - self.real) / 1000)
@@ -49,7 +49,7 @@ class Hours:
             )  # fmt: skip
             assert visit.status == 204
         await self.emulator.settled()
-        # The account's push is due at a minute up to 52: this run folds, closes the hour and pushes it.
+        # The account's push is due before minute 55: this run folds, closes the hour and pushes it.
         due = (hour + 1) * HOUR_MS + 55 * MINUTE_MS
         if fault is not None:
             await self.emulator.fault(**fault)
@@ -68,11 +68,11 @@ class Hours:
 
 @pytest.mark.rule("W3", "R1")
 @pytest.mark.timeout(600)
-async def test_a_disturbance_at_any_point_of_the_push_changes_no_total(emulator, customer, tmp_path):
-    chance = random.Random(SEED)  # to make the same again, not to keep a secret
+async def test_failure_at_any_point_of_the_push_changes_no_total(emulator, customer, tmp_path):
+    chance = random.Random(SEED)  # reproducible, not a secret
     config = sqlite_config(tmp_path)
     real = await emulator.clock(0)
-    # The last day is closed in the first hours of the next, which are to be over by the service's clock, too.
+    # The last day is closed in the first hours of the next day, which must be in the past for the service's clock.
     first_day = (real - 2 * HOUR_MS) // DAY_MS - DAYS
     async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -85,14 +85,14 @@ async def test_a_disturbance_at_any_point_of_the_push_changes_no_total(emulator,
         for kind in EGRESS:
             assert await hours.next(kind, {"kind": kind, "path": "*/edge/push"})
         for kind in DATABASE:
-            for call in range(MOST_CALLS + 1) if EVERYTHING else sorted(chance.sample(range(2 * LEAST_CALLS), 4)):
+            for call in range(MAX_CALLS + 1) if EVERYTHING else sorted(chance.sample(range(2 * MIN_CALLS), 4)):
                 print(f"{kind} at call {call}")
                 if not await hours.next(f"{kind} {call}", {"kind": kind, "after": call}):
-                    assert call >= LEAST_CALLS
+                    assert call >= MIN_CALLS
                     break
             else:
-                assert not EVERYTHING, f"a run makes more than {MOST_CALLS} calls"
-        await hours.next("two at once", None, runs=2)
+                assert not EVERYTHING, f"a run makes more than {MAX_CALLS} calls"
+        await hours.next("two concurrently", None, runs=2)
 
         assert len(hours.names) < DAYS * 24
         await hours.crons((first_day + DAYS) * DAY_MS + 12 * MINUTE_MS, 12)

@@ -1,8 +1,8 @@
-"""Each kind of write twenty times at once under one Idempotency-Key: one effect, and one answer for all.
+"""Each kind of write sent twenty times concurrently with one Idempotency-Key: one effect, and one response for all.
 
-The twenty come with several credentials of one user. Some of their clients hang up and ask again; in the second walk
-the service is killed in the middle, at another moment for each write, and the requests that got no answer go on against
-the next process. `make test` takes some moments, others each time; `make test-all` many of them.
+The twenty requests use several credentials of one user. Some clients disconnect and retry. In the second test the
+service is killed in the middle, at a different moment for each write, and the unanswered requests are sent to the next
+process. `make test` takes a random sample of moments, `make test-all` many of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from svc.security.passwords import hash_password
 from svc.store import keys, open_store, sessions, users
 from tests.journeys.bare_client import Answer, NoAnswer, request
 from tests.journeys.conftest import ZONE, free_port, settings_of
-from tests.journeys.mortal import open_life
+from tests.journeys.mortal import open_mortal_service
 from tests.journeys.writes import KINDS, LAST, ONLY_UNDISTURBED, PASSWORD, Kind, Place
 from tests.store.makers import new_session
 
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from svc.config import StoreConfig
-    from tests.journeys.mortal import Life
+    from tests.journeys.mortal import MortalService
 
 pytestmark = pytest.mark.timeout(1_200)
 
-_AT_ONCE = 20
-# So often all of them are walked through with kills; the later in a write, the longer the walk.
+_REQUESTS = 20
+# Number of runs over all writes with kills. Later moments in a write make a run longer.
 _WALKS = 10 if EVERYTHING else 1
-# Of the writes in a walk of `make test`; a start of the service costs as much as a hundred requests.
-_CUT_SHORT = 0.3
+# Share of the writes of a run that are killed in `make test`. A start of the service costs as much as 100 requests.
+_INTERRUPTED = 0.3
 _FOR_EVER = 2**62
 _SCOPES: tuple[Scope, ...] = ("accounts", "sites", "links", "reports")
-# How soon the clients of some requests hang up, in seconds; they ask again.
-_HANG_UP_S = (0.001, 0.01, 0.05, 0.2)
-# Refusals that pass by themselves: the same request is meant to be sent again.
-_AGAIN = (429, 503)
+# Delays after which the clients of some requests disconnect, in seconds. They retry.
+_DISCONNECT_S = (0.001, 0.01, 0.05, 0.2)
+# Temporary errors, after which the same request should be retried.
+_TEMPORARY = (429, 503)
 
 
 @dataclass
-class Asked:
-    """One write that is asked for twenty times: under which key, with which credentials, and what came."""
+class RepeatedWrite:
+    """One write that is sent twenty times: its key, its credentials, and the responses."""
 
     kind: Kind
     method: str
@@ -65,12 +65,12 @@ class Asked:
     key: str
     before: Counter[str]
     credentials: list[dict[str, str]]
-    answers: list[Answer | None] = field(default_factory=lambda: [None] * _AT_ONCE)
+    answers: list[Answer | None] = field(default_factory=lambda: [None] * _REQUESTS)
 
 
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
-    """A platform that runs no worker: what is counted here is what is asked of it."""
+    """A platform that runs no worker, because only calls to the platform are counted here."""
     async with open_emulator(no_runtime=True, **POLITE) as running:
         yield running
 
@@ -81,18 +81,18 @@ class Caller:
 
     sessions: list[dict[str, str]]
     keys: list[dict[str, str]]
-    limited: dict[str, str]  # a key that sees one account
+    limited: dict[str, str]  # a key limited to one account
 
-    def of(self, kind: Kind) -> list[dict[str, str]]:
-        """Those that may make this write, in turn."""
+    def credentials_for(self, kind: Kind) -> list[dict[str, str]]:
+        """Return the credentials that can make this write, in turn."""
         both = self.sessions if kind.endpoint.access == "session" else [*self.sessions, *self.keys]
         both = self.sessions[:1] if kind.by_one else both
-        return [both[n % len(both)] for n in range(_AT_ONCE)]
+        return [both[n % len(both)] for n in range(_REQUESTS)]
 
 
 @asynccontextmanager
 async def prepared(emulator: Emulator, store_config: StoreConfig) -> AsyncIterator[tuple[Place, Caller]]:
-    """An account at the platform, and a user with some credentials."""
+    """Create an account at the platform, and a user with several credentials."""
     customer = await emulator.create_account([proxied_zone(ZONE)])
     await emulator.call("DELETE", "/requests")
     async with open_store(store_config) as store:
@@ -101,7 +101,7 @@ async def prepared(emulator: Emulator, store_config: StoreConfig) -> AsyncIterat
 
 
 async def _caller(place: Place) -> Caller:
-    """Two sessions and three keys; a third session is `session_id` of the place."""
+    """Create two sessions and three keys; a third session is the place's `session_id`."""
     store = place.store
     user = await store.run(users.add_user("a@example.com", hash_password(PASSWORD), 1, confirmed=True))
     assert user is not None
@@ -134,87 +134,87 @@ def settings(emulator: Emulator, store_config: StoreConfig) -> dict[str, str]:
     )
 
 
-async def ask(place: Place, caller: Caller, kind: Kind) -> Asked:
-    """What is to be asked for, and what there is before."""
+async def ask(place: Place, caller: Caller, kind: Kind) -> RepeatedWrite:
+    """Return the write to send, with the counts before it."""
     method, path, body = await kind.request(place)
-    return Asked(kind, method, path, body, new_secret(), await place.counts(), caller.of(kind))
+    return RepeatedWrite(kind, method, path, body, new_secret(), await place.counts(), caller.credentials_for(kind))
 
 
-async def send(life: Life, asked: Asked, *, impatient: int = 0) -> None:
-    """Send all requests that have no answer, at once; the first `impatient` clients hang up at first.
+async def send(service: MortalService, write: RepeatedWrite, *, impatient: int = 0) -> None:
+    """Send all unanswered requests concurrently; the first `impatient` clients disconnect at first.
 
-    Those of a service that dies meanwhile are left without an answer.
+    If the service dies, the remaining requests stay unanswered.
     """
 
     async def once(n: int) -> Answer | None:
-        headers = {**asked.credentials[n], "Idempotency-Key": asked.key}
-        answer = await request(life.url, asked.method, asked.path, headers, asked.body)
-        return None if answer.status in _AGAIN or answer.code == "operation_in_progress" else answer
+        headers = {**write.credentials[n], "Idempotency-Key": write.key}
+        answer = await request(service.url, write.method, write.path, headers, write.body)
+        return None if answer.status in _TEMPORARY or answer.code == "operation_in_progress" else answer
 
     async def one(n: int) -> None:
         with suppress(NoAnswer):
             if n < impatient:
-                with trio.move_on_after(_HANG_UP_S[n % len(_HANG_UP_S)]):
+                with trio.move_on_after(_DISCONNECT_S[n % len(_DISCONNECT_S)]):
                     await once(n)
-            asked.answers[n] = await eventually(lambda: once(n), every_s=0.05)
+            write.answers[n] = await eventually(lambda: once(n), every_s=0.05)
 
     async with trio.open_nursery() as nursery:
-        for n, answer in enumerate(asked.answers):
+        for n, answer in enumerate(write.answers):
             if answer is None:
                 nursery.start_soon(one, n)
 
 
-async def check(life: Life, place: Place, asked: Asked, *, undisturbed: bool) -> None:
-    """All got the one answer, whose effect is there once."""
-    answers = [answer for answer in asked.answers if answer is not None]
-    assert len(answers) == _AT_ONCE
+async def check(service: MortalService, place: Place, write: RepeatedWrite, *, undisturbed: bool) -> None:
+    """Check that all got the same response, and that its effect exists once."""
+    answers = [answer for answer in write.answers if answer is not None]
+    assert len(answers) == _REQUESTS
     seen = Counter((answer.status, answer.body) for answer in answers)
-    if asked.kind.made == ("key_id", "id"):  # the key's value is shown to one, or to nobody
+    if write.kind.made == ("key_id", "id"):  # the key's value is shown once at most
         codes = Counter(answer.code for answer in answers)
-        assert codes["key_already_issued"] in (_AT_ONCE - 1, _AT_ONCE), seen
-        assert codes[None] + codes["key_already_issued"] == _AT_ONCE, seen
+        assert codes["key_already_issued"] in (_REQUESTS - 1, _REQUESTS), seen
+        assert codes[None] + codes["key_already_issued"] == _REQUESTS, seen
     else:
-        assert [status for status, _ in seen] == [asked.kind.endpoint.status], (asked.kind.name, seen)
+        assert [status for status, _ in seen] == [write.kind.endpoint.status], (write.kind.name, seen)
     assert sum("idempotent-replayed" not in answer.headers for answer in answers) <= 1
-    await _remember(life, place, asked, answers[0])
-    expected = Counter(asked.before)
-    for name, n in ({"answers kept": 1} | asked.kind.effect).items():
+    await _remember(service, place, write, answers[0])
+    expected = Counter(write.before)
+    for name, n in ({"answers kept": 1} | write.kind.effect).items():
         expected[name] += n
     found: Counter[str] = Counter()
 
-    async def look() -> bool | None:
+    async def poll() -> bool | None:
         nonlocal found
         found = await place.counts()
-        return True if _told(found, undisturbed) == _told(expected, undisturbed) else None
+        return True if _count_codes(found, undisturbed) == _count_codes(expected, undisturbed) else None
 
     with trio.move_on_after(20) as waiting:
-        await eventually(look, every_s=0.1)
+        await eventually(poll, every_s=0.1)
     changed = {
-        name: (asked.before[name], found[name], expected[name]) for name in found if found[name] != expected[name]
+        name: (write.before[name], found[name], expected[name]) for name in found if found[name] != expected[name]
     }
-    assert not waiting.cancelled_caught, f"{asked.kind.name}: (before, found, expected) {changed}"
+    assert not waiting.cancelled_caught, f"{write.kind.name}: (before, found, expected) {changed}"
 
 
-def _told(counts: Counter[str], undisturbed: bool) -> dict[str, int]:
+def _count_codes(counts: Counter[str], undisturbed: bool) -> dict[str, int]:
     return {name: n for name, n in counts.items() if undisturbed or name not in ONLY_UNDISTURBED}
 
 
-async def _remember(life: Life, place: Place, asked: Asked, answer: Answer) -> None:
-    if asked.kind.made is None:
+async def _remember(service: MortalService, place: Place, write: RepeatedWrite, answer: Answer) -> None:
+    if write.kind.made is None:
         return
-    name, noun = asked.kind.made
-    if name == "key_id":  # the value may be lost, the key is in the list
-        listed = await request(life.url, "GET", "/v1/keys", asked.credentials[0])
+    name, noun = write.kind.made
+    if name == "key_id":  # the value may be lost, but the key is in the list
+        listed = await request(service.url, "GET", "/v1/keys", write.credentials[0])
         place.ids[name] = listed.json["keys"][-1]["id"]
         return
     place.ids[name] = answer.json[noun]["id"]
 
 
-async def settle(life: Life, place: Place, caller: Caller) -> None:
-    """Wait until nothing is under way in the account."""
+async def settle(service: MortalService, place: Place, caller: Caller) -> None:
+    """Wait until the account has no operation in progress."""
 
-    async def look() -> bool | None:
-        answer = await request(life.url, "GET", f"/v1/accounts/{place.ids['account_id']}", caller.sessions[0])
+    async def poll() -> bool | None:
+        answer = await request(service.url, "GET", f"/v1/accounts/{place.ids['account_id']}", caller.sessions[0])
         if answer.status == 404:
             return True
         account = answer.json["account"]
@@ -223,11 +223,11 @@ async def settle(life: Life, place: Place, caller: Caller) -> None:
         return None if waits or account["state"] == "installing" else True
 
     if "account_id" in place.ids:
-        await eventually(look, every_s=0.1)
+        await eventually(poll, every_s=0.1)
 
 
-def test_no_kind_of_write_is_forgotten() -> None:
-    """A new endpoint that changes something needs its place in `writes.KINDS`, or in `LAST`."""
+def test_every_kind_of_write_is_covered() -> None:
+    """A new endpoint that changes something must be added to `writes.KINDS`, or to `LAST`."""
     changing = [endpoint for endpoint in ENDPOINTS if endpoint.changes]
     assert sorted(kind.name for kind in (*KINDS, *LAST)) == sorted(
         f"{endpoint.method} {endpoint.path}" for endpoint in changing
@@ -236,92 +236,92 @@ def test_no_kind_of_write_is_forgotten() -> None:
 
 @pytest.mark.both_engines
 @pytest.mark.rule("G1", "G3", "C6")
-async def test_each_write_is_made_once_of_twenty_at_once(
+async def test_twenty_concurrent_requests_make_each_write_once(
     emulator: Emulator, store_config: StoreConfig, tmp_path: Path
 ) -> None:
     async with (
         prepared(emulator, store_config) as (place, caller),
-        open_life(tmp_path / "svc", settings(emulator, store_config)) as life,
+        open_mortal_service(tmp_path / "svc", settings(emulator, store_config)) as service,
     ):
         for kind in KINDS:
-            asked = await ask(place, caller, kind)
-            await send(life, asked, impatient=6)
-            await settle(life, place, caller)
-            await check(life, place, asked, undisturbed=True)
-            await _is_not_given_to_who_sees_less(life, caller, asked)
-            await settle(life, place, caller)
+            write = await ask(place, caller, kind)
+            await send(service, write, impatient=6)
+            await settle(service, place, caller)
+            await check(service, place, write, undisturbed=True)
+            await _is_hidden_from_limited_keys(service, caller, write)
+            await settle(service, place, caller)
 
 
-async def _is_not_given_to_who_sees_less(life: Life, caller: Caller, asked: Asked) -> None:
-    if asked.kind.endpoint.access == "session":
+async def _is_hidden_from_limited_keys(service: MortalService, caller: Caller, write: RepeatedWrite) -> None:
+    if write.kind.endpoint.access == "session":
         return
-    headers = {**caller.limited, "Idempotency-Key": asked.key}
-    answer = await request(life.url, asked.method, asked.path, headers, asked.body)
-    assert answer.code == "idempotency_conflict", asked.kind.name
+    headers = {**caller.limited, "Idempotency-Key": write.key}
+    answer = await request(service.url, write.method, write.path, headers, write.body)
+    assert answer.code == "idempotency_conflict", write.kind.name
 
 
 @pytest.mark.rule("G3", "C6")
 @pytest.mark.parametrize("walk", range(1, _WALKS + 1))
-async def test_so_it_is_when_the_service_is_killed_in_the_middle(
+async def test_writes_are_made_once_if_the_service_is_killed(
     emulator: Emulator, store_config: StoreConfig, tmp_path: Path, walk: int
 ) -> None:
-    chance = random.Random(SEED)  # to make the same again, not to keep a secret
-    told = settings(emulator, store_config)
+    chance = random.Random(SEED)  # reproducible, not a secret
+    environ = settings(emulator, store_config)
     async with prepared(emulator, store_config) as (place, caller):
         left = list(KINDS)
-        asked: Asked | None = None
-        while left or asked is not None:
+        write: RepeatedWrite | None = None
+        while left or write is not None:
             moment = chance.randint(1, 4 * walk)
-            async with open_life(tmp_path / "svc", told, kill_at=moment) as life:
-                if asked is not None:
-                    await send(life, asked)
-                    await settle(life, place, caller)
-                    await check(life, place, asked, undisturbed=False)
-                    asked = None
-                while left and asked is None:
+            async with open_mortal_service(tmp_path / "svc", environ, kill_at=moment) as service:
+                if write is not None:
+                    await send(service, write)
+                    await settle(service, place, caller)
+                    await check(service, place, write, undisturbed=False)
+                    write = None
+                while left and write is None:
                     kind = left.pop(0)
-                    cut_short = EVERYTHING or chance.random() < _CUT_SHORT
-                    print(f"{kind.name}, {f'killed at moment {moment}' if cut_short else 'not killed'}")
-                    asked = await ask(place, caller, kind)
-                    if cut_short:
-                        life.arm()
-                    await send(life, asked, impatient=6)
-                    if cut_short:
-                        await life.kill()
+                    interrupted = EVERYTHING or chance.random() < _INTERRUPTED
+                    print(f"{kind.name}, {f'killed at moment {moment}' if interrupted else 'not killed'}")
+                    write = await ask(place, caller, kind)
+                    if interrupted:
+                        service.arm()
+                    await send(service, write, impatient=6)
+                    if interrupted:
+                        await service.kill()
                     else:
-                        await settle(life, place, caller)
-                        await check(life, place, asked, undisturbed=False)
-                        asked = None
+                        await settle(service, place, caller)
+                        await check(service, place, write, undisturbed=False)
+                        write = None
 
 
 @pytest.mark.rule("G3", "C12")
 @pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "killed"])
 @pytest.mark.parametrize("kind", LAST, ids=lambda kind: kind.name)
-async def test_what_ends_who_asks_is_made_once_of_twenty_at_once(
+async def test_writes_that_end_their_credentials_are_made_once(
     emulator: Emulator, store_config: StoreConfig, tmp_path: Path, kind: Kind, killed: bool
 ) -> None:
-    """Who comes while it is made gets its one answer; who comes later is nobody any more, under the same key as well.
+    """Concurrent requests get one response. Later requests are unauthorized, even with the same key.
 
-    So the answer is lost to all where the process dies when it has been made.
+    If the process dies after the write, the response is lost for all clients.
     """
     chance = random.Random(SEED)
-    told = settings(emulator, store_config)
+    environ = settings(emulator, store_config)
     async with prepared(emulator, store_config) as (place, caller):
-        asked = await ask(place, caller, kind)
+        write = await ask(place, caller, kind)
         if killed:
-            async with open_life(tmp_path / "svc", told, kill_at=chance.randint(1, 4)) as life:
-                life.arm()
-                await send(life, asked)
-                await life.kill()
-        async with open_life(tmp_path / "svc", told) as life:
-            await send(life, asked)
-            answers = [answer for answer in asked.answers if answer is not None]
-            assert len(answers) == _AT_ONCE
+            async with open_mortal_service(tmp_path / "svc", environ, kill_at=chance.randint(1, 4)) as service:
+                service.arm()
+                await send(service, write)
+                await service.kill()
+        async with open_mortal_service(tmp_path / "svc", environ) as service:
+            await send(service, write)
+            answers = [answer for answer in write.answers if answer is not None]
+            assert len(answers) == _REQUESTS
             made = [answer for answer in answers if answer.status == kind.endpoint.status]
             assert killed or made
             assert len({answer.body for answer in made}) <= 1
             assert {answer.code for answer in answers if answer not in made} <= {"unauthorized"}
-            expected = Counter(asked.before)
+            expected = Counter(write.before)
             for name, n in kind.effect.items():
                 expected[name] += n
 
@@ -329,6 +329,6 @@ async def test_what_ends_who_asks_is_made_once_of_twenty_at_once(
                 return (await place.counts() == expected) or None
 
             await eventually(over)
-            asked.answers = [None] * _AT_ONCE
-            await send(life, asked)
-            assert {answer.code for answer in asked.answers if answer is not None} == {"unauthorized"}
+            write.answers = [None] * _REQUESTS
+            await send(service, write)
+            assert {answer.code for answer in write.answers if answer is not None} == {"unauthorized"}

@@ -1,8 +1,7 @@
-"""Every field of every report is what a plain count of the visits says, over random lives of accounts.
+"""Every field of every report equals a simple count of the visits, for random histories of accounts.
 
-`make test` lives one small world, `make test-all` two, the same each time; `make fuzz` lives large ones, until as many
-sites and links have lived as SVC_TEST_HISTORIES says. A failure names the command that lives the one life again, up to
-where it went wrong.
+`make test` runs one small fixed world, `make test-all` two; `make fuzz` runs large ones until SVC_TEST_HISTORIES sites
+and links have been covered. A failure prints the command that reruns the account concerned, up to the failure.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ import pytest
 
 from edge_worker.harness.sampling import EVERYTHING
 from tests.databases import sqlite_config
-from tests.journeys.histories import DEEDS, Plan, Seen
-from tests.journeys.lives import Lives
+from tests.journeys.histories import ACTIONS, Plan, Seen
+from tests.journeys.lives import RandomAccounts
 from tests.journeys.moved_world import open_moved_world
 
 if TYPE_CHECKING:
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
 
     from svc.config import StoreConfig
 
-SMALL = Plan(1, lives=6, days=36, moments=8, most=6)
-LARGE = Plan(1, lives=12, days=40, moments=20, most=48)
-# A large world has more than so many sites and links, as a rule.
-_A_WORLD = 225
+SMALL = Plan(1, accounts=6, days=36, moments=8, most=6)
+LARGE = Plan(1, accounts=12, days=40, moments=20, most=48)
+# A large world usually has more sites and links than this.
+_TARGETS_PER_WORLD = 225
 RULES = pytest.mark.rule("R1", "R2", "R3", "R4", "R7", "L4", "W2", "W3", "A17")
 
 
@@ -36,20 +35,20 @@ def setting(name: str, otherwise: int) -> int:
     return int(os.environ.get(f"SVC_TEST_{name}", otherwise))
 
 
-async def live(plan: Plan, store_config: StoreConfig, folder: Path) -> Seen:
-    """Live the lives of a world; what went wrong tells how to see it again."""
+async def run(plan: Plan, store_config: StoreConfig, folder: Path) -> Seen:
+    """Run the accounts of a world. A failure is annotated with the command that reproduces it."""
     async with open_moved_world(store_config, folder) as world:
-        lives = Lives(plan, world)
+        accounts = RandomAccounts(plan, world)
         try:
-            await lives.live()
+            await accounts.run()
         except Exception as failed:
-            named = re.findall(r"life (\d+) ", " ".join(map(str, leaves(failed))))
-            for life in sorted(set(map(int, named))):
-                failed.add_note(f"Again: {plan.again(life, lives.moment_number)}")
-            failed.add_note(f"In moment {lives.moment_number} of {plan}")
+            named = re.findall(r"account (\d+) ", " ".join(map(str, leaves(failed))))
+            for number in sorted(set(map(int, named))):
+                failed.add_note(f"Rerun: {plan.rerun_command(number, accounts.moment_number)}")
+            failed.add_note(f"In moment {accounts.moment_number} of {plan}")
             raise
-    print(f"{plan}: {lives.seen}")
-    return lives.seen
+    print(f"{plan}: {accounts.seen}")
+    return accounts.seen
 
 
 def leaves(failed: BaseException) -> list[BaseException]:
@@ -60,32 +59,32 @@ def leaves(failed: BaseException) -> list[BaseException]:
 
 @RULES
 @pytest.mark.timeout(600)
-async def test_reports_of_random_lives_say_what_a_plain_count_says(store_config, tmp_path):
-    # World 2 lives through every deed but a rotation, which `test_sites` proves; world 3 has that, too.
+async def test_reports_of_random_accounts_equal_a_simple_count(store_config, tmp_path):
+    # World 2 covers all actions except a rotation, which `test_sites` covers. World 3 covers rotations too.
     seed = 3 if EVERYTHING and store_config.engine == "sqlite" else 2
-    seen = await live(replace(SMALL, seed=seed), store_config, tmp_path)
+    seen = await run(replace(SMALL, seed=seed), store_config, tmp_path)
     assert seen.reports > 30
     if seed == 2:
-        assert seen.deeds.keys() >= DEEDS.keys() - {"nothing", "rotate"}
+        assert seen.actions.keys() >= ACTIONS.keys() - {"nothing", "rotate"}
 
 
-# Tests only where they are asked for: an empty one would be a skipped one.
+# Defined only on request, because an empty test would be reported as skipped.
 if setting("HISTORIES", 0):
 
     @RULES
     @pytest.mark.timeout(7_200)
-    @pytest.mark.parametrize("number", range(-(-setting("HISTORIES", 0) // _A_WORLD)))
-    async def test_many_lives(number, tmp_path):
+    @pytest.mark.parametrize("number", range(-(-setting("HISTORIES", 0) // _TARGETS_PER_WORLD)))
+    async def test_many_histories(number, tmp_path):
         seed = setting("SEED", 1_000) + number
-        await live(replace(LARGE, seed=seed), sqlite_config(tmp_path), tmp_path)
+        await run(replace(LARGE, seed=seed), sqlite_config(tmp_path), tmp_path)
 
 
 if "SVC_TEST_ONLY" in os.environ:
 
     @pytest.mark.timeout(7_200)
-    async def test_one_life_again(tmp_path):
+    async def test_rerun_of_one_account(tmp_path):
         plan = Plan(
-            setting("SEED", 1), setting("LIVES", 1), setting("DAYS", 30), setting("MOMENTS", 1), setting("MOST", 6)
+            setting("SEED", 1), setting("ACCOUNTS", 1), setting("DAYS", 30), setting("MOMENTS", 1), setting("MOST", 6)
         )
         plan = replace(plan, only=setting("ONLY", 0), until_moment=setting("UNTIL", 1_000))
-        await live(plan, sqlite_config(tmp_path), tmp_path)
+        await run(plan, sqlite_config(tmp_path), tmp_path)

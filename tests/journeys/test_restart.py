@@ -1,4 +1,4 @@
-"""The service is restarted under load while somebody else holds its socket, as its unit has it."""
+"""The service is restarted under load while another process holds its listening socket, as systemd does."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 _CLIENTS = 4  # of each kind
 _RESTARTS = 5 if EVERYTHING else 2
-# Between two restarts each client gets so many answers.
+# Responses that each client gets between two restarts.
 _ANSWERS = 10
-# What a handful of requests is that may stay without an answer, of some thousand.
-_HANDFUL = 3
+# Number of requests, of several thousand, that may remain unanswered.
+_MAX_UNANSWERED = 3
 _DAY = system_clock() // DAY_MS - 3
 
 
 @dataclass
 class Worker:
-    """Pushes a day's total that grows by one with each push."""
+    """Pushes a day's total that increases by one with each push."""
 
     key: str
     link_id: str
@@ -65,7 +65,7 @@ class Worker:
 
 @dataclass
 class Writer:
-    """Makes one link after the other."""
+    """Creates one link after the other."""
 
     key: str
     account_id: str
@@ -82,7 +82,7 @@ class Writer:
 
 @dataclass
 class Load:
-    """The clients, each with one connection that it keeps, and what came of their requests."""
+    """The clients, each with a persistent connection, and the results of their requests."""
 
     answers: dict[int, int] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Load:
     changed: trio.Condition = field(default_factory=trio.Condition)
 
     async def run(self, url: str, asks: Sequence[Worker | Writer]) -> None:
-        """Until it is cancelled."""
+        """Run until cancelled."""
         async with trio.open_nursery() as nursery:
             for number, one in enumerate(asks):
                 nursery.start_soon(self._client, url, number, one)
@@ -114,7 +114,7 @@ class Load:
                         self.changed.notify_all()
 
     async def more(self, clients: int) -> None:
-        """Until each client has got so many answers more."""
+        """Wait until each client has got `_ANSWERS` more responses."""
         wanted = {number: self.answers.get(number, 0) + _ANSWERS for number in range(clients)}
         with trio.fail_after(90):
             async with self.changed:
@@ -143,8 +143,8 @@ async def _clients(store: Store) -> list[Worker | Writer]:
 
 
 @pytest.mark.rule("W3", "G3")
-async def test_a_restart_under_load_refuses_nobody_and_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    """Some restarts, then a kill: that one may leave each client without one answer, and loses nothing either."""
+async def test_restart_under_load_rejects_no_request_and_loses_no_acknowledged_data(tmp_path: Path) -> None:
+    """Several restarts, then a kill, after which each client may lack one response. No acknowledged data is lost."""
     folder = tmp_path / "svc"
     folder.mkdir()
     config = StoreConfig(url=SecretStr(f"sqlite:///{folder / 'svc.db'}"))
@@ -165,7 +165,7 @@ async def test_a_restart_under_load_refuses_nobody_and_loses_nothing_that_was_ac
             await holder.start()
         await load.more(len(clients))
         assert load.refused == []
-        assert len(load.unanswered) <= _HANDFUL, load.unanswered
+        assert len(load.unanswered) <= _MAX_UNANSWERED, load.unanswered
         load.unanswered.clear()
         await holder.stop(signal.SIGKILL)
         await holder.start()

@@ -1,4 +1,4 @@
-"""A newer worker comes to some accounts whose workers run for real: it halts where it is broken, and else it ends."""
+"""Rollout of a newer worker to real workers: it halts if the new worker is broken, and otherwise completes."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ DAY_S = 86_400
 
 
 class Crons:
-    """The platform's time, which begins yesterday, so that no worker is ahead of the service."""
+    """The platform's clock, which starts yesterday, so that no worker is ahead of the service."""
 
     def __init__(self, emulator: Emulator, customers: list[Customer]) -> None:
         self.emulator, self.customers = emulator, customers
         self.behind_s = DAY_S
 
     async def begin(self) -> None:
-        """Yesterday."""
+        """Set the clock to yesterday."""
         await self.emulator.clock(-self.behind_s)
 
     async def fire(self, after_s: int) -> None:
-        """So much later every worker's cron fires once; what fails in it is the worker's own matter."""
+        """Move the clock forward and fire every worker's cron once, ignoring failures."""
         self.behind_s -= after_s
         at = await self.emulator.clock(-self.behind_s)
         await self.emulator.crons([(one.account_id, at) for one in self.customers], "svc-edge")
 
 
 def broken_bundle(good: Path, folder: Path) -> Path:
-    """The same worker, which fails at each of its crons."""
+    """Return the same worker with crons that always fail."""
     shutil.copytree(good, folder)
     manifest = json.loads((folder / "manifest.json").read_text())
     module = folder / manifest["main_module"]
@@ -63,21 +63,21 @@ def broken_bundle(good: Path, folder: Path) -> Path:
 
 
 async def connected(service: Service, customer: Customer) -> None:
-    """An account with its worker in place."""
+    """Connect an account and install its worker."""
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     account = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]
     await service.account_in(account["id"], "ready")
 
 
 def state_of(bundle: str) -> Tx[tuple[Rollout | None, Progress, list[str]]]:
-    """The rollout of a bundle, its progress, and the bundles that the accounts have."""
+    """Return the rollout of a bundle, its progress, and the bundles of the accounts."""
     found = yield from rollouts.current(bundle)
     accounts = yield sql("select edge_bundle from accounts")
     return found, (yield from rollouts.progress()), [row["edge_bundle"] for row in accounts]
 
 
 def operations_begun() -> Tx[list[int]]:
-    """When the updates of the rollout began."""
+    """Return the start times of the rollout's updates."""
     rows = yield sql(
         "select o.created_at from rollout_accounts m join operations o on o.id = m.operation_id order by o.created_at"
     )
@@ -85,24 +85,24 @@ def operations_begun() -> Tx[list[int]]:
 
 
 async def ended(store: Store, bundle: str, crons: Crons, state: str) -> Any:
-    """The result of `state_of` once the rollout of the bundle is in this state; workers' crons fire meanwhile."""
+    """Fire crons until the rollout of the bundle is in this state, and return the result of `state_of`."""
 
-    async def look() -> Any:
+    async def poll() -> Any:
         found = await store.read(state_of(bundle))
         rollout, progress, _ = found
         if rollout is not None and rollout.state == state:
             return found
-        # Only once nothing is at work, or its worker would be replaced in the middle of a push.
+        # Only while no update is running. Otherwise a worker would be replaced in the middle of a push.
         if progress.counts["under_way"] and not await store.read(rollouts.working()):
             await crons.fire(0)
         return None
 
-    return await eventually(look)
+    return await eventually(poll)
 
 
 @pytest.mark.rule("X7", "A21")
 @pytest.mark.timeout(300)
-async def test_a_broken_worker_halts_after_the_first_account_and_a_fixed_one_reaches_all(
+async def test_rollout_of_a_broken_worker_halts_and_a_fixed_one_completes(
     emulator: Emulator, tmp_path: Path, next_bundle_folder: Path
 ) -> None:
     crons = Crons(emulator, [])
@@ -144,4 +144,4 @@ async def test_a_broken_worker_halts_after_the_first_account_and_a_fixed_one_rea
     assert bundles == [bundle] * ACCOUNTS
     assert progress.counts == {"updated": ACCOUNTS}
     assert (rollout.updated, rollout.failed) == (ACCOUNTS, 0)
-    assert begun[0] < rollout.spread_from <= begun[1]  # the canary alone, and then the others
+    assert begun[0] < rollout.spread_from <= begun[1]  # the canary first, then the others

@@ -1,4 +1,4 @@
-"""A site's whole life with the real worker: an old snippet counts for its 30 days; a kill leaves no route behind."""
+"""The lifecycle of a site with the real worker: an old snippet counts for 30 days; a kill leaves no route behind."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from tests.journeys.conftest import ZONE, connect, settings_of
 
 DAY_S = 86_400
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
-_PAGE = 4  # of a view's line: target, hour, reason, visitor, page, …
+_PAGE = 4  # index in a view's line: target, hour, reason, visitor, page, …
 
 
 async def view(emulator, path, page) -> int:
-    """A page with the snippet of this path is shown; the status of what the snippet sends."""
+    """Open a page with this path's snippet and return the status of its beacon."""
     headers = {"User-Agent": FIREFOX, "Content-Type": "text/plain"}
     answer = await emulator.visit(ZONE, path, method="POST", headers=headers, body=f"{page}\n")
     await emulator.settled()
     return int(answer.status)
 
 
-async def counted(emulator, customer, hand) -> list[str]:
-    """The pages of the views that the worker has yet to fold; `hand`: a token of the customer's."""
+async def counted(emulator, customer, token) -> list[str]:
+    """Return the pages of the views that the worker has not folded yet. `token`: a token of the customer."""
     [database] = (await emulator.state())["accounts"][customer.account_id]["databases"]
     async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS) as client:
         answer = await client.post(
             f"/accounts/{customer.account_id}/d1/database/{database}/query",
-            headers={"Authorization": f"Bearer {hand}"},
+            headers={"Authorization": f"Bearer {token}"},
             json={"sql": "select lines from event_log order by id"},
         )
     assert answer.is_success, answer.text
@@ -40,14 +40,14 @@ async def counted(emulator, customer, hand) -> list[str]:
 
 
 async def routes(emulator, customer) -> set[str]:
-    """The patterns at the platform that are not the link host's."""
+    """Return the platform's route patterns except the link host's."""
     zones = (await emulator.state())["accounts"][customer.account_id]["zones"].values()
     return {route["pattern"] for zone in zones for route in zone["routes"] if not route["pattern"].endswith("/*")}
 
 
 @pytest.mark.rule("S5", "S6")
-async def test_an_old_snippet_counts_for_thirty_days_and_a_deleted_sites_no_more(emulator, customer, service):
-    _, hand = await emulator.create_token(customer.account_id, rights=["D1 Write"], expires_in_s=None)
+async def test_old_snippet_counts_for_30_days_and_a_deleted_sites_snippet_does_not(emulator, customer, service):
+    _, token = await emulator.create_token(customer.account_id, rights=["D1 Write"], expires_in_s=None)
     account_id = await connect(service, customer)
     old = (await service.call("POST", "/v1/sites", {"account_id": account_id, "host": ZONE}, expect=202))["site"]
     path = f"/v1/sites/{old['id']}"
@@ -56,15 +56,15 @@ async def test_an_old_snippet_counts_for_thirty_days_and_a_deleted_sites_no_more
     new = (await service.call("POST", f"{path}/rotate", expect=200))["site"]
     await service.synced(path)
     assert await view(emulator, old["path"], "/old-at-once") == 204
-    assert await counted(emulator, customer, hand) == ["/before", "/old-at-once"]
+    assert await counted(emulator, customer, token) == ["/before", "/old-at-once"]
     for days, pages in ((29, ["/new-29", "/old-29"]), (31, ["/new-31"])):
-        # A cron folds what was written before, and then there is none that is overdue.
+        # A cron folds the earlier events. Afterwards no cron is overdue.
         now = await emulator.clock(days * DAY_S)
         assert (await emulator.cron(customer.account_id, "svc-edge", at=now))["outcome"] == "ok"
         taken = await view(emulator, old["path"], f"/old-{days}") == 204
         assert taken is (days < 30)
         assert await view(emulator, new["path"], f"/new-{days}") == 204
-        assert await counted(emulator, customer, hand) == pages
+        assert await counted(emulator, customer, token) == pages
     await service.call("DELETE", path, expect=200)
 
     async def gone() -> bool | None:
@@ -72,16 +72,14 @@ async def test_an_old_snippet_counts_for_thirty_days_and_a_deleted_sites_no_more
 
     await eventually(gone)
     assert await view(emulator, new["path"], "/deleted") != 204
-    assert "/deleted" not in await counted(emulator, customer, hand)
+    assert "/deleted" not in await counted(emulator, customer, token)
 
 
 @pytest.mark.rule("S6", "S5")
 @pytest.mark.parametrize("kind", ["drop_before", "drop_after"])
 @pytest.mark.parametrize("what", ["delete", "rotate"])
-async def test_what_a_killed_service_began_with_routes_is_finished_by_the_next_start(
-    emulator, customer, tmp_path, what, kind
-):
-    """Killed when the change was committed and the platform was asked: before it did it, and before it was heard of."""
+async def test_next_start_completes_route_changes_of_a_killed_service(emulator, customer, tmp_path, what, kind):
+    """Kill the service after its commit, with a call to the platform that is lost before or after execution."""
     settings = settings_of(emulator, sqlite_config(tmp_path), SVC_TIMING_ROUTE_RETRY_S="3600")
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")

@@ -1,4 +1,4 @@
-"""A second service that waits while the first has the store, and takes over when that one ends or dies."""
+"""A standby service waits while another one has the store, and takes over when that one ends or dies."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.rule("X18")
 
-WAITS = "standby: another svc serve has the store"
-AWAY = "standby: the store is away"
-TAKES = "standby: takes the store over"
-# It takes three; the rest is for a machine that has other things to do.
+WAITS = "standby: another svc serve uses the store"
+AWAY = "standby: the store is unavailable"
+TAKES = "standby: taking over the store"
+# It takes three seconds; the rest is for a busy machine.
 WITHIN_S = 30.0
 
 
@@ -41,35 +41,35 @@ class Standby:
     def __init__(self, process: trio.Process | Fork, folder: Path) -> None:
         self.process = process
         self.folder = folder
-        self.said = b""  # on its standard output: nothing before it serves
+        self.output = b""  # its standard output, empty until it serves
         self.url = ""
 
     def messages(self) -> list[str]:
-        """What it has logged."""
+        """Return the messages that it has logged."""
         lines = (self.folder / "log").read_text().splitlines(keepends=True)
         return [json.loads(line)["message"] for line in lines if line.startswith("{") and line.endswith("\n")]
 
-    async def says(self, message: str) -> None:
-        """Wait until it has logged this."""
+    async def logs(self, message: str) -> None:
+        """Wait until it has logged this message."""
 
-        async def look() -> bool | None:
+        async def check() -> bool | None:
             assert self.process.poll() is None or message in self.messages(), (self.folder / "log").read_text()
             return True if message in self.messages() else None
 
-        await eventually(look, every_s=0.02)
+        await eventually(check, every_s=0.02)
 
     async def serves(self) -> None:
         """Wait until it serves."""
         assert self.process.stdout is not None
         with trio.fail_after(WITHIN_S):
-            while not self.said.endswith(b"\n"):
+            while not self.output.endswith(b"\n"):
                 received = await self.process.stdout.receive_some(1_024)
                 assert received, (self.folder / "log").read_text()
-                self.said += received
-        self.url = json.loads(self.said)["url"]
+                self.output += received
+        self.url = json.loads(self.output)["url"]
 
     async def ends(self, by: signal.Signals | None = None) -> int:
-        """Its status, once it has ended."""
+        """Send the signal, if any, and return its status once it has ended."""
         if by is not None:
             self.process.send_signal(by)
         return await self.process.wait()
@@ -77,7 +77,7 @@ class Standby:
 
 @asynccontextmanager
 async def open_standby(folder: Path, settings: Mapping[str, str]) -> AsyncIterator[Standby]:
-    """Run `svc serve --standby` until the block ends, in a folder of its own with the key file of `first`."""
+    """Run `svc serve --standby` until the block ends, in a separate folder with the key file of `first`."""
     folder.mkdir()
     with (folder / "log").open("ab") as log:
         process = await open_program(
@@ -94,7 +94,7 @@ async def open_standby(folder: Path, settings: Mapping[str, str]) -> AsyncIterat
 
 
 def shared(tmp_path: Path, emulator: Any, store_config: StoreConfig) -> dict[str, str]:
-    """What all services of a store are told."""
+    """Return the settings shared by all services of a store."""
     return settings_of(
         emulator,
         store_config,
@@ -104,7 +104,7 @@ def shared(tmp_path: Path, emulator: Any, store_config: StoreConfig) -> dict[str
 
 
 async def epoch(store_config: StoreConfig) -> int:
-    """How many services have had the store; SQLite has its lock instead, and does not count."""
+    """Return how many services have had the store. SQLite has a lock instead and does not count."""
 
     def asked() -> Tx[int]:
         [row] = yield sql("select epoch from serving")
@@ -115,11 +115,11 @@ async def epoch(store_config: StoreConfig) -> int:
 
 
 @pytest.mark.both_engines
-async def test_a_standby_takes_over_from_one_that_was_killed_and_has_all_that_was_acknowledged(
+async def test_standby_takes_over_from_a_killed_service_with_all_acknowledged_data(
     emulator, customer, store_config, tmp_path
 ):
     settings = shared(tmp_path, emulator, store_config)
-    kept: dict[str, str] = {}  # ids of links, by their codes
+    kept: dict[str, str] = {}  # link ids by code
 
     async def write(service: Service, account_id: str, lane: int) -> None:
         number = lane
@@ -134,7 +134,7 @@ async def test_a_standby_takes_over_from_one_that_was_killed_and_has_all_that_wa
         await first.sign_up("a@example.com", "a long password")
         account_id = await connect(first, customer)
         async with open_standby(tmp_path / "second", settings) as standby:
-            await standby.says(WAITS)
+            await standby.logs(WAITS)
             async with trio.open_nursery() as nursery:
                 for lane in range(4):
                     nursery.start_soon(write, first, account_id, lane)
@@ -143,16 +143,16 @@ async def test_a_standby_takes_over_from_one_that_was_killed_and_has_all_that_wa
                 assert standby.messages() == [WAITS]
                 await first.kill()
             await standby.serves()
-            first.url = standby.url  # for whoever asked the first one
+            first.url = standby.url  # for clients of the first one
             for code, link_id in kept.items():
                 assert (await first.call("GET", f"/v1/links/{link_id}"))["link"]["code"] == code
-            await first.synced(f"/v1/links/{link_id}")  # it acts for the accounts
+            await first.synced(f"/v1/links/{link_id}")  # its account actors run
             assert standby.messages()[:2] == [WAITS, TAKES]
             assert await standby.ends(signal.SIGTERM) == 0
 
 
 @pytest.mark.both_engines
-async def test_of_two_that_wait_one_takes_over_and_the_other_goes_on_waiting(emulator, store_config, tmp_path):
+async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulator, store_config, tmp_path):
     settings = shared(tmp_path, emulator, store_config)
     counted = store_config.engine == "postgres"
     async with (
@@ -163,13 +163,13 @@ async def test_of_two_that_wait_one_takes_over_and_the_other_goes_on_waiting(emu
     ):
         await first.sign_up("a@example.com", "a long password")
         for each in (a, b, c):
-            await each.says(WAITS)
+            await each.logs(WAITS)
         assert await c.ends(signal.SIGTERM) == 0
-        assert c.messages() == [WAITS, "standby: stops"]
+        assert c.messages() == [WAITS, "standby: stopping"]
         assert await epoch(store_config) == int(counted)
         assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
 
-        first.process.terminate()  # it hands over
+        first.process.terminate()  # it releases the store
         assert await first.process.wait() == 0
         served: list[Standby] = []
 
@@ -187,9 +187,9 @@ async def test_of_two_that_wait_one_takes_over_and_the_other_goes_on_waiting(emu
         assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
         before = await epoch(store_config)
         assert before >= 2 * counted
-        # It went for the store as well, or saw at once that it was too late.
+        # It also tried to take the store, or saw immediately that it was too late.
         await first.call("GET", "/v1/accounts")
-        assert (third.said, third.process.poll()) == (b"", None)
+        assert (third.output, third.process.poll()) == (b"", None)
 
         assert await second.ends(signal.SIGKILL) == -signal.SIGKILL
         await third.serves()
@@ -198,8 +198,8 @@ async def test_of_two_that_wait_one_takes_over_and_the_other_goes_on_waiting(emu
         assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
 
 
-async def test_one_that_was_frozen_writes_nothing_when_it_goes_on_and_ends(emulator, server, tmp_path):
-    """As a machine that was suspended, or cut off: PostgreSQL has ended its sessions, and another one has the store."""
+async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, server, tmp_path):
+    """Simulates a suspended or isolated machine: PostgreSQL has ended its sessions, and another one has the store."""
     with postgres_config(server.url) as config:
         settings = shared(tmp_path, emulator, config)
 
@@ -209,7 +209,7 @@ async def test_one_that_was_frozen_writes_nothing_when_it_goes_on_and_ends(emula
                 open_standby(tmp_path / "second", settings) as standby,
             ):
                 await first.sign_up("a@example.com", "a long password")
-                await standby.says(WAITS)
+                await standby.logs(WAITS)
                 first.process.send_signal(signal.SIGSTOP)
                 answers: list[int] = []
                 old_url = first.url
@@ -223,7 +223,7 @@ async def test_one_that_was_frozen_writes_nothing_when_it_goes_on_and_ends(emula
                         answers.append(answer.status_code)
 
                 async with trio.open_nursery() as nursery:
-                    for number in range(10):  # they lie in the sockets of the frozen one
+                    for number in range(10):  # they wait in the frozen one's sockets
                         nursery.start_soon(ask, ("GET", "POST")[number % 2], number)
                     await trio.to_thread.run_sync(end_sessions, config.url.get_secret_value())
                     await standby.serves()
@@ -242,7 +242,7 @@ async def test_one_that_was_frozen_writes_nothing_when_it_goes_on_and_ends(emula
 
 
 def end_sessions(url: str) -> None:
-    """End the sessions that hold the store's lock, as PostgreSQL does with those of a machine that has gone."""
+    """End the sessions that hold the store's lock, as PostgreSQL does with those of an unreachable machine."""
     execute(
         url,
         "select pg_terminate_backend(pid, 5000) from pg_locks where locktype = 'advisory' and mode = 'ShareLock'"
@@ -250,26 +250,26 @@ def end_sessions(url: str) -> None:
     )
 
 
-async def test_a_store_that_is_away_is_waited_for_and_a_newer_one_ends_the_wait(emulator, server, tmp_path):
+async def test_standby_waits_for_an_unavailable_store_and_ends_for_a_newer_one(emulator, server, tmp_path):
     with postgres_config(server.url) as config:
         settings = shared(tmp_path, emulator, config)
         async with open_service(tmp_path / "first", settings) as first:
             await first.sign_up("a@example.com", "a long password")
             async with open_standby(tmp_path / "second", settings) as standby:
-                await standby.says(WAITS)
+                await standby.logs(WAITS)
                 await trio.to_thread.run_sync(server.kill)
                 await first.kill()
-                await standby.says(AWAY)
+                await standby.logs(AWAY)
                 await trio.to_thread.run_sync(server.start)
                 await standby.serves()
                 first.url = standby.url
                 assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
 
                 async with open_standby(tmp_path / "third", settings) as third:
-                    await third.says(WAITS)
+                    await third.logs(WAITS)
                     url = config.url.get_secret_value()
                     await trio.to_thread.run_sync(execute, url, "insert into schema_version values (99)")
                     assert await third.ends() == 1
                     log = (third.folder / "log").read_text()
-                    assert "svc: The store has schema 99; this program knows" in log
+                    assert "svc: The store has schema 99; this program supports" in log
                     assert "Traceback" not in log

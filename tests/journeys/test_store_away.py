@@ -1,4 +1,4 @@
-"""The store goes away under a running service: it lives, says so at /readyz, and does what was due when it is back."""
+"""The store becomes unavailable: the service keeps running, reports it at /readyz, and does pending work afterwards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Outage:
-    """A store that can be taken away from a service and given back. Both methods block."""
+    """A store that can be made unavailable and available again. Both methods block."""
 
     def __init__(self, config: StoreConfig, begin: Callable[[Service], None], end: Callable[[Service], None]) -> None:
         self.config = config
@@ -33,7 +33,7 @@ class Outage:
 
 @contextmanager
 def full_disk(tmp_path) -> Iterator[Outage]:
-    """To SQLite a limit on the size of files is a full disk: its log cannot grow."""
+    """Simulate a full disk for SQLite with a limit on file sizes, so that its log cannot grow."""
 
     def begin(service: Service) -> None:
         log_bytes = (tmp_path / "svc.db-wal").stat().st_size
@@ -60,29 +60,29 @@ def outage(request, tmp_path) -> Iterator[Outage]:
 
 
 async def ready(service: Service, status: int) -> Any:
-    """Wait until /readyz answers with `status`; its body."""
+    """Wait until /readyz responds with `status` and return its body."""
 
-    async def look() -> Any:
+    async def check() -> Any:
         assert (await service.client.get(f"{service.url}/healthz")).status_code == 200
         answer = await service.client.get(f"{service.url}/readyz")
         return answer.json() if answer.status_code == status else None
 
-    return await eventually(look)
+    return await eventually(check)
 
 
 async def still_away(service: Service) -> None:
-    """Some seconds go by, in which the sync is tried again and again."""
+    """Wait a few seconds in which the sync is retried repeatedly."""
     answers: list[int] = []
 
-    async def look() -> bool | None:
+    async def check() -> bool | None:
         answers.append((await service.client.get(f"{service.url}/readyz")).status_code)
         return True if len(answers) == 15 else None
 
-    await eventually(look)
+    await eventually(check)
     assert set(answers) == {503}
 
 
-async def test_a_sync_that_waits_outlives_a_store_that_goes_away(emulator, customer, outage, tmp_path):
+async def test_pending_sync_survives_an_outage_of_the_store(emulator, customer, outage, tmp_path):
     settings = settings_of(emulator, outage.config, SVC_TIMING_SYNC_RETRY_S="0.2", SVC_TIMING_CRASH_BACKOFF_S="0.05")
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -109,7 +109,7 @@ async def test_a_sync_that_waits_outlives_a_store_that_goes_away(emulator, custo
         assert (account["state"], account["error"]) == ("ready", None)
 
 
-async def test_an_install_outlives_a_store_that_goes_away(emulator, customer, outage, tmp_path):
+async def test_install_survives_an_outage_of_the_store(emulator, customer, outage, tmp_path):
     settings = settings_of(emulator, outage.config, SVC_TIMING_CRASH_BACKOFF_S="0.05")
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -127,8 +127,8 @@ async def test_an_install_outlives_a_store_that_goes_away(emulator, customer, ou
     assert (list(held["scripts"]), len(held["databases"]), len(held["tokens"])) == (["svc-edge"], 1, 1)
 
 
-async def test_a_service_whose_database_is_silently_out_of_reach_refuses_requests(emulator, server, tmp_path):
-    """Nothing is closed and nothing answers, as when a network is cut: no request hangs, and all is well afterwards."""
+async def test_service_rejects_requests_while_its_database_does_not_respond(emulator, server, tmp_path):
+    """Nothing is closed and nothing responds, as in a network failure: no request hangs, and the service recovers."""
     host, _, port = free_port().partition(":")
     with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
         async with open_network(config.url.get_secret_value()) as (network, through):
@@ -142,7 +142,7 @@ async def test_a_service_whose_database_is_silently_out_of_reach_refuses_request
                     begun.append(answer.status_code)
 
                 network.cut()
-                # The requests end long before the limit of a single statement (30 s at the server, 40 s here).
+                # The requests end long before the timeout of a single statement (30 s at the server, 40 s here).
                 with trio.fail_after(28):
                     async with trio.open_nursery() as nursery:
                         for path in ("/v1/me", "/v1/links", "/v1/accounts") * 10:
@@ -163,7 +163,7 @@ async def test_a_service_whose_database_is_silently_out_of_reach_refuses_request
                 assert set(begun) == {200}
 
 
-async def test_a_service_whose_database_file_is_moved_refuses_writes(emulator, tmp_path):
+async def test_service_rejects_writes_if_its_database_file_is_moved(emulator, tmp_path):
     settings = settings_of(emulator, sqlite_config(tmp_path))
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -175,13 +175,13 @@ async def test_a_service_whose_database_file_is_moved_refuses_writes(emulator, t
         (tmp_path / "aside.db").rename(tmp_path / "svc.db")
         await ready(service, 200)
         await service.call("POST", "/v1/keys", key, expect=201)
-    lines = [line for line in (tmp_path / "svc" / "log").read_text().splitlines() if "the store is lost" in line]
+    lines = [line for line in (tmp_path / "svc" / "log").read_text().splitlines() if "store unavailable" in line]
     assert len(lines) == 1
     assert "Move that file back" in lines[0]
 
 
-async def test_a_service_whose_store_was_taken_over_ends(emulator, server, tmp_path):
-    """Stopped while PostgreSQL was started again, it comes too late: another service has the store."""
+async def test_service_ends_if_its_store_was_taken_over(emulator, server, tmp_path):
+    """The service was stopped while PostgreSQL restarted, and another service has the store."""
     with postgres_config(server.url) as config:
         settings = settings_of(emulator, config)
 

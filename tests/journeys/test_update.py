@@ -1,4 +1,4 @@
-"""A newer service updates the worker and its tables in the middle of its traffic: nothing is lost, nothing doubled."""
+"""A newer service updates the worker and its tables during traffic: no event is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svc.store import open_store, totals
 from tests.databases import sqlite_config
 from tests.journeys.conftest import PUSHED_BY_MS, ZONE, connect, crons, free_port, settings_of
 from tests.journeys.lifecycle import FAULTS, Draws, connected
-from tests.journeys.mortal import open_life
+from tests.journeys.mortal import open_mortal_service
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from tests.journeys.lifecycle import World
 
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
-# The usual number of calls of an update to the platform, and of its moments as `mortal` counts them.
+# Usual number of platform calls of an update, and of its moments as counted by `mortal`.
 CALLS, MOMENTS = 9, 35
-# Those that `make test` takes, others each time; `make test-all` takes all of them, with all ways to fail.
+# Sample sizes in `make test`; `make test-all` takes all of them, with all failures.
 CALLS_DRAWN, MOMENTS_DRAWN = 2, 1
 AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
 
 
 async def updated(service: Service, account_id: str) -> Any:
-    """The account, once the new worker waits for its first push; it is ready all the time."""
+    """Return the account once the new worker waits for its first push. It is always ready."""
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
     assert account["state"] == "ready", account
     operation = account["operation"]
@@ -43,15 +43,15 @@ async def updated(service: Service, account_id: str) -> Any:
 
 
 class Traffic:
-    """Views of a site and clicks on a link, one after the other; `sent` counts those that were answered."""
+    """Views of a site and clicks on a link, one after the other. `sent` counts the answered ones."""
 
     def __init__(self, emulator: Emulator, path: str, code: str) -> None:
         self.emulator, self.path, self.code = emulator, path, code
         self.sent = 0
-        self.goes_on = True
+        self.is_running = True
 
     async def visit(self) -> None:
-        """A view and a click, of a person each time."""
+        """Send a view and a click, from a new person each time."""
         ip = f"192.0.2.{self.sent % 200}"
         view = await self.emulator.visit(ZONE, self.path, method="POST", body="/\n", ip=ip, headers=AGENT)
         click = await self.emulator.visit(f"go.{ZONE}", f"/{self.code}", ip=ip, headers=AGENT)
@@ -59,20 +59,20 @@ class Traffic:
         self.sent += 1
 
     async def run(self) -> None:
-        """Visits, until told."""
-        while self.goes_on:
+        """Send visits until stopped."""
+        while self.is_running:
             await self.visit()
 
 
 @pytest.mark.rule("X7", "A21")
 @pytest.mark.timeout(300)
-async def test_an_update_in_the_middle_of_traffic_loses_and_doubles_nothing(
+async def test_update_during_traffic_neither_loses_nor_duplicates_events(
     emulator: Emulator, customer: Customer, tmp_path: Path, next_bundle_folder: Path
 ) -> None:
     store = sqlite_config(tmp_path)
     settings = {**settings_of(emulator, store), "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.3"}
     real = await emulator.clock(0)
-    # The hour after this day is over by the service's clock, too.
+    # The hour after this day must be in the past for the service's clock.
     noon = ((real - 2 * HOUR_MS) // DAY_MS - 1) * DAY_MS + 12 * HOUR_MS
     await emulator.clock((noon + 2 * MINUTE_MS - real) / 1000)
     async with open_service(tmp_path / "svc", settings) as service:
@@ -84,7 +84,7 @@ async def test_an_update_in_the_middle_of_traffic_loses_and_doubles_nothing(
         new = {"account_id": account_id, "url": "https://a.example/x"}
         link = (await service.call("POST", "/v1/links", new, expect=201))["link"]
         await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
-        # Confirmed, and some events folded by the worker before.
+        # Confirmed, and some events folded by the previous worker.
         await crons(emulator, customer, real, noon + 3 * MINUTE_MS, 2)
         traffic = Traffic(emulator, site["path"], link["code"])
         for _ in range(20):
@@ -93,7 +93,7 @@ async def test_an_update_in_the_middle_of_traffic_loses_and_doubles_nothing(
         await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
         before = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
 
-    # Events lie in the log, in pages and in memory; the answers of the migration and of the upload take their time.
+    # Events are in the log, in pages and in memory; migration and upload are slow.
     await emulator.fault("slow", "*/d1/database/*/query", method="POST", delay_s=0.3, times=4)
     await emulator.fault("drop_after", "*/workers/scripts/svc-edge", method="PUT")
     await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=0.5)
@@ -105,15 +105,15 @@ async def test_an_update_in_the_middle_of_traffic_loses_and_doubles_nothing(
             sent = traffic.sent
             while traffic.sent < sent + 20:
                 await trio.lowlevel.checkpoint()
-            traffic.goes_on = False
+            traffic.is_running = False
         await emulator.settled()
-        assert not await emulator.faults(), "all of them were met"
+        assert not await emulator.faults(), "some faults were not met"
         assert (account["edge"]["schema"], account["operation"]["step"]) == (2, "selfcheck")
         assert account["edge"]["bundle"] != before["edge"]["bundle"]
         await crons(emulator, customer, real, noon + 70 * MINUTE_MS, 2)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert (account["operation"]["state"], account["push"]["schema"]) == ("done", 2)  # confirmed by its first push
-        # The hours and the day are closed by the new worker.
+        # The new worker closes the hours and the day.
         for end in (noon + 3 * HOUR_MS, noon + 12 * HOUR_MS):
             await crons(emulator, customer, real, end + 12 * MINUTE_MS, 6)
             await crons(emulator, customer, real, end + PUSHED_BY_MS, 4)
@@ -126,44 +126,42 @@ async def test_an_update_in_the_middle_of_traffic_loses_and_doubles_nothing(
 
 @pytest.mark.rule("X7", "A21", "A13")
 @pytest.mark.timeout(1_200)
-async def test_an_update_that_is_killed_at_any_moment_is_finished_by_the_next_start(
-    world: World, next_bundle_folder: Path
-) -> None:
-    """As test_killed.py, of an operation that nobody asks for."""
-    chance = random.Random(SEED)  # to make the same again, not to keep a secret
+async def test_next_start_completes_an_update_killed_at_any_moment(world: World, next_bundle_folder: Path) -> None:
+    """Like test_killed.py, for an operation that the service starts itself."""
+    chance = random.Random(SEED)  # reproducible, not a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     moments = Draws(chance, MOMENTS, MOMENTS_DRAWN)
     for moment in moments:
         print(f"moment {moment}")
         world.customer = None
-        async with open_life(world.folder, settings) as life:
-            life.headers = world.headers
-            await connected(world, life)
-            await confirmed(world, life)
-        async with open_life(world.folder, settings, moment, bundle=next_bundle_folder) as life:
-            life.headers = world.headers
-            life.arm()
+        async with open_mortal_service(world.folder, settings) as service:
+            service.headers = world.headers
+            await connected(world, service)
+            await confirmed(world, service)
+        async with open_mortal_service(world.folder, settings, moment, bundle=next_bundle_folder) as service:
+            service.headers = world.headers
+            service.arm()
             try:
-                await eventually(lambda life=life: in_place(world, life))  # type: ignore[misc]
+                await eventually(lambda service=service: in_place(world, service))  # type: ignore[misc]
                 moments.existed = False
             except httpx.TransportError:
-                await life.over()
-        async with open_life(world.folder, settings, bundle=next_bundle_folder) as life:
-            life.headers = world.headers
-            account = await eventually(lambda life=life: in_place(world, life))  # type: ignore[misc]
-            await world.check_whole(account)
+                await service.ended()
+        async with open_mortal_service(world.folder, settings, bundle=next_bundle_folder) as service:
+            service.headers = world.headers
+            account = await eventually(lambda service=service: in_place(world, service))  # type: ignore[misc]
+            await world.check_consistent(account)
             assert account["edge"]["schema"] == 2
-            await confirmed(world, life)
+            await confirmed(world, service)
         world.check_secrets()
 
 
 @pytest.mark.rule("X7", "A21", "A12")
 @pytest.mark.timeout(1_800)
-async def test_an_update_that_meets_a_failure_at_any_call_leaves_the_account_as_it_was(
+async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
     world: World, next_bundle_folder: Path
 ) -> None:
-    """As test_faulted.py. The rollout tries a failed one again after hours; its user may install at once."""
-    chance = random.Random(SEED)  # to make the same again, not to keep a secret
+    """Like test_faulted.py. The rollout retries a failed update after hours, but the user can install immediately."""
+    chance = random.Random(SEED)  # reproducible, not a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}
     for name in sorted(FAULTS) if EVERYTHING else chance.sample(sorted(FAULTS), CALLS_DRAWN):
@@ -171,32 +169,32 @@ async def test_an_update_that_meets_a_failure_at_any_call_leaves_the_account_as_
         for call in calls:
             print(f"{name} at call {call}")
             world.customer = None
-            async with open_life(world.folder, settings) as life:
-                life.headers = world.headers
-                await connected(world, life)
-                await confirmed(world, life)
+            async with open_mortal_service(world.folder, settings) as service:
+                service.headers = world.headers
+                await connected(world, service)
+                await confirmed(world, service)
             await world.emulator.fault(**FAULTS[name], after=call - 1)
-            async with open_life(world.folder, settings, bundle=next_bundle_folder) as life:
-                life.headers = world.headers
-                account = await eventually(lambda life=life: ended(world, life))  # type: ignore[misc]
+            async with open_mortal_service(world.folder, settings, bundle=next_bundle_folder) as service:
+                service.headers = world.headers
+                account = await eventually(lambda service=service: ended(world, service))  # type: ignore[misc]
                 waiting = await world.emulator.faults()
                 await world.emulator.clear_faults()
                 if account["operation"]["state"] == "failed":
                     assert not account["edge"]["up_to_date"]
-                    await eventually(lambda life=life: is_ready(world, life))  # type: ignore[misc]
-                    await life.call("POST", f"/v1/accounts/{world.account_id}/install", expect=202)
-                    account = await world.settled(life)
+                    await eventually(lambda service=service: is_ready(world, service))  # type: ignore[misc]
+                    await service.call("POST", f"/v1/accounts/{world.account_id}/install", expect=202)
+                    account = await world.settled(service)
                     assert account is not None
                 assert (account["state"], account["edge"]["schema"]) == ("ready", 2)
                 assert account["edge"]["up_to_date"]
-                await world.check_whole(account)
-                await confirmed(world, life)
+                await world.check_consistent(account)
+                await confirmed(world, service)
             calls.existed = not waiting
     world.check_secrets()
 
 
 async def in_place(world: World, service: Service) -> Any:
-    """The account, once the new worker is in place; it is ready all the time."""
+    """Return the account once the new worker is installed. It is always ready."""
     account = await world.account(service)
     assert account is not None
     assert account["state"] == "ready", account
@@ -205,7 +203,7 @@ async def in_place(world: World, service: Service) -> Any:
 
 
 async def ended(world: World, service: Service) -> Any:
-    """The account, once its update has come to an end, or only waits for the worker's first push."""
+    """Return the account once its update has ended, or only waits for the worker's first push."""
     account = await world.account(service)
     assert account is not None
     operation = account["operation"]
@@ -214,14 +212,14 @@ async def ended(world: World, service: Service) -> Any:
 
 
 async def is_ready(world: World, service: Service) -> bool | None:
-    """Whether the account is ready; a refusal may have made another state of it until it is looked at again."""
+    """Return True if the account is ready. A rejected call may have changed its state until the next health check."""
     account = await world.account(service)
     assert account is not None
     return account["state"] == "ready" or None
 
 
 async def confirmed(world: World, service: Service) -> None:
-    """The worker's cron runs, and it reports itself."""
+    """Run the worker's cron, so that it confirms its installation."""
     run = await world.emulator.cron(world.edge_account_id, "svc-edge")
     assert run["outcome"] == "ok"
     account = await world.account(service)
@@ -230,7 +228,7 @@ async def confirmed(world: World, service: Service) -> None:
 
 
 async def stored(config: StoreConfig, target: str, noon: int) -> tuple[int, int]:
-    """Views and visitors of the day."""
+    """Return views and visitors of the day."""
     day = noon // DAY_MS
     async with open_store(config) as store:
         counts, _, final = (await store.read(totals.day_counts(target, day, day)))[day]

@@ -1,4 +1,4 @@
-"""A small piece of the simulated year of `bench/year.py`: whatever workers do, in the end each number is exact."""
+"""A small part of the simulated year of `bench/year.py`: after any worker behaviour, each number is exact."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.year import Shape, Simulation
         pytest.param(Shape(accounts=2, targets=4, days=3).whole(), id="a push for every hour"),
     ],
 )
-async def test_after_absences_replays_and_housekeeping_each_day_and_hour_is_exact(store, shape):
+async def test_days_and_hours_are_exact_after_absences_replays_and_housekeeping(store, shape):
     simulation = Simulation(store, shape)
     await simulation.begin()
     await simulation.run()

@@ -1,4 +1,4 @@
-"""A zone that leaves the customer's account, and comes back."""
+"""A zone that is removed from the customer's account and added again."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from tests.journeys.test_main_job import FIREFOX
 
 
 async def site_with(service, site_id, **wanted):
-    """The site, once it has these fields."""
+    """Wait until the site has these fields and return it."""
 
-    async def look():
+    async def poll():
         site = (await service.call("GET", f"/v1/sites/{site_id}"))["site"]
         return site if {name: site[name] for name in wanted} == wanted else None
 
-    return await eventually(look)
+    return await eventually(poll)
 
 
 @pytest.mark.rule("S1")
-async def test_a_zone_that_has_left_is_the_sites_trouble_and_nobody_elses(emulator, customer, tmp_path):
+async def test_removed_zone_affects_only_its_site(emulator, customer, tmp_path):
     shorter = {"SVC_TIMING_ROUTE_RETRY_S": "0.5"}
     settings = settings_of(emulator, sqlite_config(tmp_path), **shorter)
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")
         await emulator.set_zone(customer.account_id, **proxied_zone("leaving.example"))
         account_id = await connect(service, customer)
-        # No route can be made until the zone is gone.
+        # No route can be created until the zone is removed.
         await emulator.fault("refuse", "/zones/*/workers/routes", method="POST", times=None, status=500)
         made = []
         for host in ("leaving.example", "www.shop.example"):
@@ -44,7 +44,7 @@ async def test_a_zone_that_has_left_is_the_sites_trouble_and_nobody_elses(emulat
         assert site["error"]["code"] == "zone_not_found"
         assert (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]["state"] == "ready"
 
-        # It comes back under another id.
+        # It returns with a different id.
         await emulator.set_zone(customer.account_id, **proxied_zone("leaving.example"))
         await site_with(service, made[0], state="active", error=None)
 
@@ -56,7 +56,7 @@ async def noted(service, site_id):
 
 @pytest.mark.rule("S1", "S3", "W1")
 async def test_first_view_is_counted_once_dns_is_switched(emulator, customer, tmp_path):
-    """The site is added and its snippet pasted before the domain moves to the platform: nothing else is to be done."""
+    """The site and its snippet are added before the domain moves to the platform, and need no further action."""
     timing = {"SVC_TIMING_ROUTE_RETRY_S": "0.5", "SVC_TIMING_HEALTH_EVERY_S": "1"}
     async with open_service(tmp_path / "svc", settings_of(emulator, sqlite_config(tmp_path), **timing)) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -83,10 +83,10 @@ async def test_first_view_is_counted_once_dns_is_switched(emulator, customer, tm
 
 
 async def with_warnings(service, site_id, *codes):
-    """The site, once it has these warnings."""
+    """Wait until the site has these warnings and return it."""
 
-    async def look():
+    async def poll():
         site = (await service.call("GET", f"/v1/sites/{site_id}"))["site"]
         return site if [warning["code"] for warning in site["warnings"]] == list(codes) else None
 
-    return await eventually(look)
+    return await eventually(poll)

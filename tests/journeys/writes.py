@@ -1,6 +1,6 @@
-"""Every kind of write of /v1: how it is asked for, and what one of it changes in the store and at the platform.
+"""Every kind of write of /v1: its request, and its effect on the store and the platform.
 
-They are asked for in the order in which they stand here, by one user with one account, from its connect to its end.
+The writes are sent in this order by one user with one account, from its connect to its end.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 PASSWORD, NEW_PASSWORD = "a long password", "another long one"  # of a user of these tests
 EXPLAINED = {"country": "DE", "user_agent": "curl/8", "query": "q"}
-# What is counted of each write. Only without a kill: a process that died may have begun something twice, of which
-# nothing but a row or a token to revoke is left, which `test_killed` looks at.
+# Counted only without a kill: after a crash, an operation may have been started twice, of which only a row or a token
+# to revoke remains. `test_killed` checks these.
 ONLY_UNDISTURBED = ("operations", "tokens made", "working tokens", "bootstrap tokens", "uploads")
 
 
 @dataclass
 class Place:
-    """Where the writes are made: one account at the platform, one store, and what was made so far."""
+    """The context of the writes: one account at the platform, one store, and the resources created so far."""
 
     emulator: Emulator
     customer: Customer
@@ -36,7 +36,7 @@ class Place:
     ids: dict[str, str] = field(default_factory=dict)  # of account, site, link, key, session
 
     async def counts(self) -> Counter[str]:
-        """What there is of everything that a write could make twice."""
+        """Return the counts of everything that a write could create twice."""
         found = Counter(await self.store.read(_rows()))
         account = (await self.emulator.state())["accounts"][self.customer.account_id]
         names = [token["name"] for token in account["tokens"].values()]
@@ -61,22 +61,22 @@ class Place:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of write. `body` makes what is sent, `made` names the id in its answer that later ones need."""
+    """One kind of write. `body` returns the request body, `made` names the id in its response for later writes."""
 
     endpoint: Endpoint[Any, Any]
     effect: dict[str, int]
     body: Callable[[Place], Any] = lambda _: None
-    made: tuple[str, str] | None = None  # "site", as what `Place.ids` remembers it
-    bootstrap: bool = False  # whether the body takes a new bootstrap token
-    by_one: bool = False  # whether it ends the user's other sessions, so that one alone can repeat it
+    made: tuple[str, str] | None = None  # ("site", its name in `Place.ids`)
+    bootstrap: bool = False  # whether the body contains a new bootstrap token
+    by_one: bool = False  # whether it ends the user's other sessions: only one can repeat it
 
     @property
     def name(self) -> str:
-        """It, in a test's output."""
+        """Its name in a test's output."""
         return f"{self.endpoint.method} {self.endpoint.path}"
 
     async def request(self, place: Place) -> tuple[str, str, Any]:
-        """Method, path and body."""
+        """Return method, path and body."""
         body = self.body(place)
         if self.bootstrap:
             rights = ["Account Settings Read", "Account API Tokens Write"]
@@ -89,15 +89,15 @@ def _in_account(**more: Any) -> Callable[[Place], Any]:
     return lambda place: {"account_id": place.ids["account_id"], **more}
 
 
-def _is(**body: Any) -> Callable[[Place], Any]:
+def _fields(**body: Any) -> Callable[[Place], Any]:
     return lambda _: body
 
 
 KINDS = (
-    Kind(me.CHANGE, {"users without e-mails": 1}, _is(notify=False)),
+    Kind(me.CHANGE, {"users without e-mails": 1}, _fields(notify=False)),
     Kind(sessions.END, {"sessions": -1}),
-    Kind(keys.ISSUE, {"keys": 1}, _is(scopes=["links"]), made=("key_id", "id")),
-    Kind(keys.RENAME, {"named keys": 1}, _is(name="another name")),
+    Kind(keys.ISSUE, {"keys": 1}, _fields(scopes=["links"]), made=("key_id", "id")),
+    Kind(keys.RENAME, {"named keys": 1}, _fields(name="another name")),
     Kind(keys.REVOKE, {"keys": -1, "named keys": -1}),
     Kind(
         accounts.CONNECT,
@@ -107,20 +107,20 @@ KINDS = (
         made=("account_id", "account"),
         bootstrap=True,
     ),
-    Kind(accounts.CHANGE, {"accounts with this name": 1}, _is(name="this name")),
+    Kind(accounts.CHANGE, {"accounts with this name": 1}, _fields(name="this name")),
     Kind(accounts.CHECK, {}),
     Kind(
         accounts.RENEW, {"tokens made": 1, "working tokens": 0, "bootstrap tokens": -1, "operations": 1}, bootstrap=True
     ),
     Kind(accounts.INSTALL, {"operations": 1, "uploads": 1}),
-    Kind(accounts.PUT_LINK_HOST, {"link hosts": 1, "routes": 1, "versions": 1}, _is(host=f"go.{ZONE}")),
+    Kind(accounts.PUT_LINK_HOST, {"link hosts": 1, "routes": 1, "versions": 1}, _fields(host=f"go.{ZONE}")),
     Kind(
         sites.ADD,
         {"sites": 1, "live sites": 1, "routes": 1, "versions": 1},
         _in_account(host=ZONE),
         made=("site_id", "site"),
     ),
-    Kind(sites.CHANGE, {"versions": 1}, _is(excluded_paths=["/admin"])),
+    Kind(sites.CHANGE, {"versions": 1}, _fields(excluded_paths=["/admin"])),
     Kind(sites.ROTATE, {"old paths": 1, "routes": 1, "versions": 1}),
     Kind(sites.DELETE, {"live sites": -1, "routes": -2, "versions": 1}),
     Kind(
@@ -129,13 +129,13 @@ KINDS = (
         _in_account(url="https://example.org/"),
         made=("link_id", "link"),
     ),
-    Kind(links.CHANGE, {"versions": 1}, _is(url="https://example.org/other")),
+    Kind(links.CHANGE, {"versions": 1}, _fields(url="https://example.org/other")),
     Kind(
         bulk.ADD_MANY,
         {"links": 3, "live links": 3, "versions": 1},
         _in_account(links=[{"url": f"https://example.org/{n}"} for n in range(3)]),
     ),
-    Kind(explain.EXPLAIN, {}, _is(**EXPLAINED)),
+    Kind(explain.EXPLAIN, {}, _fields(**EXPLAINED)),
     Kind(links.DELETE, {"live links": -1, "versions": 1}),
     Kind(
         accounts.DISCONNECT,
@@ -145,17 +145,17 @@ KINDS = (
     Kind(
         sessions.CHANGE_PASSWORD,
         {"sessions": -1},
-        _is(old=PASSWORD, new=NEW_PASSWORD),
+        _fields(old=PASSWORD, new=NEW_PASSWORD),
         by_one=True,
     ),
 )
-# What ends whoever asks for it, their credentials with them: who comes later is nobody, and gets no first answer.
+# Writes that end the credentials of their caller. Later requests are unauthorized and get no stored response.
 LAST = (
     Kind(sessions.END_ALL, {"sessions": -3, "answers kept": 1}),
     Kind(
         me.LEAVE,
         {"users": -1, "sessions": -3, "keys": -3},
-        _is(password=PASSWORD),
+        _fields(password=PASSWORD),
     ),
 )
 

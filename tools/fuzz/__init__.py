@@ -1,1 +1,1 @@
-"""Fuzzers, run by `make fuzz`: `server` sends broken HTTP, `contract` valid and invalid requests of the API."""
+"""Fuzzers, run by `make fuzz`: `server` sends malformed HTTP, `contract` valid and invalid API requests."""

@@ -1,9 +1,9 @@
-"""Every operation of our OpenAPI document under schemathesis, over HTTP, with all of its checks and phases, asked by
-every kind of credential.
+"""Fuzz every operation of the OpenAPI document with schemathesis, over HTTP, with all of its checks and phases, and
+with every kind of credential.
 
-`python -m tools.fuzz.contract --cases 2000` goes on until each operation had so many cases, and tells how many it
-had of whom; a short run is in the suite. The service is the real one, with connected accounts on the emulated platform.
-Its people are in `fuzz_callers`, what schemathesis is told of them in `schemathesis_hooks`.
+`python -m tools.fuzz.contract --cases 2000` runs until each operation had this number of cases, and prints their
+numbers by credential. A short run is part of the tests. The service is real, with connected accounts on the emulated
+platform. Its users are in `callers`, the additional settings of schemathesis in `schemathesis_hooks`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 ZONE = "shop.example"
 OPERATIONS = {endpoint.operation_id: f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS}
-_EXAMPLES = 100  # of each operation in a run
-# Nothing but the contract is the subject: limits have tests of their own.
+_EXAMPLES = 100  # per operation and run
+# Limits are lifted, because they have separate tests.
 _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SIGN_INS_PER_MINUTE", "REFRESHES_PER_MINUTE", "WRONG_PASSWORDS_PER_HOUR", "REQUESTS_PER_MINUTE",
     "ACCOUNTS", "SITES", "LINKS", "KEYS_FREE",
@@ -51,9 +51,9 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SVC_TIMING_SESSION_S": "1000000",
     "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
 }  # fmt: skip
-# What a request that fits the schema may get all the same: an unknown bootstrap token, a host in no zone (422); a token
-# of no e-mail, a cursor of no list, a day to come (400). What does not fit may be too large; of a
-# push the parts that do not fit are refused one by one. A site and a link can still be looked at when they are deleted.
+# Errors that are correct for a request that matches the schema: an unknown bootstrap token, a host in no zone (422); an
+# unknown token of an e-mail, an invalid cursor, a future day (400). Other requests may be too large. Invalid parts of a
+# push are rejected individually. A site and a link can still be read after they are deleted.
 _CONFIG = """
 [generation]
 database = "none"
@@ -76,34 +76,34 @@ checks.use_after_free.enabled = false
 """
 
 
-# How many cases there were: by operation ("GET /v1/me"), by kind of credential, by status.
+# Number of cases by operation ("GET /v1/me"), kind of credential, and status.
 Cases = dict[str, dict[str, dict[str, int]]]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What schemathesis said: its exit status (0: it found nothing), its report."""
+    """The result of schemathesis: its exit status (0: nothing found) and its report."""
 
     status: int
     cases: Cases
     report: str
-    faults: int  # errors in the service's log
+    faults: int  # number of errors in the service's log
 
 
 @asynccontextmanager
 async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any]]]:
-    """A service with people in it, one of whom has everything; what schemathesis is to know of them."""
-    # A polite platform, without its limit of calls: it would refuse what the fuzzer asks for, rightly.
+    """Run a service with users, including one with resources of every kind; return their description."""
+    # A lenient platform without its rate limit, which would correctly reject the fuzzer's calls.
     async with open_emulator(local_egress=True, rate_limit=0, **POLITE) as emulator:
         settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api}
         async with open_service(folder / "svc", settings) as service:
-            yield service, {"url": service.url, "control": emulator.control, **await _people(service, emulator)}
+            yield service, {"url": service.url, "control": emulator.control, **await _create_users(service, emulator)}
 
 
-async def _people(service: Service, emulator: Emulator) -> dict[str, Any]:
-    """What `fuzz_callers` is told: who is there, with which credentials, and what there is of the user."""
+async def _create_users(service: Service, emulator: Emulator) -> dict[str, Any]:
+    """Create the users and return their description for `callers`: credentials, and the resources of the main user."""
     emails = {kind: f"{kind}@example.com" for kind in ("visitor", "cookie", "unconfirmed", "stranger", "session")}
-    credentials: dict[str, dict[str, str]] = {"nobody": {}, "bad": {"Authorization": f"Bearer {new_secret('svs_')}"}}
+    credentials: dict[str, dict[str, str]] = {"anonymous": {}, "bad": {"Authorization": f"Bearer {new_secret('svs_')}"}}
     credentials["bad key"] = {"Authorization": f"Bearer {new_api_key()}"}
     for kind, email in emails.items():
         await service.call("POST", "/auth/sign-up", {"email": email, "password": PASSWORD})
@@ -140,7 +140,7 @@ async def _people(service: Service, emulator: Emulator) -> dict[str, Any]:
 
 
 async def _sign_in(service: Service, email: str) -> str:
-    """Later calls carry the session; returns its cookie."""
+    """Sign in for the following calls and return the session's cookie."""
     service.client.cookies.clear()
     signed_in = await service.call("POST", "/auth/sign-in", {"email": email, "password": PASSWORD})
     service.headers = {"Authorization": f"Bearer {signed_in['access_token']}"}
@@ -150,7 +150,7 @@ async def _sign_in(service: Service, email: str) -> str:
 
 
 async def _account(service: Service, emulator: Emulator, zone: str) -> dict[str, str]:
-    """Connect an account; returns its ids, and those of a site and a link in it."""
+    """Connect an account and return its ids, and those of a site and a link in it."""
     customer = await emulator.create_account([proxied_zone(zone)])
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     account_id = (await service.call("POST", "/v1/accounts", body))["account"]["id"]
@@ -167,11 +167,11 @@ async def _account(service: Service, emulator: Emulator, zone: str) -> dict[str,
 
 
 async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
-    """Run schemathesis over every operation, its files in `folder`; `options` say how long."""
+    """Run schemathesis over every operation, with its files in `folder`; `options` limit its duration."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "schemathesis.toml").write_text(_CONFIG)
     async with open_world(folder) as (service, world):
-        # From a file: of an address schemathesis leaves out the operation that it is.
+        # From a file, because schemathesis skips the operation that serves the document.
         (folder / "openapi.json").write_text(json.dumps(await service.call("GET", "/openapi.json")))
         command: Sequence[str] = [
             str(Path(sys.executable).with_name("schemathesis")),
@@ -182,7 +182,7 @@ async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
             "--checks=all",
             "--continue-on-failure",
             "--request-timeout=60",
-            "--suppress-health-check=filter_too_much,too_slow",  # of the generator, not of the service
+            "--suppress-health-check=filter_too_much,too_slow",  # checks of the generator, not of the service
             "--no-color",
             f"--seed={seed}",
             *options,
@@ -203,12 +203,12 @@ async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
 
 
 def counted(cases: Cases, operation: str) -> int:
-    """How many cases an operation had."""
+    """Return the number of cases of an operation."""
     return sum(sum(statuses.values()) for statuses in cases.get(operation, {}).values())
 
 
 def never_done(cases: Cases) -> list[str]:
-    """The operations that somebody may and that nobody has succeeded with: their cases prove little."""
+    """Return the operations that never succeeded although some caller has permission: their cases prove little."""
     return [
         operation
         for operation in OPERATIONS.values()
@@ -218,7 +218,7 @@ def never_done(cases: Cases) -> list[str]:
 
 
 def table(cases: Cases) -> str:
-    """The number of cases by operation and kind of credential."""
+    """Return a table of the number of cases by operation and kind of credential."""
     kinds = list(dict.fromkeys(KINDS))
     lines = [f"{'':45} {'all':>6} " + " ".join(f"{kind[:6]:>6}" for kind in kinds)]
     for operation in OPERATIONS.values():
@@ -227,11 +227,11 @@ def table(cases: Cases) -> str:
     return "\n".join(lines) + "\n"
 
 
-async def main(wanted: int, seed: int, at_once: int) -> None:
-    """Run again and again, `at_once` side by side, each with the next seed and a new world, until every operation had
+async def main(wanted: int, seed: int, concurrency: int) -> None:
+    """Run repeatedly, `concurrency` runs at a time, each with the next seed and a new world, until every operation had
     `wanted` cases.
 
-    Raises SystemExit: something was found, or an operation had fewer or never succeeded.
+    Raises SystemExit if something was found, or if an operation had fewer cases or never succeeded.
     """
     cases: Cases = {}
     findings: list[int] = []
@@ -245,14 +245,14 @@ async def main(wanted: int, seed: int, at_once: int) -> None:
         }:
             own = next(seeds)
             examples = min(_EXAMPLES, max(lacking.values()))
-            # What coverage makes of a document is the same each time.
+            # The coverage phase depends on the document only, so it runs once.
             phases = "examples,coverage,fuzzing,stateful" if own == seed else "fuzzing,stateful"
             only = [f"--include-operation-id={name}" for name in lacking]
             with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:
                 outcome = await fuzz(Path(folder), own, f"--max-examples={examples}", f"--phases={phases}", *only)
             number = add(cases, outcome.cases)
             sys.stdout.write(
-                f"seed {own}: {number} cases of {len(lacking)} operations, {outcome.faults} faults in the log;"
+                f"seed {own}: {number} cases of {len(lacking)} operations, {outcome.faults} errors in the log;"
                 f" each has had {min(counted(cases, operation) for operation in OPERATIONS.values())} or more\n"
             )
             if outcome.status or outcome.faults:
@@ -264,17 +264,17 @@ async def main(wanted: int, seed: int, at_once: int) -> None:
 
     with forking("svc.main", "svc.store.engines.sqlite", "tests.cheap_passwords", "edge_worker.emulator.__main__"):
         async with trio.open_nursery() as nursery:
-            for _ in range(at_once):
+            for _ in range(concurrency):
                 nursery.start_soon(runs)
     fewer = [operation for operation in OPERATIONS.values() if counted(cases, operation) < wanted]
     sys.stdout.write(table(cases))
-    sys.stdout.write(f"fewer than {wanted}: {fewer or 'none'}; never done: {never_done(cases) or 'none'}\n")
+    sys.stdout.write(f"fewer than {wanted}: {fewer or 'none'}; never succeeded: {never_done(cases) or 'none'}\n")
     if findings or fewer or never_done(cases):
         raise SystemExit(1)
 
 
 def add(cases: Cases, more: Cases) -> int:
-    """Add the cases of a run to all; returns how many they are."""
+    """Add the cases of a run to the total and return their number."""
     for operation, kinds in more.items():
         for kind, statuses in kinds.items():
             sums = cases.setdefault(operation, {}).setdefault(kind, {})
@@ -285,8 +285,8 @@ def add(cases: Cases, more: Cases) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", type=int, default=2_000, help="of each operation")
+    parser.add_argument("--cases", type=int, default=2_000, help="cases per operation")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
-    parser.add_argument("--at-once", type=int, default=os.cpu_count() or 1, help="worlds side by side")
+    parser.add_argument("--concurrency", type=int, default=os.cpu_count() or 1, help="number of concurrent runs")
     arguments = parser.parse_args()
-    trio.run(main, arguments.cases, arguments.seed, arguments.at_once)
+    trio.run(main, arguments.cases, arguments.seed, arguments.concurrency)

@@ -1,6 +1,6 @@
-"""What schemathesis is told beyond the OpenAPI document: how our formats look, who asks, what exists, who may what.
+"""Settings of schemathesis beyond the OpenAPI document: formats, callers, existing resources, and permissions.
 
-Its process loads this file by name; `tools.fuzz.contract` starts it, and reads the cases that it counts.
+schemathesis loads this file by name. `tools.fuzz.contract` starts it, and reads the numbers of cases.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tests.http.who_may import ALIKE, ROWS
 from tools.fuzz.callers import KINDS, WITH_KEY, Callers, kinds_of, refusal_of
 
 CALLERS = Callers(json.loads(os.environ["SVC_FUZZ_WORLD"]))
-# The header by which a case says who asks.
+# Header with the kind of credential of a case.
 AS = "X-Fuzz-As"
-SOMEBODYS = "Bearer somebody's"
+PLACEHOLDER = "Bearer somebody's"
 TOKENS = re.compile("sv(s|c|cw)_")
 IN_TURN = itertools.cycle(dict.fromkeys(KINDS))
-# By operation, by who asked, by status: how many cases.
+# Number of cases by operation, kind of credential, and status.
 CASES: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
 
 LABELS = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
@@ -51,8 +51,8 @@ PORTS = st.just("") | st.integers(1, 65_535).map(":{}".format)
 PATHS = st.text(st.sampled_from(PATH_CHARS + "ä例\N{SNOWMAN}"), max_size=40)
 URLS = st.tuples(IDN_HOSTS, PORTS, PATHS, PATHS).map(lambda parts: "https://{}{}/{}?{}".format(*parts))
 LOCAL_PARTS = st.from_regex(r"[a-z0-9!#$%&'*+/^_`{|}~-]{1,20}(\.[a-z0-9-]{1,10})?", fullmatch=True)
-# With words behind it: none of the common ones, nor one character repeated. Half are such as tokens may be, without
-# blanks or letters beyond ASCII.
+# The suffix excludes common passwords and repeated characters. Half of them resemble tokens, without spaces or
+# non-ASCII letters.
 PASSWORDS = (
     st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=40)
     | st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), max_size=40)
@@ -65,8 +65,8 @@ schemathesis.openapi.format("cidr", NETWORKS)
 schemathesis.openapi.format("password", PASSWORDS)
 
 
-# What else clients send: so that requests without a parameter differ as well. No proxy is trusted here, so that the
-# address is not believed.
+# Additional headers, so that requests without parameters differ as well. No proxy is trusted here, so the forwarded
+# address is ignored.
 AGENTS = st.text(st.sampled_from(string.ascii_letters + string.digits + "/. ;()"), min_size=1).map(str.strip)
 ACCEPTED = ["*/*", "text/html;q=0.9, */*;q=0.1", "text/csv", "text/markdown", "image/webp", ";q"]
 OTHER_HEADERS = st.fixed_dictionaries(
@@ -76,11 +76,11 @@ OTHER_HEADERS = st.fixed_dictionaries(
 
 
 @schemathesis.auth(refresh_interval=None)
-class Somebody:
-    """Tells schemathesis that a credential comes along; whose, is known when the case is sent."""
+class AnyCredential:
+    """Announces a credential to schemathesis. The actual one is inserted when the case is sent."""
 
     def get(self, case: Any, context: Any) -> str:
-        return SOMEBODYS
+        return PLACEHOLDER
 
     def set(self, case: Any, data: str, context: Any) -> None:
         case.headers["Authorization"] = data
@@ -88,45 +88,45 @@ class Somebody:
 
 @schemathesis.hook
 def before_generate_case(context: Any, strategy: Any) -> Any:
-    """Who asks is drawn with the case."""
-    return st.builds(asked_by, strategy, st.sampled_from(kinds_of(context.operation.label)), OTHER_HEADERS)
+    """Draw the caller together with the case."""
+    return st.builds(with_caller, strategy, st.sampled_from(kinds_of(context.operation.label)), OTHER_HEADERS)
 
 
-def asked_by(case: Any, kind: str, more: dict[str, str]) -> Any:
+def with_caller(case: Any, kind: str, more: dict[str, str]) -> Any:
     credential = (case.headers or {}).get("Authorization")
-    if credential != SOMEBODYS:  # left out on purpose, or made up
-        kind = "nobody" if credential is None else "bad"
+    if credential != PLACEHOLDER:  # omitted on purpose, or invented
+        kind = "anonymous" if credential is None else "bad"
     case.headers = {**more, **(case.headers or {}), AS: kind}
     return case
 
 
 @schemathesis.hook
 def map_case(context: Any, case: Any) -> Any:
-    """Cases that are not drawn are asked by everybody in turn; most of what a case names is there."""
+    """Assign callers in turn to cases that were not drawn, and replace most ids by existing ones."""
     if AS not in (case.headers or {}):
-        asked_by(case, next(IN_TURN), {})
+        with_caller(case, next(IN_TURN), {})
     if case.operation.label == "POST /edge/push":
-        case.body = as_a_worker_writes(case.body)
+        case.body = with_plain_integers(case.body)
     if not one_in(4, case):
         case.path_parameters, case.query = with_known_ids(case.path_parameters), with_known_ids(case.query)
         if isinstance(case.body, dict):
-            case.body = with_known(case.body) if is_right(case) else with_known_ids(case.body)
+            case.body = with_known(case.body) if is_valid(case) else with_known_ids(case.body)
     return case
 
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Put in what is known only now: the credential, and what is there for this request alone."""
+    """Insert values that are known only now: the credential, and resources for this request alone."""
     if AS not in (case.headers or {}):  # the document's own examples
-        asked_by(case, next(IN_TURN), {})
+        with_caller(case, next(IN_TURN), {})
     kind, label = case.headers[AS], case.operation.label
     credential = CALLERS.headers(kind)
-    may = is_right(case) and refusal_of(kind, label) is None
+    may = is_valid(case) and refusal_of(kind, label) is None
     if label == "DELETE /v1/me" and case.body == CALLERS.leaving and "Authorization" in credential:
         credential = CALLERS.guest() if kind in ("session", "stranger", "unconfirmed") else credential
-    elif label == "POST /auth/sign-up" and is_right(case) and CALLERS.signs_up_again(case.body):
+    elif label == "POST /auth/sign-up" and is_valid(case) and CALLERS.signs_up_again(case.body):
         case.body = {**case.body, "email": CALLERS.known["email"]}
-    elif label == "POST /v1/accounts" and may:  # an install takes a second, a token that is unknown 15 s
+    elif label == "POST /v1/accounts" and may:  # an install takes 1 s, an unknown token 15 s
         case.body = {**case.body, **(CALLERS.customer() if one_in(4, case) else CALLERS.connected)}
     elif label == "POST /v1/accounts/{account_id}/token" and may:
         case.path_parameters = with_known_ids(case.path_parameters)
@@ -136,7 +136,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
             name: CALLERS.deletable(kind, name, value) for name, value in case.path_parameters.items()
         }
     shown = case.headers.get("Authorization", "")
-    if shown == SOMEBODYS or TOKENS.search(shown):  # what is made up may be of the answer to a sign-in
+    if shown == PLACEHOLDER or TOKENS.search(shown):  # invented values may come from a sign-in response
         del case.headers["Authorization"]
         case.headers.update(credential)
     if kind in WITH_KEY and case.operation.method != "get":
@@ -145,15 +145,15 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
 
 @schemathesis.hook
 def after_call(context: Any, case: Any, response: Any) -> None:
-    """What was made is there for later cases, what was ended is made anew; a replayed answer tells of neither."""
+    """Record created and ended resources for later cases, except for replayed responses."""
     done = 200 <= response.status_code < 300 and "idempotent-replayed" not in response.headers
     if done and response.request.method == case.operation.method.upper():
         CALLERS.answered(case.headers[AS], case.operation.label, case.path_parameters or {}, case.body, response)
 
 
 @schemathesis.check
-def as_the_table_says(ctx: Any, response: Any, case: Any) -> None:
-    """Who may not gets exactly the refusal of tests/http/who_may.py, and who may does not."""
+def matches_permission_table(ctx: Any, response: Any, case: Any) -> None:
+    """Check that callers get exactly the errors of tests/http/who_may.py, depending on their permissions."""
     sent, kind, status = response.request, case.headers[AS], response.status_code
     if sent.method == case.operation.method.upper():
         CASES[case.operation.label][kind][status] += 1
@@ -164,46 +164,46 @@ def as_the_table_says(ctx: Any, response: Any, case: Any) -> None:
         body = sent.body if isinstance(sent.body, bytes) else str(sent.body or "").encode()
         fault = CALLERS.fault(kind, endpoint, code, f"{url.path} {url.query} {body.decode(errors='replace')}")
         if fault is not None:
-            raise AssertionError(f"Not as the table says: {fault}")
+            raise AssertionError(f"Deviation from the table of permissions: {fault}")
 
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """Whose something is not, for that it need not be there: the table tells."""
+    """Ignore missing resources of callers who do not own them, which the table covers."""
     kind = case.headers[AS]
     return not isinstance(failure, EnsureResourceAvailability) or kind in ("session", "key")
 
 
 @atexit.register
-def tell() -> None:
-    """Leave the counts behind, for `fuzz_contract`."""
+def write_counts() -> None:
+    """Write the numbers of cases for `tools.fuzz.contract`."""
     Path("cases.json").write_text(json.dumps(CASES))
 
 
-def is_right(case: Any) -> bool:
-    """Whether its body is one that the contract has, as far as schemathesis knows."""
+def is_valid(case: Any) -> bool:
+    """Return True if the body is valid by the contract, as far as schemathesis knows."""
     return (
         isinstance(case.body, dict) and case.meta is not None and not case.meta.is_negative_at(ParameterLocation.BODY)
     )
 
 
 def one_in(number: int, case: Any) -> bool:
-    """Whether this is one of `number` cases; the same for the same case, so that it can be sent again."""
-    told = json.dumps([case.path_parameters, case.query, case.body, case.headers], default=repr, sort_keys=True)
-    return zlib.crc32(told.encode(errors="replace")) % number == 0
+    """Return True for one of `number` cases. The result is reproducible for the same case."""
+    key = json.dumps([case.path_parameters, case.query, case.body, case.headers], default=repr, sort_keys=True)
+    return zlib.crc32(key.encode(errors="replace")) % number == 0
 
 
-def as_a_worker_writes(value: Any) -> Any:
-    """Whole numbers without a fraction: to JSON Schema 1.0 is whole as well, JavaScript never writes it."""
+def with_plain_integers(value: Any) -> Any:
+    """Return integers without a fraction. JSON Schema also accepts 1.0 as an integer, which JavaScript never writes."""
     if isinstance(value, dict):
-        return {name: as_a_worker_writes(field) for name, field in value.items()}
+        return {name: with_plain_integers(field) for name, field in value.items()}
     if isinstance(value, list):
-        return [as_a_worker_writes(item) for item in value]
+        return [with_plain_integers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def with_known_ids(fields: Any) -> Any:
-    """Ids that can be some are those of what is there."""
+    """Replace ids by those of existing resources where possible."""
     if not isinstance(fields, dict):
         return fields
     return {
@@ -213,7 +213,7 @@ def with_known_ids(fields: Any) -> Any:
 
 
 def with_known(body: dict[str, Any]) -> dict[str, Any]:
-    """Passwords and the like are the right ones; hosts are in the zone of the account."""
+    """Replace passwords and similar fields by valid ones, and hosts by hosts in the account's zone."""
     known = {name: CALLERS.known.get(name, value) for name, value in body.items()}
     if isinstance(known.get("host"), str):
         known["host"] = f"{known['host'].partition('.')[0][:40]}.{CALLERS.zone}"
@@ -222,7 +222,7 @@ def with_known(body: dict[str, Any]) -> dict[str, Any]:
 
 @schemathesis.hook
 def map_headers(context: Any, headers: Any) -> Any:
-    """Headers are sent as Latin-1; an Idempotency-Key is UTF-8."""
+    """Encode an Idempotency-Key as UTF-8, because headers are sent as Latin-1."""
     if headers and isinstance(headers.get("Idempotency-Key"), str):
         headers["Idempotency-Key"] = headers["Idempotency-Key"].encode().decode("latin-1")
     return headers

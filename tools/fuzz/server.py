@@ -1,7 +1,7 @@
-"""A fuzzer of the HTTP server: valid requests of HTTP/1.1 and HTTP/2, mutated, cut, joined and hung up on.
+"""A fuzzer of the HTTP server: valid HTTP/1.1 and HTTP/2 requests that are mutated, truncated, joined and interrupted.
 
-`python -m tools.fuzz.server --seconds 3600` starts `svc serve` and does it for an hour; the suite has a short run. It
-asserts that the server still answers. A seed makes the same connections again.
+`python -m tools.fuzz.server --seconds 3600` fuzzes `svc serve` for an hour; the tests include a short run. It checks
+that the server still responds. A seed reproduces the same connections.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from edge_worker.harness.service import open_service
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_AT_ONCE = 20
+_CONCURRENT = 20
 _CHECK_EVERY = 200
-# A client here reads only what comes at once, since most of what it sends is never answered; on a machine that has
-# other work, at once is a few times as long as the server takes for the simplest request.
+# A client reads only for a short time, because most of its requests are never answered. On a busy machine this time is
+# a multiple of the duration of the simplest request.
 _READ_S = 0.02
 _SLOWER = 3
 _JSON = b'{"email": "a@example.com", "password": "12345678"}'
@@ -38,7 +38,7 @@ def _head(first: bytes, *fields: bytes) -> bytes:
 
 
 def http_1_requests() -> list[bytes]:
-    """Requests of HTTP/1.1 as clients send them, odd ones among them."""
+    """Return HTTP/1.1 requests of real clients, including unusual ones."""
     length = b"Content-Length: %d" % len(_JSON)
     json = b"Content-Type: application/json"
     chunked = b"Transfer-Encoding: chunked"
@@ -67,7 +67,7 @@ def http_1_requests() -> list[bytes]:
 
 
 def http_2_requests() -> list[bytes]:
-    """Conversations of HTTP/2 with prior knowledge, those among them that once ended the server."""
+    """Return HTTP/2 conversations with prior knowledge, including some that once crashed the server."""
 
     def client(talk: Callable[[h2.connection.H2Connection], None]) -> bytes:
         lax = h2.config.H2Configuration(
@@ -108,7 +108,7 @@ def http_2_requests() -> list[bytes]:
 
 
 def mutated(seeds: list[bytes], chance: random.Random) -> bytes:
-    """One of the seeds, or two of them joined, with some damage."""
+    """Return one seed, or two joined, with random damage."""
     data = bytearray(chance.choice(seeds))
     if chance.random() < 0.3:
         other = chance.choice(seeds)
@@ -132,7 +132,7 @@ def mutated(seeds: list[bytes], chance: random.Random) -> bytes:
 
 
 async def one(port: int, data: bytes, chance: random.Random, read_s: float) -> str:
-    """One connection: sent in pieces, read a little, ended in some way. Returns the first line of the answer."""
+    """Run one connection: send in chunks, read briefly, close somehow. Return the first line of the response."""
     first = b""
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
@@ -151,8 +151,8 @@ async def one(port: int, data: bytes, chance: random.Random, read_s: float) -> s
 
 
 async def fuzz(port: int, seed: int, *, connections: int, seconds: float = float("inf")) -> Counter[str]:
-    """Many connections, some at once; how often each first line came. Raises AssertionError: it answers no more."""
-    chance = random.Random(seed)  # to make the same again, not to keep a secret
+    """Open many connections, some concurrently; return counts of the first lines. AssertionError without a response."""
+    chance = random.Random(seed)  # reproducible, not a secret
     seeds = http_1_requests() + http_2_requests()
     seen: Counter[str] = Counter()
     done = 0
@@ -164,17 +164,17 @@ async def fuzz(port: int, seed: int, *, connections: int, seconds: float = float
 
     while done < connections and time.monotonic() < ends_at:
         read_s = max(_READ_S, _SLOWER * await _answer_s(port, f"seed {seed}, after {done} connections"))
-        count = min(_CHECK_EVERY, connections - done) // _AT_ONCE or 1
+        count = min(_CHECK_EVERY, connections - done) // _CONCURRENT or 1
         async with trio.open_nursery() as nursery:
-            for _ in range(_AT_ONCE):
+            for _ in range(_CONCURRENT):
                 nursery.start_soon(some, count, random.Random(chance.random()), read_s)
-        done += count * _AT_ONCE
+        done += count * _CONCURRENT
     await _answer_s(port, f"seed {seed}, at the end")
     return seen
 
 
 async def _answer_s(port: int, when: str) -> float:
-    """How long the simplest request takes, in seconds. Raises AssertionError: it is not answered."""
+    """Return the duration of the simplest request in seconds. Raises AssertionError if it is not answered."""
     began = time.monotonic()
     with trio.move_on_after(30):
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
@@ -182,11 +182,11 @@ async def _answer_s(port: int, when: str) -> float:
             answer = await stream.receive_some(4_096)
             assert answer.startswith(b"HTTP/1.1 200 "), f"{when}: {answer[:100]!r}"
             return time.monotonic() - began
-    raise AssertionError(f"{when}: no answer")
+    raise AssertionError(f"{when}: no response")
 
 
 async def main(seconds: float, seed: int) -> None:
-    """Start the service, fuzz it, and say what it answered."""
+    """Start the service, fuzz it, and print its responses."""
     with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:
         async with open_service(Path(folder), {}) as service:
             sys.stdout.write(f"seed {seed}, {service.url}\n")
@@ -197,7 +197,7 @@ async def main(seconds: float, seed: int) -> None:
     for line, count in seen.most_common(20):
         sys.stdout.write(f"{count:>9}  {line[:80]!r}\n")
     faults = [line for line in log.splitlines() if '"error"' in line or "connection failed" in line]
-    sys.stdout.write(f"{total} connections, {len(faults)} faults in the log\n" + "\n".join(faults[:5]) + "\n")
+    sys.stdout.write(f"{total} connections, {len(faults)} errors in the log\n" + "\n".join(faults[:5]) + "\n")
     if faults:
         raise SystemExit(1)
 

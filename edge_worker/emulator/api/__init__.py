@@ -1,1 +1,1 @@
-"""The platform's API: who may (access, rights), its common form (wire), and a file for each noun."""
+"""The platform's API: authorization (access, rights), wire format (wire), and one file per resource."""

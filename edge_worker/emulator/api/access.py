@@ -1,4 +1,4 @@
-"""Which token asks, and may it: every handler under /client/v4 names the rights that it needs."""
+"""Authorization: every handler under /client/v4 names the permissions that it needs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEX_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def refused(path: str) -> ApiError:
-    """Return the refusal of a credential, as the product behind the path words it (the path after /client/v4)."""
+    """Return the error for rejected credentials, which differs by product (`path` is the part after /client/v4)."""
     if re.match(r"/accounts/[^/]*/d1/", path):
         message = "The given account is not valid or is not authorized to access this service"
         return ApiError(403, 7403, message)
@@ -37,7 +37,7 @@ def _refused() -> ApiError:
 
 
 def bearer() -> str:
-    """Return the value that the request carries. Raises ApiError for a missing or malformed header."""
+    """Return the bearer token of the request. Raises ApiError for a missing or malformed header."""
     header = request.headers.get("Authorization")
     if header is None:
         raise ApiError(400, 1001, 'Missing "Authorization" header.')
@@ -58,13 +58,13 @@ def find_token(world: World, value: str) -> tuple[Account, Token] | None:
 
 
 def token_id_of(world: World, authorization: str) -> str | None:
-    """Return the id of the token in that header, for the log: known from the moment at which a call comes in."""
+    """Return the id of the header's token, for the log. It is looked up when the call arrives."""
     found = find_token(world, authorization.partition(" ")[2])
     return found[1].id if found else None
 
 
 def status_of(token: Token) -> str:
-    """Return the token's status at the emulated present: active, disabled or expired."""
+    """Return the token's status at the emulated time: active, disabled or expired."""
     now = platform().now()
     if token.status == "active" and token.expires_at is not None and token.expires_at <= now:
         return "expired"
@@ -72,7 +72,7 @@ def status_of(token: Token) -> str:
 
 
 def usable(token: Token) -> bool:
-    """Tell whether the token works for this request: live everywhere, active, in its time, from an admitted address."""
+    """Return True if the token is valid for this request: distributed, active, not expired, from an allowed address."""
     here = platform()
     settling_ms = token.live_at + here.token_spread_ms - here.real_now()
     if here.real_now() < token.live_at or status_of(token) != "active":
@@ -94,7 +94,7 @@ def identify() -> tuple[Account, Token]:
 
 
 def account_with(account_id: str, *names: str) -> Account:
-    """Return the account of the path, when the token may use one of these groups on it. Raises ApiError."""
+    """Return the account of the path if the token has one of these permissions on it. Raises ApiError."""
     if not HEX_ID.fullmatch(account_id):
         raise no_route()
     account, token = identify()
@@ -104,7 +104,7 @@ def account_with(account_id: str, *names: str) -> Account:
 
 
 def zone_with(zone_id: str, *names: str) -> tuple[Account, Zone]:
-    """Return the zone of the path, when the token may use one of these groups on it. Raises ApiError."""
+    """Return the zone of the path if the token has one of these permissions on it. Raises ApiError."""
     if not HEX_ID.fullmatch(zone_id):
         raise no_route()
     account, token = identify()
@@ -123,9 +123,9 @@ def zone_with(zone_id: str, *names: str) -> tuple[Account, Zone]:
 def for_account(
     *names: str,
 ) -> Callable[[Callable[..., Awaitable[Response]]], Callable[..., Awaitable[Response]]]:
-    """Give the handler the account of the path's `account_id`, once the token may use one of the groups.
+    """Pass the account of the path's `account_id` to the handler if the token has one of the permissions.
 
-    Without groups any live token of the account will do.
+    Without permissions, any valid token of the account is sufficient.
     """
 
     def around(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
@@ -141,7 +141,7 @@ def for_account(
 def for_zone(
     *names: str,
 ) -> Callable[[Callable[..., Awaitable[Response]]], Callable[..., Awaitable[Response]]]:
-    """Give the handler account and zone of the path's `zone_id`, once the token may use one of the groups."""
+    """Pass the account and zone of the path's `zone_id` to the handler if the token has one of the permissions."""
 
     def around(handler: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
         @wraps(handler)

@@ -1,7 +1,7 @@
-"""GraphQL analytics: what an account used, from the emulator's own counters or from what control has set.
+"""GraphQL analytics: usage of an account, from the emulator's counters or as set by the control interface.
 
-Platform docs: analytics/graphql-api, d1/observability/metrics-analytics. The answer is not the API's envelope, and
-errors come with HTTP 200.
+Platform docs: analytics/graphql-api, d1/observability/metrics-analytics. The response does not use the API's envelope,
+and errors have HTTP status 200.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 routes = Blueprint("analytics", __name__)
-Row = dict[str, dict[str, Any]]  # "dimensions", "sum", "max", "avg" → their fields; "kept", "variance" of each sum
+Row = dict[str, dict[str, Any]]  # "dimensions", "sum", "max", "avg" → field → value; "kept", "variance" of each sum
 _LEVEL = 0.95
 _DEVIATIONS = 1.96
 
 
 def day_text(day: int) -> str:
-    """Write an epoch day as a date."""
+    """Return an epoch day as an ISO date."""
     return datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
 
 
@@ -42,7 +42,7 @@ def _invocations(day: str, usage: Usage, account: Account) -> list[Row]:  # noqa
         named += counts["requests"]
         dimensions = {"date": day, "scriptName": script, "status": "success"}
         rows.append({"dimensions": dimensions, "sum": dict(counts)})
-    if usage.requests > named:  # set by control, or counted of scripts that are gone
+    if usage.requests > named:  # set by control, or counted for deleted scripts
         other = {"requests": usage.requests - named, "errors": 0, "subrequests": 0}
         rows.append({"dimensions": {"date": day, "scriptName": "other", "status": "success"}, "sum": other})
     return rows
@@ -68,7 +68,7 @@ def _d1(day: str, usage: Usage, account: Account) -> list[Row]:
     }
     if not any(sums.values()):
         return []
-    # Counted for the account, as the limit is; shown under its first database.
+    # The limit is per account, so the count is too. It is shown under the account's first database.
     return [{"dimensions": {"date": day, "databaseId": _databases(account)[0]}, "sum": sums}]
 
 
@@ -84,13 +84,13 @@ def _storage(day: str, usage: Usage, account: Account) -> list[Row]:
 
 @dataclass(frozen=True)
 class Dataset:
-    """How a dataset's rows of one day are made, and how far back it can be asked, in days."""
+    """A dataset: the function that returns its rows of one day, and its retention in days."""
 
     rows: Callable[[str, Usage, Account], list[Row]]
     oldest_days: int
 
 
-# Platform docs: Workers keep three months, of which a question may span one; D1 keeps 31 days.
+# Platform docs: Workers keep three months, of which a query may span one; D1 keeps 31 days.
 _WIDEST_DAYS = 32
 DATASETS = {
     "workersInvocationsAdaptive": Dataset(_invocations, 91),
@@ -103,7 +103,7 @@ MOST_ROWS = 10_000
 
 
 def _check_range(account: Account, condition: dict[str, Any], dataset: Dataset) -> None:
-    """Check that the dataset may be asked about these days. The texts are the platform's (field reports)."""
+    """Check that the dataset can be queried for these days. The messages are the platform's (field reports)."""
     first = next((_moment(value) for key, value in condition.items() if key.endswith(("_geq", "_gt"))), None)
     last = next((_moment(value) for key, value in condition.items() if key.endswith(("_leq", "_lt"))), None)
     now = platform().now()
@@ -124,7 +124,7 @@ def _check_range(account: Account, condition: dict[str, Any], dataset: Dataset) 
 
 
 def _moment(text: Any) -> int:
-    """Read a Date or a Time as epoch ms."""
+    """Parse a Date or Time into epoch ms."""
     try:
         moment = datetime.fromisoformat(str(text))
     except ValueError:
@@ -137,7 +137,7 @@ def _weeks(days: int) -> str:
 
 
 def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
-    """Make a filter's test of one row's dimensions; times are looked at by their day, which is all that we count by."""
+    """Return a filter's predicate for the dimensions of a row. Times are compared by day, the unit of the counters."""
 
     def fits(dimensions: dict[str, Any]) -> bool:
         for key, wanted in condition.items():
@@ -166,7 +166,7 @@ def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
 
 
 def _merge(rows: list[Row], dimensions: list[Field]) -> list[Row]:
-    """Make rows with the same selected dimensions one, as the server does when some are left out."""
+    """Merge rows with equal selected dimensions, as the server does if some dimensions are omitted."""
     merged: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         try:
@@ -233,23 +233,23 @@ def _dataset(account: Account, field: Field) -> list[dict[str, Any]]:
 
 
 def _sampled(row: Row, interval: float) -> Row:
-    """Make a row what the analytics have kept of it: one event in `interval`, each counted for that many."""
+    """Return a row as sampled analytics report it: one in `interval` events, each counted `interval` times."""
     if "sum" not in row:
         return row
     kept = {name: round(value / interval) for name, value in row["sum"].items()}
     estimates = {name: round(count * interval) for name, count in kept.items()}
-    # The variance of a sum of events that were each kept with the chance 1 / interval: 0 where all were.
+    # Variance of a sum whose events were each kept with probability 1 / interval: 0 if all were kept.
     variance = {name: count * interval * (interval - 1) for name, count in kept.items()}
     return {**row, "sum": estimates, "kept": kept, "variance": variance, "avg": {"sampleInterval": interval}}
 
 
 def _confidence(row: Row, part: Field) -> dict[str, Any]:
-    """Platform docs: graphql-api/features/confidence-intervals. Only 0.95 is known here."""
+    """Return confidence intervals (platform docs: graphql-api/features/confidence-intervals), with level 0.95 only."""
     if part.arguments.get("level") != _LEVEL or "variance" not in row or any(one.name != "sum" for one in part.fields):
-        raise QueryError("confidence is told of sums, with the level 0.95")
-    told: dict[str, Any] = {}
+        raise QueryError("confidence is available for sums with level 0.95 only")
+    answer: dict[str, Any] = {}
     for one in part.fields:
-        told[one.alias] = {}
+        answer[one.alias] = {}
         for field in one.fields:
             if field.name not in row["variance"]:
                 raise QueryError(f"unknown field {field.name!r}")
@@ -259,8 +259,8 @@ def _confidence(row: Row, part: Field) -> dict[str, Any]:
                 "estimate": estimate, "lower": estimate - half, "upper": estimate + half,
                 "sampleSize": row["kept"][field.name], "isValid": True,
             }  # fmt: skip
-            told[one.alias][field.alias] = _select(known, field.fields)
-    return told
+            answer[one.alias][field.alias] = _select(known, field.fields)
+    return answer
 
 
 def _resolve(fields: list[Field], account: Account, *, allowed: bool) -> dict[str, Any]:
@@ -282,7 +282,7 @@ def _resolve(fields: list[Field], account: Account, *, allowed: bool) -> dict[st
 
 @routes.post("/graphql")
 async def graphql() -> Response:
-    """Answer one query, with what the account has used up to now."""
+    """Answer a query with the account's usage up to now."""
     account, token = identify()
     body = await body_object()
     await platform().runtime.collect()
@@ -300,7 +300,7 @@ async def graphql() -> Response:
 
 
 async def measure_storage(account: Account) -> None:
-    """Note the databases' real sizes for today."""
+    """Store the databases' current sizes for today."""
     runtime = platform().runtime
     sizes = {uuid: (await runtime.database_stats(uuid))["file_size"] for uuid in list(account.databases)}
     account.day(runtime.today()).measured_sizes |= sizes

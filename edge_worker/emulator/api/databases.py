@@ -34,7 +34,7 @@ def _listed(database: Database) -> dict[str, Any]:
     }
 
 
-async def _whole(account: Account, database: Database) -> dict[str, Any]:
+async def _with_size(account: Account, database: Database) -> dict[str, Any]:
     stats = await platform().runtime.database_stats(database.uuid)
     set_size = account.day(platform().runtime.today()).size
     if set_size is not None and database is next(iter(account.databases.values())):
@@ -44,8 +44,8 @@ async def _whole(account: Account, database: Database) -> dict[str, Any]:
     return {**_listed(database), **stats, **more}
 
 
-def _of(account: Account, key: str) -> Database:
-    """Find a database by uuid, or by name as wrangler asks. Raises ApiError 404/7404."""
+def _database_of(account: Account, key: str) -> Database:
+    """Return a database by uuid, or by name as wrangler does. Raises ApiError 404/7404."""
     if key in account.databases:
         return account.databases[key]
     for database in account.databases.values():
@@ -59,7 +59,7 @@ def _of(account: Account, key: str) -> Database:
 @routes.post("/accounts/<account_id>/d1/database")
 @for_account(WRITE)
 async def create(account: Account) -> Response:
-    """Make a database."""
+    """Create a database."""
     body = await body_object()
     name, jurisdiction = body.get("name"), body.get("jurisdiction")
     hint = body.get("primary_location_hint")
@@ -76,13 +76,13 @@ async def create(account: Account) -> Response:
     )
     account.databases[database.uuid] = database
     await platform().runtime.update()
-    return envelope(await _whole(account, database))
+    return envelope(await _with_size(account, database))
 
 
 @routes.get("/accounts/<account_id>/d1/database")
 @for_account(*READ)
 async def listing(account: Account) -> Response:
-    """List the databases whose name holds `name`."""
+    """List the databases whose name contains `name`."""
     search = request.args.get("name", "")
     found = [database for database in account.databases.values() if search in database.name]
     return page(shuffled(found, lambda database: database.uuid), _listed, size=10, most=10_000)
@@ -91,8 +91,8 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/d1/database/<key>")
 @for_account(*READ)
 async def get(account: Account, key: str) -> Response:
-    """Show a database with its size, or only its `fields`."""
-    whole = await _whole(account, _of(account, key))
+    """Return a database with its size, or only its `fields`."""
+    whole = await _with_size(account, _database_of(account, key))
     fields = request.args.get("fields")
     if fields:
         whole = {name: value for name, value in whole.items() if name in fields.split(",")}
@@ -103,7 +103,7 @@ async def get(account: Account, key: str) -> Response:
 @for_account(WRITE)
 async def delete(account: Account, key: str) -> Response:
     """Delete a database with its rows."""
-    database = _of(account, key)
+    database = _database_of(account, key)
     del account.databases[database.uuid]
     await platform().runtime.update()
     await platform().runtime.destroy_database(database.uuid)
@@ -111,7 +111,7 @@ async def delete(account: Account, key: str) -> Response:
 
 
 def split(sql: str) -> list[str]:
-    """Part a text into statements at the semicolons that end one (quotes, comments and triggers are seen)."""
+    """Split SQL into statements at semicolons, except in quotes, comments and triggers."""
     statements, start = [], 0
     for at, sign in enumerate(sql):
         if sign == ";" and sqlite3.complete_statement(sql[start : at + 1]):
@@ -128,7 +128,7 @@ def _has_statement(text: str) -> bool:
 
 def _statement(body: Any) -> list[dict[str, Any]]:
     if not isinstance(body, dict) or not isinstance(body.get("sql"), str):
-        raise invalid("sql must be a text", 7400)
+        raise invalid("sql must be a string", 7400)
     params = body.get("params") or []
     if not isinstance(params, list) or any(isinstance(value, dict | list) for value in params):
         raise invalid("params must be a list of plain values", 7400)
@@ -145,7 +145,7 @@ def _statement(body: Any) -> list[dict[str, Any]]:
 
 
 async def _run(account: Account, key: str, format_: str) -> Response:
-    database, body = _of(account, key), await body_object()
+    database, body = _database_of(account, key), await body_object()
     batch = body.get("batch")
     items = batch if isinstance(batch, list) and batch else [body]
     statements = [statement for item in items for statement in _statement(item)]
@@ -158,12 +158,12 @@ async def _run(account: Account, key: str, format_: str) -> Response:
 @routes.post("/accounts/<account_id>/d1/database/<key>/query")
 @for_account(*READ)
 async def query(account: Account, key: str) -> Response:
-    """Run statements; rows come as objects."""
+    """Run statements and return rows as objects."""
     return await _run(account, key, "ARRAY_OF_OBJECTS")
 
 
 @routes.post("/accounts/<account_id>/d1/database/<key>/raw")
 @for_account(*READ)
 async def raw(account: Account, key: str) -> Response:
-    """Run statements; rows come as lists, with their columns."""
+    """Run statements and return rows as lists, with column names."""
     return await _run(account, key, "ROWS_AND_COLUMNS")

@@ -1,4 +1,4 @@
-"""Versions go live: run what was uploaded, and only when it runs, let the world know."""
+"""Deployment: start the uploaded version, and record it only if it runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ KEPT_VERSIONS = 20
 
 
 def _refusal(error: StartFailed, running: Running) -> ApiError:
-    """Make the platform's validation error of what workerd printed about the script, without our names for it."""
+    """Convert workerd's output about the script to the platform's validation error, without our internal names."""
     text = str(error).replace(f"service {running.service}: ", "")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith('Worker "front"')]
     return invalid("\n".join(lines[:8]) or "the script did not start", 10021)
 
 
 def add_version(script: Script, version: Version) -> None:
-    """Keep the version, and the newest 20 beside what is deployed."""
+    """Store the version. Keep the newest 20 and those that are deployed."""
     script.versions.append(version)
     deployed = {deployment.version_id for deployment in script.deployments[:2]}
     spare = [v for v in script.versions if v.id not in deployed][:-KEPT_VERSIONS]
@@ -38,9 +38,9 @@ async def deploy(
     annotations: dict[str, str] | None = None,
     also: Callable[[], None] | None = None,
 ) -> Deployment:
-    """Run the version to 100 %; `also` changes more of the script in the same instant.
+    """Deploy the version to 100 %. `also` makes further changes to the script in the same step.
 
-    Raises ApiError 10021 when it does not start; then nothing has changed.
+    Raises ApiError 10021 if it does not start, in which case nothing has changed.
     """
     now = platform().now()
     deployment = Deployment(
@@ -71,7 +71,7 @@ async def deploy(
 
 
 async def remove(account: Account, script: Script) -> None:
-    """Take the script out of service with its schedules. Its routes stay and lead nowhere; databases stay."""
+    """Remove the script and its schedules. Its routes and databases remain."""
 
     def commit(_handlers: list[str]) -> None:
         del account.scripts[script.name]

@@ -1,4 +1,4 @@
-"""As much of GraphQL as a client of the analytics needs: one query, variables, aliases, arguments, nested fields."""
+"""The subset of GraphQL that analytics clients need: one query, variables, aliases, arguments, nested fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class QueryError(Exception):
-    """The query cannot be read, or asks for what there is not. `code`: as the platform's `extensions` tell it."""
+    """The query is malformed or refers to something unknown. `code` is the platform's value in `extensions`."""
 
     def __init__(self, message: str, code: str = "parser") -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class QueryError(Exception):
 
 @dataclass
 class Field:
-    """One selected field: its name in the answer, its own name, its arguments, what is selected of it."""
+    """One selected field: its alias, its name, its arguments and its selection."""
 
     alias: str
     name: str
@@ -55,7 +55,7 @@ class _Reader:
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
     def next(self, wanted: str | None = None) -> str:
-        """Return the next token and go on. Raises QueryError at the end, or when it is not the wanted one."""
+        """Consume and return the next token. Raises QueryError at the end, or if it is not the wanted one."""
         token = self.peek()
         if not token or (wanted is not None and token != wanted):
             raise QueryError(f"expected {wanted or 'more'}, found {token or 'the end'}")
@@ -63,7 +63,7 @@ class _Reader:
         return token
 
     def document(self) -> list[Field]:
-        """Read the fields of the one operation; variable definitions are read for their defaults."""
+        """Parse the fields of the single operation, and the defaults of its variable definitions."""
         if self.peek() == "query":
             self.next()
             if self.peek() not in "({":
@@ -72,7 +72,7 @@ class _Reader:
                 self._definitions()
         fields = self.selection()
         if self.peek():
-            raise QueryError("only one operation is read")
+            raise QueryError("only one operation is supported")
         return fields
 
     def _definitions(self) -> None:
@@ -92,7 +92,7 @@ class _Reader:
         self.next(")")
 
     def selection(self) -> list[Field]:
-        """Read the fields between two braces."""
+        """Parse the fields between two braces."""
         self.next("{")
         fields = []
         while self.peek() != "}":
@@ -120,7 +120,7 @@ class _Reader:
         return pairs
 
     def value(self) -> Any:
-        """Read one value; a variable is its value, an enum its name."""
+        """Parse one value. A variable yields its value, an enum its name."""
         word = self.peek()
         if word == "{":
             return self._pairs("{", "}")
@@ -142,7 +142,7 @@ class _Reader:
 
 
 def _check_variable(name: str, type_: str, value: Any) -> None:
-    """Check what the platform checks of a variable before it runs a query: that it is there, and of its type."""
+    """Check that a variable is present and of its type, as the platform does before it runs a query."""
     if value is None:
         if type_.endswith("!"):
             raise QueryError(f"variable ${name} of required type {type_} was not provided", "validation")
@@ -153,5 +153,5 @@ def _check_variable(name: str, type_: str, value: Any) -> None:
 
 
 def parse(text: str, variables: dict[str, Any]) -> list[Field]:
-    """Return the selected fields of a query, with the variables' values put in. Raises QueryError."""
+    """Return the selected fields of a query with variables substituted. Raises QueryError."""
     return _Reader(_tokens(text), dict(variables)).document()

@@ -1,6 +1,6 @@
-"""Who may do what: permission groups, and what a token's policies allow.
+"""Permissions: permission groups, and what a token's policies allow.
 
-Platform docs: fundamentals/api/how-to/create-via-api, reference/permissions. Ids as well attested in public code.
+Platform docs: fundamentals/api/how-to/create-via-api, reference/permissions. The ids also occur in public code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BUCKET = "com.cloudflare.edge.r2.bucket"
 
 @dataclass(frozen=True)
 class Group:
-    """A permission group; it acts on resources of its scope only."""
+    """A permission group. It applies to resources of its scope only."""
 
     id: str
     name: str
@@ -28,14 +28,14 @@ class Group:
     category: str = "developer_platform"
 
     def shown(self, *, is_selectable: bool) -> dict[str, Any]:
-        """Show it as the API lists it."""
+        """Return the group as the API lists it."""
         return {
             "id": self.id, "name": self.name, "scopes": [self.scope],
             "category": self.category, "is_selectable": is_selectable,
         }  # fmt: skip
 
 
-# The groups that the product needs, and others around them: some names exist twice with different scopes.
+# The groups that the product needs, and others for realism. Some names exist twice with different scopes.
 GROUPS = (
     Group("e086da7e2179491d91ee5f35b3ca210a", "Workers Scripts Write", ACCOUNT),
     Group("1a71c399035b4950a1bd1466bbe4f420", "Workers Scripts Read", ACCOUNT),
@@ -70,7 +70,7 @@ BY_ID = {group.id: group for group in GROUPS}
 
 
 def group_named(name: str) -> Group:
-    """Return the account or zone group of that name (the first, should there be two). Raises KeyError."""
+    """Return the first account or zone group of that name. Raises KeyError."""
     for group in GROUPS:
         if group.name == name:
             return group
@@ -78,7 +78,7 @@ def group_named(name: str) -> Group:
 
 
 def _flat(resources: dict[str, Any]) -> list[tuple[str, str]]:
-    """List a policy's resources as (resource, account it is nested under, or "")."""
+    """Return a policy's resources as (resource, account that it is nested under, or "")."""
     flat: list[tuple[str, str]] = []
     for name, value in resources.items():
         if isinstance(value, dict):
@@ -101,9 +101,9 @@ def _covers(policy: dict[str, Any], scope: str, account_id: str, zone_id: str | 
 
 
 def allows(token: Token, names: tuple[str, ...], account_id: str, zone_id: str | None) -> bool:
-    """Tell whether the token holds one of these groups for the account, or for the zone when the group is a zone's.
+    """Return True if the token has one of these groups for the account, or for the zone if the group is a zone's.
 
-    Platform docs: an explicit deny first, then an explicit allow, else no.
+    Platform docs: an explicit deny wins over an explicit allow; the default is deny.
     """
     allowed = False
     for policy in token.policies:
@@ -117,18 +117,18 @@ def allows(token: Token, names: tuple[str, ...], account_id: str, zone_id: str |
 
 
 def holds_all_zones(token: Token, name: str, account_id: str) -> bool:
-    """Tell whether the token holds the zone group for every zone of the account (the bulk route call asks for that)."""
+    """Return True if the token has the zone group for every zone of the account, as the bulk route call requires."""
     return allows(token, (name,), account_id, None)
 
 
 def zone_ids(resources: dict[str, Any]) -> list[str | None]:
-    """List the zones that a policy's resources name; None for the account itself, and for all of its zones."""
+    """Return the zones named by a policy's resources; None for the account itself and for all of its zones."""
     names = [name.removeprefix(f"{ZONE}.") for name, _ in _flat(resources) if name.startswith(f"{ZONE}.")]
     return [None if name == "*" else name for name in names] or [None]
 
 
 def address_allowed(token: Token, address: str) -> bool:
-    """Tell whether the token's condition admits this client address."""
+    """Return True if the token's condition allows this client address."""
     rule = (token.condition or {}).get("request.ip", {})
     client = ipaddress.ip_address(address)
 

@@ -17,18 +17,18 @@ routes = Blueprint("routes", __name__)
 READ = ("Workers Routes Read", "Workers Routes Write")
 WRITE = "Workers Routes Write"
 MAX_ROUTES = 1000
-# `*` only at the host's start and at the path's end; no query.
+# `*` is allowed only at the start of the host and at the end of the path; no query.
 PATTERN = re.compile(r"(?:https?://)?(\*?[a-zA-Z0-9.-]+)(/[^*?]*\*?)?")
 
 
 def shown(route: Route) -> dict[str, Any]:
-    """Show a route as the API does."""
+    """Return a route as the API shows it."""
     hidden = {"request_limit_fail_open"} if platform().ignores_fail_open else set()
     return route.model_dump(exclude=hidden)
 
 
 def host_of(pattern: str, zone: Zone) -> str:
-    """Return the host of a pattern. Raises ApiError 10022 unless the pattern is well formed and of this zone."""
+    """Return the host of a pattern. Raises ApiError 10022 if the pattern is malformed or belongs to another zone."""
     found = PATTERN.fullmatch(pattern)
     host = found[1].lower().lstrip("*").lstrip(".") if found else ""
     if host != zone.name and not host.endswith(f".{zone.name}"):
@@ -58,12 +58,12 @@ def _read(account: Account, zone: Zone, body: dict[str, Any], own: Route | None)
         raise ApiError(409, 10020, "A route with the same pattern already exists.")
     if script is not None and script not in account.scripts:
         raise ApiError(400, 10019, "workers.api.error.script_not_found: the route names a script that does not exist")
-    # PUT without it resets it, as for every field of a replacing call.
+    # As in every replacing call, PUT resets a field that is missing.
     fail_open = bool(body.get("request_limit_fail_open", False)) and not platform().ignores_fail_open
     return Route(id=own.id if own else new_hex(), pattern=pattern, script=script, request_limit_fail_open=fail_open)
 
 
-def _of(zone: Zone, route_id: str) -> Route:
+def _route_of(zone: Zone, route_id: str) -> Route:
     for route in zone.routes:
         if route.id == route_id:
             return route
@@ -80,7 +80,7 @@ async def listing(account: Account, zone: Zone) -> Response:  # noqa: ARG001 (ev
 @routes.post("/zones/<zone_id>/workers/routes")
 @for_zone(WRITE)
 async def create(account: Account, zone: Zone) -> Response:
-    """Make a route."""
+    """Create a route."""
     if len(zone.routes) >= MAX_ROUTES:
         raise invalid("The zone has too many routes", 10073)
     route = _read(account, zone, await body_object(), None)
@@ -92,15 +92,15 @@ async def create(account: Account, zone: Zone) -> Response:
 @routes.get("/zones/<zone_id>/workers/routes/<route_id>")
 @for_zone(*READ)
 async def get(account: Account, zone: Zone, route_id: str) -> Response:  # noqa: ARG001
-    """Show a route."""
-    return envelope(shown(_of(zone, route_id)))
+    """Return a route."""
+    return envelope(shown(_route_of(zone, route_id)))
 
 
 @routes.put("/zones/<zone_id>/workers/routes/<route_id>")
 @for_zone(WRITE)
 async def replace(account: Account, zone: Zone, route_id: str) -> Response:
     """Replace a route's pattern and script."""
-    own = _of(zone, route_id)
+    own = _route_of(zone, route_id)
     route = _read(account, zone, await body_object(), own)
     zone.routes[zone.routes.index(own)] = route
     await platform().runtime.update()
@@ -111,13 +111,13 @@ async def replace(account: Account, zone: Zone, route_id: str) -> Response:
 @for_zone(WRITE)
 async def delete(account: Account, zone: Zone, route_id: str) -> Response:  # noqa: ARG001
     """Delete a route."""
-    zone.routes.remove(_of(zone, route_id))
+    zone.routes.remove(_route_of(zone, route_id))
     await platform().runtime.update()
     return envelope({"id": route_id})
 
 
 def _zone_of(account: Account, item: dict[str, Any]) -> Zone:
-    """Find the zone that an entry of the bulk call names by id or name, or that its pattern lies in."""
+    """Return the zone that an entry of the bulk call names by id or name, or that its pattern belongs to."""
     for zone in account.zones.values():
         if zone.id == item.get("zone_id") or zone.name == item.get("zone_name"):
             return zone
@@ -131,7 +131,7 @@ def _zone_of(account: Account, item: dict[str, Any]) -> Zone:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/routes")
 @for_account("Workers Scripts Write")
 async def replace_all(account: Account, name: str) -> Response:
-    """Replace all routes of a script at once, with the right on all zones; without it wrangler has another way."""
+    """Replace all routes of a script. Requires the permission on all zones; otherwise wrangler uses single calls."""
     if not holds_all_zones(identify()[1], WRITE, account.id):
         raise ApiError(403, 10000, "Authentication error")
     if name not in account.scripts:

@@ -1,4 +1,4 @@
-"""What is kept beside a script's code: settings, schedules, workers.dev, secrets."""
+"""Settings stored beside a script's code: script-level settings, schedules, workers.dev, secrets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _set_script_level(script: Script, body: dict[str, Any]) -> None:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/script-settings")
 @for_account(*READ)
 async def get_script_level(account: Account, name: str) -> Response:
-    """Show what is kept beside the script's versions."""
+    """Return the script-level settings, which are independent of versions."""
     return envelope(_script_level(script_of(account, name)))
 
 
@@ -75,14 +75,14 @@ def _all(script: Script) -> dict[str, Any]:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/settings")
 @for_account(*READ)
 async def get_all(account: Account, name: str) -> Response:
-    """Show the script's settings with its bindings."""
+    """Return the script's settings with its bindings."""
     return envelope(_all(script_of(account, name)))
 
 
 @routes.patch("/accounts/<account_id>/workers/scripts/<name>/settings")
 @for_account(WRITE)
 async def change_all(account: Account, name: str) -> Response:
-    """Change settings; new bindings or compatibility make a new version with the same code."""
+    """Change settings. New bindings or compatibility settings create a new version with the same code."""
     script = script_of(account, name)
     settings, _ = await read_form("settings")
     before = active_of(script)
@@ -128,9 +128,9 @@ async def schedules(account: Account, name: str) -> Response:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/schedules")
 @for_account(WRITE)
 async def replace_schedules(account: Account, name: str) -> Response:
-    """Replace all crons of the script. The limit is the whole account's (platform docs: error 10072).
+    """Replace all crons of the script. The limit applies to the whole account (platform docs: error 10072).
 
-    An account above its limit (its plan went down, its crons are older than the limit) may not even remove some:
+    An account above its limit (after a downgrade, or with crons older than the limit) cannot even remove some of them:
     workers-sdk #15194.
     """
     check_subdomain(account)
@@ -167,14 +167,14 @@ def _shown_subdomain(script: Script) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/subdomain")
 @for_account(*READ)
 async def subdomain(account: Account, name: str) -> Response:
-    """Show whether the script answers on workers.dev."""
+    """Return whether the script is enabled on workers.dev."""
     return _shown_subdomain(script_of(account, name))
 
 
 @routes.post("/accounts/<account_id>/workers/scripts/<name>/subdomain")
 @for_account(WRITE)
 async def set_subdomain(account: Account, name: str) -> Response:
-    """Open or close the script's workers.dev address."""
+    """Enable or disable the script's workers.dev address."""
     script, body = script_of(account, name), await body_object()
     if not isinstance(body.get("enabled"), bool):
         raise invalid("enabled must be true or false", 10026)
@@ -186,7 +186,7 @@ async def set_subdomain(account: Account, name: str) -> Response:
 @routes.delete("/accounts/<account_id>/workers/scripts/<name>/subdomain")
 @for_account(WRITE)
 async def close_subdomain(account: Account, name: str) -> Response:
-    """Close the script's workers.dev address."""
+    """Disable the script's workers.dev address."""
     script = script_of(account, name)
     script.subdomain_enabled = script.previews_enabled = False
     return _shown_subdomain(script)
@@ -195,7 +195,7 @@ async def close_subdomain(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/subdomain")
 @for_account(*READ)
 async def account_subdomain(account: Account) -> Response:
-    """Show the account's name on workers.dev; one that never asked for a name has none."""
+    """Return the account's workers.dev subdomain, which does not exist until it is registered."""
     if account.subdomain is None:
         raise ApiError(404, 10007, "This Worker does not exist on your account.")
     return envelope({"subdomain": account.subdomain})
@@ -204,7 +204,7 @@ async def account_subdomain(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/workers/subdomains/<wanted>")
 @for_account(*READ)
 async def subdomain_availability(account: Account, wanted: str) -> Response:
-    """Tell whose a name on workers.dev is. That it is free is a refusal, too (wrangler: registerSubdomain)."""
+    """Return whether a workers.dev subdomain is taken. A free one is an error, too (wrangler: registerSubdomain)."""
     if account.subdomain == wanted:
         return envelope({"subdomain": wanted})
     _check_free(account, wanted)
@@ -214,7 +214,7 @@ async def subdomain_availability(account: Account, wanted: str) -> Response:
 @routes.put("/accounts/<account_id>/workers/subdomain")
 @for_account(WRITE)
 async def set_account_subdomain(account: Account) -> Response:
-    """Give the account its name on workers.dev. It has one for good: the API does not rename."""
+    """Register the account's workers.dev subdomain. It is permanent: the API cannot rename it."""
     wanted = str((await body_object()).get("subdomain"))
     if not SUBDOMAIN.fullmatch(wanted):
         raise invalid("workers.api.error.invalid_subdomain", 10033)
@@ -238,7 +238,7 @@ def _secrets(version: Version) -> list[dict[str, str]]:
 
 
 async def _with_bindings(account: Account, script: Script, bindings: list[dict[str, Any]], text: str) -> None:
-    """Deploy a new version with the same code; so a secret's change shows as a deployment."""
+    """Deploy a new version with the same code, so that changed secrets appear as a deployment."""
     before = active_of(script)
     number = max(version.number for version in script.versions) + 1
     annotations = {"workers/triggered_by": text}
@@ -255,14 +255,14 @@ async def _with_bindings(account: Account, script: Script, bindings: list[dict[s
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/secrets")
 @for_account(*READ)
 async def secrets(account: Account, name: str) -> Response:
-    """List the script's secrets, without their texts."""
+    """List the script's secrets without their values."""
     return envelope(_secrets(active_of(script_of(account, name))))
 
 
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/secrets/<secret>")
 @for_account(*READ)
 async def get_secret(account: Account, name: str, secret: str) -> Response:
-    """Show that a secret is there, without its text."""
+    """Return a secret without its value."""
     for shown in _secrets(active_of(script_of(account, name))):
         if shown["name"] == secret:
             return envelope(shown)

@@ -29,7 +29,7 @@ def script_of(account: Account, name: str) -> Script:
 
 
 def tails_to(account: Account, name: str) -> list[str]:
-    """Return the names of the scripts that send their logs to this one: no other reference is known here."""
+    """Return the names of the scripts that send their logs to this one, the only kind of reference here."""
     return [
         script.name
         for script in account.scripts.values()
@@ -38,27 +38,27 @@ def tails_to(account: Account, name: str) -> list[str]:
 
 
 def check_unused(account: Account, script: Script) -> None:
-    """Check that no other script refers to it, unless the call forces. Raises ApiError 10142 (platform docs)."""
+    """Check that no other script refers to it, unless the call has `force`. Raises ApiError 10142 (platform docs)."""
     others = [name for name in tails_to(account, script.name) if name != script.name]
     if others and request.args.get("force") != "true":
         raise invalid(f"Cannot delete this Worker as it is still referenced by other Workers: {others}.", 10142)
 
 
 def active_of(script: Script) -> Version:
-    """Return what the script runs. Raises ApiError 404/10007 for one that was never deployed."""
+    """Return the deployed version. Raises ApiError 404/10007 if the script was never deployed."""
     if script.active is None:
         raise ApiError(404, 10007, "This Worker does not exist on your account.")
     return script.active
 
 
 def check_subdomain(account: Account) -> None:
-    """Check that the account has a name on workers.dev, without which nothing can be set up. Raises ApiError 10063."""
+    """Check that the account has a workers.dev subdomain, which every setup requires. Raises ApiError 10063."""
     if account.subdomain is None:
         raise ApiError(403, 10063, "You need a workers.dev subdomain in order to proceed.")
 
 
 def shown(account: Account, script: Script) -> dict[str, Any]:
-    """Show a script as lists and uploads do."""
+    """Return a script as lists and uploads show it."""
     version = active_of(script)
     zones = [(zone, route) for zone in account.zones.values() for route in zone.routes]
     return {
@@ -87,7 +87,7 @@ def shown(account: Account, script: Script) -> dict[str, Any]:
 
 
 def shown_version(version: Version) -> dict[str, Any]:
-    """Show a version as the API does."""
+    """Return a version as the API shows it."""
     return {
         "id": version.id,
         "number": version.number,
@@ -103,8 +103,8 @@ def shown_version(version: Version) -> dict[str, Any]:
     }
 
 
-def whole_version(version: Version) -> dict[str, Any]:
-    """Show a version with its code's etag, bindings and runtime settings."""
+def full_version(version: Version) -> dict[str, Any]:
+    """Return a version with its code's etag, bindings and runtime settings."""
     return {
         **shown_version(version),
         "startup_time_ms": 1,
@@ -121,7 +121,7 @@ def whole_version(version: Version) -> dict[str, Any]:
 
 
 def new_script(account: Account, name: str) -> Script:
-    """Make a script that nothing has been uploaded to yet; not yet in the account. Raises ApiError."""
+    """Create a script without versions, not yet part of the account. Raises ApiError."""
     check_name(name)
     if len(account.scripts) >= account.limits.scripts:
         raise invalid("You have reached the limit of Workers of your account", 10037)
@@ -132,9 +132,10 @@ def new_script(account: Account, name: str) -> Script:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>")
 @for_account(WRITE)
 async def upload(account: Account, name: str) -> Response:
-    """Upload a script and run it; one that does not start changes nothing.
+    """Upload a script and run it. If it does not start, nothing changes.
 
-    With `excludeScript` the answer's etag is null: wrangler types it so, and nobody says that it is the list's.
+    With `excludeScript` the response's etag is null, as in wrangler's types. Its relation to the list's etag is
+    undocumented.
     """
     check_subdomain(account)
     script = account.scripts.get(name) or new_script(account, name)
@@ -157,7 +158,7 @@ async def upload(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts")
 @for_account(*READ)
 async def listing(account: Account) -> Response:
-    """List the scripts that run, filtered by tags."""
+    """List the deployed scripts, filtered by tags."""
     scripts = [script for script in account.scripts.values() if script.active]
     for condition in filter(None, request.args.get("tags", "").split(",")):
         tag, _, wanted = condition.partition(":")
@@ -168,7 +169,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>")
 @for_account(*READ)
 async def code(account: Account, name: str) -> Response:
-    """Return the main module's text, with the etag of the whole."""
+    """Return the main module's code, with the etag of the whole script."""
     version = active_of(script_of(account, name))
     main = next(module for module in version.modules if module.name == version.main_module)
     return Response(base64.b64decode(main.body), content_type="application/javascript", headers={"ETag": version.etag})
@@ -205,7 +206,7 @@ async def delete(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/versions")
 @for_account(*READ)
 async def versions(account: Account, name: str) -> Response:
-    """List the script's versions, the newest first."""
+    """List the script's versions, newest first."""
     newest_first = list(reversed(script_of(account, name).versions))
     part, info = page_of(newest_first, size=10, most=100)
     return envelope({"items": [shown_version(version) for version in part]}, info=info)
@@ -214,28 +215,28 @@ async def versions(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/versions/<version_id>")
 @for_account(*READ)
 async def version(account: Account, name: str, version_id: str) -> Response:
-    """Show a version."""
+    """Return a version."""
     found = script_of(account, name).version(version_id)
     if found is None:
         raise ApiError(404, 10222, "workers.api.error.version_not_found")
-    return envelope(whole_version(found))
+    return envelope(full_version(found))
 
 
 @routes.post("/accounts/<account_id>/workers/scripts/<name>/versions")
 @for_account(WRITE)
 async def upload_version(account: Account, name: str) -> Response:
-    """Keep a version without running it (platform docs: tags and the like belong to the immediate upload only)."""
+    """Store a version without running it (platform docs: only an immediate upload accepts tags and similar fields)."""
     script = script_of(account, name)
     metadata, modules = await read_form("metadata")
     made = make_version(account, script, metadata, modules, platform().now())
     add_version(script, made)
-    return envelope(whole_version(made))
+    return envelope(full_version(made))
 
 
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/deployments")
 @for_account(*READ)
 async def deployments(account: Account, name: str) -> Response:
-    """List the script's deployments, the newest first."""
+    """List the script's deployments, newest first."""
     part, info = page_of(script_of(account, name).deployments, size=10, most=100)
     shown_deployments = [
         {
@@ -255,7 +256,7 @@ async def deployments(account: Account, name: str) -> Response:
 @routes.post("/accounts/<account_id>/workers/scripts/<name>/deployments")
 @for_account(WRITE)
 async def create_deployment(account: Account, name: str) -> Response:
-    """Run a version that was kept."""
+    """Deploy a stored version."""
     script, body = script_of(account, name), await body_object()
     wanted = body.get("versions") or []
     if body.get("strategy") != "percentage" or len(wanted) != 1 or wanted[0].get("percentage") != 100:
@@ -270,7 +271,7 @@ async def create_deployment(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/services/<name>")
 @for_account(*READ)
 async def service(account: Account, name: str) -> Response:
-    """Show a script as wrangler looks for it before an upload."""
+    """Return a script by the endpoint that wrangler queries before an upload."""
     script = account.scripts.get(name)
     if script is None:
         raise ApiError(404, 10090, "This service does not exist on your account.")
@@ -294,7 +295,7 @@ async def service(account: Account, name: str) -> Response:
 @routes.delete("/accounts/<account_id>/workers/services/<name>")
 @for_account(WRITE)
 async def delete_service(account: Account, name: str) -> Response:
-    """Delete a script, as wrangler does it."""
+    """Delete a script by the endpoint that wrangler uses."""
     if name not in account.scripts:
         raise ApiError(404, 10090, "This service does not exist on your account.")
     check_unused(account, account.scripts[name])
@@ -305,7 +306,7 @@ async def delete_service(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/workers/<name>")
 @for_account(*READ)
 async def worker(account: Account, name: str) -> Response:
-    """Show a script by the newer workers API."""
+    """Return a script in the format of the newer workers API."""
     script = script_of(account, name)
     return envelope(
         {
@@ -330,7 +331,7 @@ def _no_references() -> dict[str, Any]:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/references")
 @for_account(*READ)
 async def references(account: Account, name: str) -> Response:
-    """Show what refers to the script: nothing does here."""
+    """Return the references to the script, which are always empty here."""
     script_of(account, name)
     return envelope(_no_references())
 

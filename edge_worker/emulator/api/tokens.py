@@ -24,14 +24,14 @@ MAX_NAME = 120
 
 
 def new_value() -> str:
-    """Make a token's secret: `cfat_`, 40 characters, a checksum (platform docs: token formats)."""
+    """Generate a token value: `cfat_`, 40 characters, a checksum (platform docs: token formats)."""
     alphabet = string.ascii_letters + string.digits
     text = "".join(secrets.choice(alphabet) for _ in range(40))
     return f"cfat_{text}{zlib.crc32(text.encode()):08x}"
 
 
 def shown(token: Token) -> dict[str, Any]:
-    """Show a token as the API does: without its value."""
+    """Return a token as the API shows it, without its value."""
     policies = [
         {
             **policy,
@@ -76,21 +76,21 @@ def _check_resources(account: Account, resources: Any) -> None:
                 raise invalid(f"resource {resource} is not known to this account", 1001)
 
 
-def _holds(creator: Token, account: Account, group_id: str, resources: dict[str, Any]) -> bool:
+def _covers_policy(creator: Token, account: Account, group_id: str, resources: dict[str, Any]) -> bool:
     name = BY_ID[group_id].name
     return all(allows(creator, (name,), account.id, zone_id) for zone_id in zone_ids(resources))
 
 
 def _granted(creator: Token, account: Account, policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the platform makes of the policies that the creator asks for. Raises ApiError 400/1001.
+    """Return the policies that the platform grants for the requested ones. Raises ApiError 400/1001.
 
-    The sources do not agree on what a token may give; `minting` says which of them is followed. The default is what a
-    user measured with a token that may only write tokens (terraform-provider-cloudflare #7241).
+    Sources disagree on which permissions a token may grant; `minting` selects one of them. The default follows a user's
+    measurement with a token that may only write tokens (terraform-provider-cloudflare #7241).
     """
     minting, granted = platform().minting, []
     for policy in policies:
         groups = policy["permission_groups"]
-        held = [group for group in groups if _holds(creator, account, group["id"], policy["resources"])]
+        held = [group for group in groups if _covers_policy(creator, account, group["id"], policy["resources"])]
         single = any(zone_id is not None for zone_id in zone_ids(policy["resources"]))
         if minting != "silent" and len(held) < len(groups) and (single or minting == "held"):
             lacking = next(BY_ID[group["id"]].name for group in groups if group not in held)
@@ -106,7 +106,7 @@ def _granted(creator: Token, account: Account, policies: list[dict[str, Any]]) -
 
 
 def _creator() -> Token:
-    """Return the token of this request, which the door has checked."""
+    """Return the token of this request, which authorization has checked."""
     found = find_token(platform().world, bearer())
     assert found is not None
     return found[1]
@@ -150,27 +150,27 @@ def _time(body: dict[str, Any], name: str) -> int | None:
 
 
 def _condition(body: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the condition as given; its key is `request.ip` (the SDK of 2026 sends `request_ip`, which is refused)."""
+    """Return the condition as given. Its key is `request.ip` (`request_ip`, sent by the 2026 SDK, is rejected)."""
     condition = body.get("condition")
     if not condition:
         return None
     if not isinstance(condition, dict) or set(condition) != {"request.ip"}:
-        raise invalid("condition may hold request.ip only", 1001)
+        raise invalid("condition can only contain request.ip", 1001)
     for networks in condition["request.ip"].values():
         for network in networks:
             try:
                 ipaddress.ip_network(network, strict=False)
             except ValueError:
-                raise invalid(f"{network} is no address or network", 1001) from None
+                raise invalid(f"{network} is not an address or network", 1001) from None
     return condition
 
 
 def make_token(
     account: Account, body: dict[str, Any], now: int, *, live_at: int, creator: Token | None = None
 ) -> Token:
-    """Make a token of the account by a create body; without a creator (control), with all that is asked for.
+    """Create a token of the account from a create body. Without a creator (control), all permissions are granted.
 
-    Raises ApiError when the platform would refuse it.
+    Raises ApiError if the platform would reject it.
     """
     name = body.get("name")
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
@@ -196,7 +196,7 @@ def make_token(
     return token
 
 
-def _of(account: Account, token_id: str) -> Token:
+def _token_of(account: Account, token_id: str) -> Token:
     token = account.tokens.get(token_id)
     if token is None:
         raise ApiError(404, 1003, "API Token not found")
@@ -210,7 +210,7 @@ def _live_at() -> int:
 @routes.post("/accounts/<account_id>/tokens")
 @for_account(WRITE)
 async def create(account: Account) -> Response:
-    """Make a token; its value is in this answer only."""
+    """Create a token. Only this response contains its value."""
     body = await body_object()
     if len(account.tokens) >= account.limits.tokens:
         raise invalid("The account has too many tokens", 1005)
@@ -235,7 +235,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/tokens/permission_groups")
 @for_account(*READ)
 async def permission_groups(account: Account) -> Response:
-    """List the permission groups, all at once. Whether one is selectable is a hint: the creation decides."""
+    """List the permission groups. `is_selectable` is a hint: only the creation decides."""
     creator = _creator()
     name, scope = request.args.get("name"), request.args.get("scope")
     renamed = platform().renamed_right
@@ -243,7 +243,7 @@ async def permission_groups(account: Account) -> Response:
     found = [g for g in known if name in (None, g.name) and scope in (None, g.scope)]
     return envelope(
         [
-            group.shown(is_selectable=_holds(creator, account, group.id, {}))
+            group.shown(is_selectable=_covers_policy(creator, account, group.id, {}))
             for group in shuffled(found, lambda group: group.id)
         ]
     )
@@ -251,7 +251,7 @@ async def permission_groups(account: Account) -> Response:
 
 @routes.get("/accounts/<account_id>/tokens/verify")
 async def verify(account_id: str) -> Response:
-    """Tell a token its own status."""
+    """Return the status of the request's token."""
     found = find_token(platform().world, bearer())
     if found is None or found[0].id != account_id:
         raise ApiError(401, 1000, "Invalid API Token")
@@ -270,23 +270,23 @@ async def verify(account_id: str) -> Response:
 
 @routes.get("/user/tokens/verify")
 async def verify_user() -> Response:
-    """Refuse the token: only tokens of users are verified here."""
+    """Reject the token, because this endpoint verifies user tokens only."""
     bearer()
-    raise ApiError(401, 1000, "Invalid API Token")  # account-owned tokens are refused here
+    raise ApiError(401, 1000, "Invalid API Token")  # account-owned tokens are rejected here
 
 
 @routes.get("/accounts/<account_id>/tokens/<token_id>")
 @for_account(*READ)
 async def get(account: Account, token_id: str) -> Response:
-    """Show a token."""
-    return envelope(shown(_of(account, token_id)))
+    """Return a token."""
+    return envelope(shown(_token_of(account, token_id)))
 
 
 @routes.put("/accounts/<account_id>/tokens/<token_id>")
 @for_account(WRITE)
 async def replace(account: Account, token_id: str) -> Response:
     """Replace a token's name, policies, condition, status and times."""
-    token, body = _of(account, token_id), await body_object()
+    token, body = _token_of(account, token_id), await body_object()
     status = body.get("status", token.status)
     if status not in ("active", "disabled"):
         raise invalid("status must be active or disabled", 1001)
@@ -305,7 +305,7 @@ async def replace(account: Account, token_id: str) -> Response:
 @for_account(WRITE)
 async def delete(account: Account, token_id: str) -> Response:
     """Delete a token."""
-    token = _of(account, token_id)
+    token = _token_of(account, token_id)
     del account.tokens[token.id]
     return envelope({"id": token.id})
 
@@ -313,7 +313,7 @@ async def delete(account: Account, token_id: str) -> Response:
 @routes.put("/accounts/<account_id>/tokens/<token_id>/value")
 @for_account(WRITE)
 async def roll(account: Account, token_id: str) -> Response:
-    """Give a token a new value, which is in this answer only."""
-    token = _of(account, token_id)
+    """Give a token a new value. Only this response contains it."""
+    token = _token_of(account, token_id)
     token.value, token.live_at, token.modified_at = new_value(), _live_at(), platform().now()
     return envelope(token.value)

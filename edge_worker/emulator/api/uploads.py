@@ -1,4 +1,4 @@
-"""What an upload holds: the parts of its form, its metadata, its bindings. Platform docs: multipart upload metadata."""
+"""Parsing of uploads: form parts, metadata, bindings. Platform docs: multipart upload metadata."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edge_worker.emulator.api.wire import invalid
 from edge_worker.emulator.runtime.capnp import KINDS
 from edge_worker.emulator.state import Account, Module, Script, Version, new_uuid
 
-OLDEST_DATE = "2021-11-02"  # platform docs: what a missing compatibility_date means
+OLDEST_DATE = "2021-11-02"  # platform docs: default of compatibility_date
 NAME = re.compile(r"[a-z0-9_][a-z0-9_-]{0,62}")
 BINDING_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 MAX_BINDINGS = 64
@@ -32,9 +32,9 @@ def check_name(name: str) -> None:
 
 
 def check_tags(tags: Any) -> list[str]:
-    """Return a script's tags once they are checked. Raises ApiError 100102 or 100103."""
+    """Return a script's tags after validation. Raises ApiError 100102 or 100103."""
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise invalid("tags must be a list of texts", 10021)
+        raise invalid("tags must be a list of strings", 10021)
     if any(len(tag.encode()) > MAX_TAG_BYTES for tag in tags):
         raise invalid("a tag is too long", 100102)
     if len(tags) > MAX_TAGS:
@@ -43,7 +43,7 @@ def check_tags(tags: Any) -> list[str]:
 
 
 def shown_binding(binding: dict[str, Any]) -> dict[str, Any]:
-    """Show a binding as settings do: a secret without its text, a database under both of its names."""
+    """Return a binding as settings show it: a secret without its value, a database with both of its names."""
     if binding["type"] == SECRET:
         return {"type": SECRET, "name": binding["name"]}
     if binding["type"] == "d1":
@@ -52,7 +52,7 @@ def shown_binding(binding: dict[str, Any]) -> dict[str, Any]:
 
 
 async def read_form(part: str) -> tuple[dict[str, Any], list[Module]]:
-    """Read the form's JSON part and its modules, keyed by FILE name: clients name the parts as they please."""
+    """Read the form's JSON part and its modules, keyed by FILE name, because clients name the parts freely."""
     form, files = await request.form, await request.files
     text: str | bytes | None = form.get(part)
     modules = []
@@ -72,7 +72,7 @@ async def read_form(part: str) -> tuple[dict[str, Any], list[Module]]:
     except ValueError:
         metadata = None
     if not isinstance(metadata, dict):
-        raise invalid(f"the form needs a part {part!r} that holds a JSON object", 10004)
+        raise invalid(f"the form needs a part {part!r} with a JSON object", 10004)
     return metadata, modules
 
 
@@ -100,7 +100,7 @@ def _binding(account: Account, binding: Any, before: Version | None, *, strict: 
         if kept is None and strict:
             raise invalid(f"binding {name} has nothing to inherit", 10021)
         return {**kept, "name": name} if kept else None
-    raise invalid(f"binding {name}: type {kind} is not known to this emulator", 10021)
+    raise invalid(f"binding {name}: type {kind} is not supported by this emulator", 10021)
 
 
 def _bindings(account: Account, metadata: dict[str, Any], before: Version | None) -> list[dict[str, Any]]:
@@ -110,7 +110,7 @@ def _bindings(account: Account, metadata: dict[str, Any], before: Version | None
     names = {binding["name"] for binding in bindings}
     if len(names) < len(bindings):
         raise invalid("a binding name is used twice", 10053)
-    # Secrets survive an upload that does not name them (wrangler's plain deploy relies on it); other kinds by request.
+    # Secrets survive an upload that does not name them (wrangler's plain deploy relies on it); other kinds on request.
     kept_kinds = {SECRET, *(metadata.get("keep_bindings") or [])}
     if before is not None:
         bindings += [b for b in before.bindings if b["type"] in kept_kinds and b["name"] not in names]
@@ -122,10 +122,10 @@ def _bindings(account: Account, metadata: dict[str, Any], before: Version | None
 def make_version(
     account: Account, script: Script, metadata: dict[str, Any], modules: list[Module], now: int
 ) -> Version:
-    """Make the version of an upload; not yet in the script. Raises ApiError when the platform would refuse it."""
+    """Create the version of an upload, not yet part of the script. Raises ApiError if the platform would reject it."""
     main = metadata.get("main_module")
     if not isinstance(main, str):
-        raise invalid("metadata needs main_module (service-worker syntax is not known to this emulator)", 10021)
+        raise invalid("metadata needs main_module (service-worker syntax is not supported by this emulator)", 10021)
     found = next((m for m in modules if m.name.removeprefix("./") == main.removeprefix("./")), None)
     if found is None:
         raise invalid(f"Uncaught Error: No such module {main!r}.", 10021)

@@ -1,4 +1,4 @@
-"""The API's common form: envelope, errors, pages, bodies. Platform docs: fundamentals/api/reference."""
+"""The API's wire format: envelope, errors, pages, bodies. Platform docs: fundamentals/api/reference."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ JSON = "application/json"
 
 
 class ApiError(Exception):
-    """A refusal in the API's own form."""
+    """An error in the API's own format."""
 
     def __init__(self, status: int, code: int, message: str, *, chain: list[dict[str, Any]] | None = None) -> None:
         super().__init__(message)
         self.status, self.code, self.message, self.chain = status, code, message, chain
 
     def response(self) -> Response:
-        """Make an answer of the refusal."""
+        """Return the error as a response."""
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.chain:
             error["error_chain"] = self.chain
@@ -31,12 +31,12 @@ class ApiError(Exception):
 
 
 def invalid(message: str, code: int = 10001) -> ApiError:
-    """Return a 400: the request itself is wrong."""
+    """Return a 400 error for an invalid request."""
     return ApiError(400, code, message)
 
 
 def no_route() -> ApiError:
-    """Return a 404: an id in the path is malformed, or there is no such path."""
+    """Return a 404 error for a malformed id in the path or an unknown path."""
     message = (
         f"Could not route to {request.path.removeprefix('/client/v4')}, perhaps your object identifier is invalid?"
     )
@@ -51,7 +51,7 @@ def envelope(
     messages: list[dict[str, Any]] | None = None,
     status: int = 200,
 ) -> Response:
-    """Make an answer in the envelope that every path but GraphQL and script content has."""
+    """Return a response in the envelope that all paths except GraphQL and script content use."""
     body: dict[str, Any] = {"success": not errors, "errors": errors or [], "messages": messages or [], "result": result}
     if info is not None:
         body["result_info"] = info
@@ -59,7 +59,7 @@ def envelope(
 
 
 def query_int(name: str, default: int, low: int, high: int) -> int:
-    """Read a whole number of the query, held within bounds as the platform does. Raises ApiError for others."""
+    """Return an integer of the query, clamped to the bounds as the platform does. Raises ApiError if malformed."""
     text = request.args.get(name)
     if text is None:
         return default
@@ -70,17 +70,16 @@ def query_int(name: str, default: int, low: int, high: int) -> int:
 
 
 def shuffled(items: Sequence[T], key: Callable[[T], str]) -> list[T]:
-    """Return the items in an order that nobody can lean on.
+    """Return the items in an arbitrary order that clients cannot rely on.
 
-    It changes whenever the set of items does, and only then, so that a listing over several pages still shows each
-    item once.
+    The order changes only when the set of items changes, so a listing over several pages still shows each item once.
     """
     salt = hashlib.sha256("".join(sorted(key(item) for item in items)).encode()).digest()
     return sorted(items, key=lambda item: hashlib.sha256(salt + key(item).encode()).digest())
 
 
 def page_of(items: Sequence[T], *, size: int, most: int) -> tuple[Sequence[T], dict[str, int]]:
-    """Return the items of the page that the query asks for (`page`, `per_page`), and the result_info."""
+    """Return the items of the requested page (`page`, `per_page`) and the result_info."""
     number = query_int("page", 1, 1, 1_000_000)
     per_page = query_int("per_page", size, 1, most)
     part = items[(number - 1) * per_page : number * per_page]
@@ -95,13 +94,13 @@ def page_of(items: Sequence[T], *, size: int, most: int) -> tuple[Sequence[T], d
 
 
 def page(items: Sequence[T], show: Callable[[T], Any], *, size: int, most: int) -> Response:
-    """Answer with one page of a listing; after the last page: an empty list."""
+    """Return one page of a listing as a response. Pages after the last one are empty."""
     part, info = page_of(items, size=size, most=most)
     return envelope([show(item) for item in part], info=info)
 
 
 async def body_json() -> Any:
-    """Read the request's JSON body. Raises ApiError 400 when it is none."""
+    """Return the request's JSON body. Raises ApiError 400 if it is malformed."""
     try:
         return json.loads(await request.get_data() or b"null")
     except ValueError:
@@ -109,7 +108,7 @@ async def body_json() -> Any:
 
 
 async def body_object() -> dict[str, Any]:
-    """Read the request's JSON body, which must be an object. Raises ApiError 400."""
+    """Return the request's JSON body, which must be an object. Raises ApiError 400."""
     body = await body_json()
     if not isinstance(body, dict):
         raise invalid("The request body must be a JSON object", 10006)

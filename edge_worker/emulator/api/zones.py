@@ -1,4 +1,4 @@
-"""Accounts, zones and DNS records, and what wrangler asks about the user."""
+"""Accounts, zones and DNS records, and wrangler's queries about the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ routes = Blueprint("zones", __name__)
 
 
 def shown_account(account: Account) -> dict[str, Any]:
-    """Show an account as the API does."""
+    """Return an account as the API shows it."""
     return {
         "id": account.id,
         "name": account.name,
@@ -28,7 +28,7 @@ def shown_account(account: Account) -> dict[str, Any]:
 
 
 def shown_zone(account: Account, zone: Zone) -> dict[str, Any]:
-    """Show a zone as the API does."""
+    """Return a zone as the API shows it."""
     created = iso_micro(zone.created_at)
     return {
         "id": zone.id,
@@ -66,7 +66,7 @@ def shown_zone(account: Account, zone: Zone) -> dict[str, Any]:
 
 
 def shown_record(zone: Zone, record: DnsRecord) -> dict[str, Any]:
-    """Show a DNS record as the API does."""
+    """Return a DNS record as the API shows it."""
     created = iso_micro(record.created_at)
     return {
         "id": record.id,
@@ -100,7 +100,7 @@ _OPERATORS = {
 
 
 def _name_fits(value: str, wanted: str) -> bool:
-    """Match a zone's name with a filter: plain, or with an operator in front (`contains:`)."""
+    """Return True if a zone name matches a filter: a plain name, or one with an operator prefix (`contains:`)."""
     operator, colon, rest = wanted.partition(":")
     if colon and operator in _OPERATORS:
         return bool(_OPERATORS[operator](value, rest.lower()))
@@ -109,7 +109,7 @@ def _name_fits(value: str, wanted: str) -> bool:
 
 @routes.get("/accounts")
 async def accounts() -> Response:
-    """Refuse the list of accounts: it is for tokens of users."""
+    """Reject the list of accounts, which requires a user token."""
     identify()
     raise ApiError(400, 1001, "List accounts endpoint does not support account owned tokens.")
 
@@ -117,27 +117,27 @@ async def accounts() -> Response:
 @routes.get("/accounts/<account_id>")
 @for_account("Account Settings Read", "Account Settings Write")
 async def account(account: Account) -> Response:
-    """Show the account."""
+    """Return the account."""
     return envelope(shown_account(account))
 
 
 @routes.get("/user")
 async def user() -> Response:
-    """Refuse the user: the token is an account's."""
+    """Reject the user query, because the token belongs to an account."""
     identify()
     raise ApiError(400, 9109, "Valid user-level authentication not found")
 
 
 @routes.get("/memberships")
 async def memberships() -> Response:
-    """Refuse the memberships: the token is an account's."""
+    """Reject the memberships query, because the token belongs to an account."""
     identify()
     raise ApiError(400, 9109, "Valid user-level authentication not found")
 
 
 @routes.get("/zones")
 async def listing() -> Response:
-    """List the zones that the token may read, filtered and ordered as asked."""
+    """List the zones that the token can read, filtered and sorted as requested."""
     account, token = identify()
     names = ("Zone Read", "Zone Write")
     visible = [zone for zone in account.zones.values() if allows(token, names, account.id, zone.id)]
@@ -161,7 +161,7 @@ async def listing() -> Response:
 @routes.get("/zones/<zone_id>")
 @for_zone("Zone Read", "Zone Write")
 async def get(account: Account, zone: Zone) -> Response:
-    """Show a zone."""
+    """Return a zone."""
     return envelope(shown_zone(account, zone))
 
 
@@ -182,7 +182,7 @@ def _record_fits(record: DnsRecord) -> bool:
 @routes.get("/zones/<zone_id>/dns_records")
 @for_zone("DNS Read", "DNS Write")
 async def records(account: Account, zone: Zone) -> Response:  # noqa: ARG001 (every zone handler gets both)
-    """List the zone's DNS records, filtered as asked."""
+    """List the zone's DNS records, filtered as requested."""
     for key in request.args:
         field, dot, operator = key.partition(".")
         if field in ("name", "content") and dot and operator not in _OPERATORS:
@@ -191,12 +191,12 @@ async def records(account: Account, zone: Zone) -> Response:  # noqa: ARG001 (ev
     return page(found, lambda record: shown_record(zone, record), size=5, most=5000)
 
 
-# What a record points to when its maker does not say: something that is there, as in most zones.
+# Default content of a record: an existing website, as in most zones.
 _WEBSITES = {"A": "12.34.56.78", "AAAA": "2600::1", "CNAME": "origin.example"}
 
 
 def make_record(zone: Zone, body: dict[str, Any], now: int) -> DnsRecord:
-    """Make a record of the zone; `name` may be "@", relative, or whole. Raises ApiError."""
+    """Create a record of the zone. `name` can be "@", relative, or fully qualified. Raises ApiError."""
     name = str(body.get("name", "@")).lower().rstrip(".")
     full = zone.name if name in ("@", zone.name) else name if name.endswith(f".{zone.name}") else f"{name}.{zone.name}"
     kind = str(body.get("type", "A")).upper()
@@ -212,7 +212,7 @@ def make_record(zone: Zone, body: dict[str, Any], now: int) -> DnsRecord:
 @routes.post("/zones/<zone_id>/dns_records")
 @for_zone("DNS Write")
 async def create_record(account: Account, zone: Zone) -> Response:  # noqa: ARG001
-    """Make a DNS record."""
+    """Create a DNS record."""
     record = make_record(zone, await body_object(), platform().now())
     await platform().runtime.update()
     return envelope(shown_record(zone, record))
@@ -232,5 +232,5 @@ async def delete_record(account: Account, zone: Zone, record_id: str) -> Respons
 @routes.get("/accounts/<account_id>/storage/kv/namespaces")
 @for_account("Workers Scripts Write", "Workers KV Storage Write", "Workers KV Storage Read")
 async def kv_namespaces(account: Account) -> Response:  # noqa: ARG001
-    """List no KV namespaces: wrangler asks for them before it deletes a script."""
+    """Return an empty list of KV namespaces, which wrangler queries before it deletes a script."""
     return page([], lambda nothing: nothing, size=20, most=100)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from edge_worker.emulator.state import Account, Script, Version
 
 JS = Path(__file__).parent / "js"
-# Our own workers' date; scripts have the date they were uploaded with.
+# Compatibility date of our own workers. Scripts have the date of their upload.
 OWN_DATE = "2026-04-01"
 # The module kinds of an upload's parts (platform docs: multipart upload) as workerd names them.
 KINDS = {
@@ -29,24 +29,24 @@ KINDS = {
 
 
 def quote(text: str) -> str:
-    """Write a Cap'n Proto text literal: printable ASCII as it is, every other byte of the UTF-8 as an escape."""
+    """Return a Cap'n Proto text literal: printable ASCII unchanged, all other UTF-8 bytes escaped."""
     plain = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\x{b:02x}" for b in text.encode())
     return '"' + "".join(plain) + '"'
 
 
 def as_json(value: Any) -> str:
-    """Write a Cap'n Proto text literal that holds the value as JSON."""
+    """Return a Cap'n Proto text literal that contains the value as JSON."""
     return quote(json.dumps(value))
 
 
 def service_name(account: Account, script: Script) -> str:
-    """Return the name under which a script runs: as service of the process and as binding of the edge."""
+    """Return a script's name, both as a service of the process and as a binding of the edge."""
     return f"s_{account.id}_{script.name}"
 
 
 @dataclass(frozen=True)
 class Running:
-    """A script that runs in a process."""
+    """A script running in a process."""
 
     account: Account
     script: Script
@@ -68,12 +68,12 @@ def _binding(run: Running, binding: dict[str, Any]) -> str:
             return f'(name={name}, wrapped=(moduleName="cloudflare-internal:d1-api", innerBindings=[{inner}]))'
         case "json":
             return f"(name={name}, json={as_json(binding['json'])})"
-        case _:  # plain_text and secret_text: uploads.py lets no other kind in
+        case _:  # plain_text and secret_text: uploads.py rejects all other kinds
             return f"(name={name}, text={quote(str(binding['text']))})"
 
 
 def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str:
-    """Describe the service of one uploaded script; its modules are written into `folder`, ours around them."""
+    """Return the service of one uploaded script. Writes its modules into `folder` and wraps them with ours."""
     place = folder / run.service
     place.mkdir()
     main = json.dumps("../" + run.version.main_module.removeprefix("./"))
@@ -87,13 +87,13 @@ def _script_service(run: Running, folder: Path, settings: dict[str, Any]) -> str
     ]
     for number, module in enumerate(run.version.modules):
         kind = KINDS.get(module.content_type)
-        if kind is None:  # source maps and the like: kept, not run
+        if kind is None:  # source maps and the like: stored, not executed
             continue
         (place / str(number)).write_bytes(base64.b64decode(module.body))
         name = quote(module.name.removeprefix("./"))
         modules.append(f'(name={name}, {kind}=embed "{run.service}/{number}")')
     flags = [*run.version.compatibility_flags]
-    # Our entry module follows an invocation through its awaits; the flag shows a script nothing but one more module.
+    # Our entry module tracks an invocation across its awaits. The flag only makes one more module available to scripts.
     if not {"nodejs_als", "nodejs_compat", "nodejs_compat_v2"} & set(flags):
         flags.append("nodejs_als")
     props = as_json({"account": run.account.id, "script": run.script.name})
@@ -119,7 +119,7 @@ def scripts_config(
     running: list[Running], folder: Path, *, init: dict[str, Any], settings: dict[str, dict[str, Any]],
     databases_port: int, emulator_port: int, origin_port: int,
 ) -> str:  # fmt: skip
-    """Describe the process with edge and scripts. `settings`: account id → what its scripts' clocks start with."""
+    """Return the configuration of the edge and scripts process. `settings`: account id → initial clock settings."""
     services = [_script_service(run, folder, settings[run.account.id]) for run in running]
     to_scripts = [
         binding
@@ -156,7 +156,7 @@ def scripts_config(
 
 
 def databases_config(folder: Path, *, init: dict[str, Any]) -> str:
-    """Describe the process with the databases, whose files are in `folder`/data."""
+    """Return the configuration of the process with the databases, whose files are in `folder`/data."""
     d1 = f"""(name="d1", worker=(modules=[{_own_modules(folder, "d1.js", "cache.js")}], compatibilityDate="{OWN_DATE}",
   durableObjectNamespaces=[(className="D1Object", uniqueKey="d1", enableSql=true)],
   durableObjectStorage=(localDisk="disk"),

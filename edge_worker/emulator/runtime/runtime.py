@@ -1,8 +1,8 @@
 """The runtime behind the API: one workerd process for the edge and all scripts, one for the databases.
 
-An upload starts a new scripts' process beside the old one, on the same listening socket; the old one takes no more
-connections, answers what it has, and ends when no script of it works any more (platform docs: requests in flight get
-30 s of grace). Nothing is refused meanwhile, and a script that does not start leaves everything as it was.
+An upload starts a new scripts process beside the old one, on the same listening socket. The old process accepts no
+more connections, completes its requests, and ends when none of its scripts is working (platform docs: requests in
+flight get 30 s of grace). No request is refused in between, and a script that does not start changes nothing.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["CronEvent", "Runtime", "StartFailed", "open_runtime"]
 
 GRACE_S = 30
-# What the old process has accepted and not yet read when it is told to end arrives within this time.
+# Connections that the old process has accepted but not yet read at its shutdown arrive within this time.
 HOLD_MS = 100
 
 
 @dataclass(frozen=True)
 class CronEvent:
-    """A cron that fires. `at`: the time that it is for, epoch ms. `waits`: in real time, see the emulator's page."""
+    """A cron that fires. `at`: its scheduled time, epoch ms. `waits`: in real time (see the emulator's docstring)."""
 
     account: Account
     script: Script
@@ -47,26 +47,26 @@ class CronEvent:
 
 @dataclass
 class _Scripts:
-    """A scripts' process, and how much of its counting has been added to the world."""
+    """A scripts process, and the part of its counts that has been added to the world."""
 
     workerd: Workerd
     client: httpx.AsyncClient
     folder: Path
     running: list[Running]
     counted: dict[str, Any] = field(default_factory=dict)
-    draining: trio.Event = field(default_factory=trio.Event)  # it takes no new requests
-    told_all: bool = False  # it will not be asked again: what it counted last has come, or never will
+    draining: trio.Event = field(default_factory=trio.Event)  # accepts no new requests
+    has_final_counts: bool = False  # its final counts have arrived or are lost; do not query it again
     ended: trio.Event = field(default_factory=trio.Event)
 
     async def ask(self, command: str, body: dict[str, Any] | None = None) -> Any:
-        """Send a command to the edge in this process; return its JSON."""
+        """Send a command to the edge in this process and return its JSON."""
         response = await self.client.post(command, json=body or {})
         response.raise_for_status()
         return response.json()
 
 
 class Runtime:
-    """Runs the world's scripts and databases. Made by `open_runtime`."""
+    """Runs the world's scripts and databases. Created by `open_runtime`."""
 
     def __init__(
         self, world: World, folder: Path, edge: socket.socket, emulator_port: int, origin_port: int,
@@ -77,7 +77,7 @@ class Runtime:
         self._ports = {"emulator_port": emulator_port, "origin_port": origin_port}
         self._now, self._log, self._nursery = now, log, nursery
         self._local_egress = local_egress
-        self.runs_scripts = runs_scripts  # without it scripts are kept, and only the databases have a process
+        self.runs_scripts = runs_scripts  # if False, scripts are stored and only the databases have a process
         self._lock = trio.Lock()
         self._number = 0
         self._current: _Scripts | None = None
@@ -85,10 +85,10 @@ class Runtime:
         self._databases_socket = listening_socket()
         self._databases = _client(port_of(self._databases_socket))
         self._databases_process: Workerd | None = None
-        self._known: set[str] = set()  # the databases that the processes know of
+        self._known: set[str] = set()  # databases known to the processes
         self.watch_d1 = False
-        self.place = "AMS"  # the data centre that visitors come to
-        self.max_d1_queries: dict[str, dict[str, int]] = {}  # account → script → the most one invocation made
+        self.place = "AMS"  # data centre of the visitors
+        self.max_d1_queries: dict[str, dict[str, int]] = {}  # account → script → maximum of one invocation
 
     def today(self) -> int:
         """Return the epoch day of the emulated clock."""
@@ -112,10 +112,11 @@ class Runtime:
         without: tuple[str, str] | None = None,
         commit: Callable[[list[str]], None] | None = None,
     ) -> None:
-        """Run the world's deployed scripts: `instead` in place of what it replaces, not `without` (account id, name).
+        """Run the deployed scripts, with `instead` replacing its predecessor, except `without` (account id, name).
 
-        When all have started, `commit` gets the handlers of `instead` and changes the world. Else StartFailed is raised
-        with what the runtime printed, and nothing has changed. Where no scripts run, handlers are not known.
+        Once all have started, `commit` gets the handlers of `instead` and changes the world. Otherwise raises
+        StartFailed with the runtime's output, and nothing has changed. If scripts are not executed, their handlers are
+        unknown.
         """
         if not self.runs_scripts:
             if commit is not None:
@@ -137,11 +138,11 @@ class Runtime:
             if old is not None:
                 self._retiring.append(old)
                 self._nursery.start_soon(self._retire, old)
-                # Both listen on the edge's socket: an upload is answered when only the new one takes requests.
+                # Both listen on the edge's socket: respond to an upload only once the old process accepts no requests.
                 await old.draining.wait()
 
     async def new_isolates(self, place: str | None) -> None:
-        """Run all scripts in new isolates, in the data centre `place`; None: where they are."""
+        """Restart all scripts in new isolates, in the data centre `place`; None: in the current one."""
         self.place = place or self.place
         await self.run_scripts()
 
@@ -180,28 +181,28 @@ class Runtime:
     async def _retire(self, old: _Scripts) -> None:
         last = None
         with trio.move_on_after(GRACE_S):
-            # Its answer has begun, so it is an open request: that keeps the process alive while it takes no new ones.
+            # The drain request stays open, which keeps the process running while it accepts no new requests.
             async with old.client.stream("POST", "/drain", json={"hold_ms": HOLD_MS}) as response:
-                await old.workerd.let_go(self._edge)
+                await old.workerd.stop_listening(self._edge)
                 old.draining.set()
                 last = json.loads(await response.aread())
-        old.told_all = True
+        old.has_final_counts = True
         if last is not None:
             self._add_counts(old, last)
         await old.workerd.stop()
-        old.draining.set()  # also when it did not answer in time
+        old.draining.set()  # also if it did not respond in time
         await old.client.aclose()
         self._retiring.remove(old)
         old.ended.set()
         shutil.rmtree(old.folder)
 
-    # -- what the edge is told ----------------------------------------------------------------------------------------
+    # -- configuration of the edge ------------------------------------------------------------------------------------
 
     def _settings(self, account: Account) -> dict[str, Any]:
         return {"offset_ms": round(self.world.offset_s * 1000), "max_d1_queries": account.limits.d1_queries}
 
     def _init(self, running: Sequence[Running]) -> dict[str, Any]:
-        """Return all that the edge is told; an update is the same again, without the services."""
+        """Return the edge's complete configuration. An update sends the same without the services."""
         services = {run.service: {"account": run.account.id, "script": run.script.name} for run in running}
         return {
             "offset_ms": round(self.world.offset_s * 1000),
@@ -250,9 +251,9 @@ class Runtime:
         return zones
 
     async def update(self) -> None:
-        """Tell the processes what has changed in the world: routes, zones, limits, clock, databases.
+        """Send changes of the world to the processes: routes, zones, limits, clock, databases.
 
-        Once this has returned, every request and every statement sees it.
+        They apply to every request and statement that starts after this returns.
         """
         async with self._lock:
             await self._update()
@@ -269,10 +270,10 @@ class Runtime:
     # -- counting -----------------------------------------------------------------------------------------------------
 
     async def collect(self) -> None:
-        """Bring the world's usage up to date with what the processes have counted."""
+        """Add the processes' latest counts to the world's usage."""
         async with self._lock:
             for process in [self._current, *self._retiring]:
-                if process is not None and not process.told_all:
+                if process is not None and not process.has_final_counts:
                     await self._collect_counts(process)
             for account_id, days in (await self._ask_databases("/meters")).items():
                 account = self.world.accounts.get(account_id)
@@ -286,15 +287,15 @@ class Runtime:
     async def _collect_counts(self, process: _Scripts, command: str = "/counts") -> None:
         try:
             answer = await process.ask(command)
-        except httpx.TransportError:  # it retires and takes no more questions; its answer to /drain carries the rest
+        except httpx.TransportError:  # it is retiring; its response to /drain has the rest
             if process is self._current:
                 raise
             return
-        if not process.told_all:  # else this answer is older than its last
+        if not process.has_final_counts:  # otherwise this response is older than its last
             self._add_counts(process, answer)
 
     def _add_counts(self, process: _Scripts, answer: dict[str, Any]) -> None:
-        """Add to the usage what the process has counted since it was last asked."""
+        """Add what the process has counted since the previous query to the usage."""
         for account_id, days in answer["counts"].items():
             account = self.world.accounts.get(account_id)
             if account is None:
@@ -314,16 +315,16 @@ class Runtime:
             most[run.script.name] = max(most.get(run.script.name, 0), seen)
 
     async def settled(self) -> None:
-        """Return when no invocation runs anywhere: no request, no cron, no waitUntil work."""
+        """Return once no invocation is running anywhere: no request, no cron, no waitUntil work."""
         while self._retiring:
             await self._retiring[0].ended.wait()
         if self._current is not None:
             await self._collect_counts(self._current, "/settled")
 
     async def crons(self, events: Sequence[CronEvent]) -> list[dict[str, Any]]:
-        """Fire scheduled() for each event at once; each one's {outcome, error, d1_queries, waited_ms} at its end."""
+        """Fire scheduled() for all events concurrently; return {outcome, error, d1_queries, waited_ms} of each."""
         assert self._current is not None
-        told = [
+        fired = [
             {
                 "service": service_name(event.account, event.script),
                 "cron": event.cron,
@@ -332,7 +333,7 @@ class Runtime:
             }
             for event in events
         ]
-        answer: list[dict[str, Any]] = await self._current.ask("/crons", {"events": told})
+        answer: list[dict[str, Any]] = await self._current.ask("/crons", {"events": fired})
         return answer
 
     # -- databases ----------------------------------------------------------------------------------------------------
@@ -356,12 +357,12 @@ class Runtime:
         return response.json()
 
     async def set_meter(self, account: Account, day: int, usage: Usage) -> None:
-        """Make the databases count on from these rows of that day."""
+        """Set the databases' row counts of that day."""
         counts = usage.model_dump(include={"rows_read", "rows_written", "read_queries", "write_queries"})
         await self._ask_databases("/update", {"accounts": {account.id: {"days": {str(day): counts}}}})
 
     async def query(self, database: str, statements: list[dict[str, Any]], format_: str) -> Any:
-        """Run statements in one transaction: a list of results with meta, or {success: false, error}."""
+        """Run statements in one transaction. Returns a list of results with meta, or {success: false, error}."""
         await self._wait_until_known(database)
         return await self._ask_databases("/query", statements, db=database, resultsFormat=format_)
 
@@ -372,13 +373,13 @@ class Runtime:
         return stats
 
     async def _wait_until_known(self, database: str) -> None:
-        """Wait until the processes know the database, which is listed as soon as it is made."""
+        """Wait until the processes know the database, which the API lists as soon as it is created."""
         if database not in self._known:
-            async with self._lock:  # its update holds the lock, or waits for it before us
+            async with self._lock:  # its update has the lock, or is queued for it before us
                 pass
 
     async def destroy_database(self, database: str) -> None:
-        """Forget a database's rows for good."""
+        """Delete a database's rows permanently."""
         await self._ask_databases("/destroy", db=database)
 
     async def stop(self) -> None:
@@ -397,7 +398,7 @@ class Runtime:
 def _client(port: int) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=httpx.Timeout(60),
-        verify=False,  # noqa: S501 (plain HTTP, and certificates take longer to read than a worker to start)
+        verify=False,  # noqa: S501 (plain HTTP, and loading certificates takes longer than starting a worker)
         limits=httpx.Limits(max_connections=100, keepalive_expiry=2),
     )  # fmt: skip
 
@@ -407,9 +408,9 @@ async def open_runtime(
     world: World, folder: Path, edge: socket.socket, *, emulator_port: int, origin_port: int,
     now: Callable[[], int], log: Callable[[str], None], local_egress: bool, runs_scripts: bool,
 ) -> AsyncIterator[Runtime]:  # fmt: skip
-    """Run both processes until the block ends; without `runs_scripts` only that of the databases.
+    """Run both processes until the block ends. Without `runs_scripts`, run only the process of the databases.
 
-    `local_egress`: a worker's fetch reaches addresses of this machine.
+    `local_egress`: a worker's fetch can reach addresses of this machine.
     """
     async with trio.open_nursery() as nursery:
         runtime = Runtime(

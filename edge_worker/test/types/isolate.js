@@ -1,4 +1,4 @@
-/** What the type check must refuse: state of an isolate that belongs to one request. */
+/** Cases that the type check must reject: isolate state that belongs to one request. */
 
 import { EventBuffer } from "../../src/buffer.js";
 import { Config } from "../../src/config.js";
@@ -11,11 +11,11 @@ class Reading {
   /** @type {Map<string, {reading: Promise<void> | null}>} */
   byHost = new Map();
 }
-// @ts-expect-error -- a promise, however deep
+// @ts-expect-error -- a promise at any depth
 keep(new Reading());
-// @ts-expect-error -- an answer
+// @ts-expect-error -- a response
 keep({ last: new Response() });
 // @ts-expect-error -- a stream
 keep({ bodies: new Set([new TransformStream().readable]) });
-// @ts-expect-error -- an object that a class inherits
+// @ts-expect-error -- an inherited property
 keep(new (class extends Reading {})());

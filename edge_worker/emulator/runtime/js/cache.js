@@ -1,6 +1,6 @@
-// The Cache API's other end. One cache for each zone, data centre and name (`caches.open`; "" is `caches.default`, the
-// zone's own), in memory, where it outlives an upload, as the real one does. workerd speaks HTTP to it: GET, PURGE, and
-// PUT whose body is a whole response.
+// Backend of the Cache API. There is one cache per zone, data centre and name (`caches.open`; "" is `caches.default`,
+// the zone's own). Caches are in memory and survive uploads, as on the platform. workerd accesses them by HTTP: GET,
+// PURGE, and PUT with a complete response as its body.
 /**
  * @typedef {{status: number, headers: Headers, body: Uint8Array}} Parsed
  * @typedef {Parsed & {until: number}} Kept until: emulated epoch ms
@@ -49,7 +49,7 @@ function unchunked(bytes) {
 
 /**
  * @param {Headers} headers @param {number} now epoch ms
- * @returns {number} ms that a response may be kept, 0: not at all
+ * @returns {number} ms for which a response can be cached, 0 for not at all
  */
 function lifetimeMs(headers, now) {
   const control = headers.get("cache-control") ?? "";
@@ -61,12 +61,12 @@ function lifetimeMs(headers, now) {
 }
 
 /**
- * Answers one cache request.
+ * Responds to one cache request.
  * @param {{cache: string, method: string, url: string}} call cache: which one @param {ArrayBuffer} body
  * @param {number} now emulated epoch ms
  */
 export function answerCache({ cache: name, method, url }, body, now) {
-  const key = url.replace(/^https?:/, ""); // the emulated edge speaks plain HTTP only
+  const key = url.replace(/^https?:/, ""); // the emulated edge supports plain HTTP only
   const cache = caches.get(name) ?? new Map();
   caches.set(name, cache);
   if (method === "PUT") {

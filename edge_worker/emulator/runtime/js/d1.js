@@ -1,7 +1,6 @@
-// The databases: one Durable Object with SQLite for each database id, in a workerd process that lives as long as the
-// emulator, so that an upload (a new process for the scripts) never touches data, nor the caches. The meters of the
-// accounts are here too, because this is the one place that every statement passes, from a worker's binding and from
-// the API alike.
+// The databases: one Durable Object with SQLite per database id, in a workerd process that runs as long as the
+// emulator. So an upload, which starts a new process for the scripts, affects neither data nor caches. The accounts'
+// meters are here too, because every statement passes here, both from a worker's binding and from the API.
 import { DurableObject, env } from "cloudflare:workers";
 import { answerCache } from "./cache.js";
 
@@ -16,10 +15,10 @@ const exceeded = (what) =>
 /**
  * @typedef {{limits: Partial<Limits>, days: Keyed<Meter>}} AccountMeters
  * @typedef {{offset_ms: number, databases: Record<string, string>, accounts: Record<string, AccountMeters>}} World
- *   databases: the account of each
+ *   databases: database id → account id
  */
 
-/** @type {World} what Python told us, and what we counted */
+/** @type {World} settings from Python, and our counters */
 const world = { offset_ms: 0, databases: {}, accounts: {}, ...env.INIT };
 
 const today = () => Math.floor((Date.now() + world.offset_ms) / DAY_MS);
@@ -28,7 +27,7 @@ const today = () => Math.floor((Date.now() + world.offset_ms) / DAY_MS);
 const NOTHING = { rows_read: 0, rows_written: 0, read_queries: 0, write_queries: 0 };
 
 /**
- * The counters of an account's present day (they start at 0 each UTC day of the emulated clock).
+ * Returns the account's counters of the current day, which start at 0 on each UTC day of the emulated clock.
  * @param {string} accountId
  */
 function meterOf(accountId) {
@@ -67,7 +66,7 @@ export class D1Object extends DurableObject {
   #columns = new Map();
 
   /**
-   * The 2 MB limit for values that SQL itself has put together (`body || ?`), which no parameter shows.
+   * Enforces the 2 MB limit for values built by SQL itself (`body || ?`), which no parameter reveals.
    * @param {string} sql
    */
   #refuseGrownValues(sql) {
@@ -86,7 +85,7 @@ export class D1Object extends DurableObject {
 
   /**
    * @param {Statement} statement @param {string} format
-   * @param {Meter} meter changed @param {Meter} before the meter as it was before the batch @param {Limits} limits
+   * @param {Meter} meter updated in place @param {Meter} before its state before the batch @param {Limits} limits
    */
   #one({ sql, params }, format, meter, before, limits) {
     const bound = (params ?? []).map(parameter);
@@ -132,7 +131,7 @@ export class D1Object extends DurableObject {
   }
 
   /**
-   * Runs the statements in one transaction; an error is SQLite's (or the limit's) message, and nothing has changed.
+   * Runs the statements in one transaction. On an error, returns SQLite's (or the limit's) message and changes nothing.
    * @param {Statement[]} statements @param {string} format @param {string} accountId
    */
   query(statements, format, accountId) {
@@ -145,7 +144,7 @@ export class D1Object extends DurableObject {
         statements.map((statement) => this.#one(statement, format, meter, before, limits)),
       );
     } catch (error) {
-      Object.assign(meter, before); // rolled back: nothing was written, and what it read is not billed
+      Object.assign(meter, before); // rolled back: neither writes nor reads are billed
       return { success: false, error: /** @type {Error} */ (error).message };
     }
   }
@@ -212,7 +211,7 @@ export default {
     const command = commands[url.pathname];
     if (command === undefined) return new Response(null, { status: 404 });
     const answer = await command(url, request);
-    // A body that nobody has read ends the connection, now and then before a long answer is through.
+    // An unread body closes the connection, sometimes before a long response is complete.
     if (!request.bodyUsed) await request.arrayBuffer();
     return Response.json(answer);
   },

@@ -1,5 +1,5 @@
-// The module that goes around an uploaded script. It is the main module in workerd's eyes; the script's own main module
-// is imported by it, after `Date` has been shifted. It adds nothing that the script can see but the shifted clock.
+// The module that wraps an uploaded script. It is workerd's main module. It imports the script's own main module after
+// shifting `Date`, which is the only difference visible to the script.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { settings } from "./clock.js";
 import * as script from "__MAIN__";
@@ -10,16 +10,16 @@ export * from "__MAIN__";
  * @typedef {object} Invocation
  * @property {string} kind
  * @property {number} d1_queries
- * @property {boolean} waits in real time; else what it waits for with scheduler.wait is there at once, and noted
- * @property {number} waited_ms what was noted so
- * @property {number} open promises that have not settled
- * @property {unknown} failure of the first of them that failed
- * @property {number} until ms of the isolate's clock at which what waitUntil waits for is ended
- * @property {boolean} ended nothing that it waits for comes back to it
- * @property {(error: Error) => void} fail instead of an answer that has not been given
+ * @property {boolean} waits whether scheduler.wait takes real time; otherwise it returns immediately
+ * @property {number} waited_ms total of the waits that were skipped
+ * @property {number} open number of promises that have not settled
+ * @property {unknown} failure reason of the first promise that was rejected
+ * @property {number} until ms of the isolate's clock at which waitUntil work is cancelled
+ * @property {boolean} ended the invocation receives no further results
+ * @property {(error: Error) => void} fail rejects the response if it has not been given
  */
 
-// platform docs (runtime-apis/context): what waitUntil waits for is cancelled so long after the answer.
+// platform docs (runtime-apis/context): waitUntil work is cancelled this long after the response.
 const WAIT_UNTIL_MS = 30_000;
 
 /** @type {AsyncLocalStorage<Invocation>} */
@@ -29,7 +29,7 @@ const running = new Set();
 const totals = { max_d1_queries: 0 };
 
 /**
- * Runs one invocation of the script: `body` in a context of its own, alive until its waitUntil work has settled.
+ * Runs one invocation of the script: `body` in a separate context that lasts until its waitUntil work has settled.
  * @template T @param {ExecutionContext} ctx @param {string} kind
  * @param {(invocation: Invocation) => T | Promise<T>} body
  */
@@ -75,10 +75,10 @@ function invoke(ctx, kind, body) {
 }
 
 /**
- * Lets an answer come back to the invocation, unless that has been ended meanwhile.
+ * Passes a result on to the invocation, unless the invocation has been ended in the meantime.
  * @template T @param {T} answer @returns {Promise<T>}
  */
-function comeBack(answer) {
+function passOn(answer) {
   const invocation = invocations.getStore();
   if (invocation !== undefined && performance.now() >= invocation.until) end(invocation);
   return invocation?.ended ? new Promise(() => {}) : Promise.resolve(answer);
@@ -94,14 +94,14 @@ function end(invocation) {
 const wait = scheduler.wait.bind(scheduler);
 scheduler.wait = async (ms, options) => {
   const invocation = invocations.getStore();
-  if (invocation === undefined || invocation.waits) return comeBack(await wait(ms, options));
+  if (invocation === undefined || invocation.waits) return passOn(await wait(ms, options));
   invocation.waited_ms += ms;
-  return comeBack(await wait(0, options));
+  return passOn(await wait(0, options));
 };
 
-// Every statement of a D1 binding passes these two methods of the runtime's own client (workerd 2026-11: the fetcher
-// itself is private). They count queries for each invocation: platform docs, 50 on the free plan, statements of a batch
-// each. Bodies are not looked at: a script's CPU time is measured here.
+// Every statement of a D1 binding passes through these two methods of the runtime's own client (workerd 2026-11: the
+// fetcher itself is private). They count the queries of each invocation: platform docs, 50 on the free plan, counting
+// each statement of a batch. They do not parse bodies, because that would distort the script's measured CPU time.
 let counting = false;
 
 /** @param {Record<string, any>} env of the script */
@@ -128,16 +128,16 @@ function countQueries(env) {
     const response = await call.call(this, input, init);
     const invocation = invocations.getStore();
     if (invocation !== undefined && response.headers.has("x-emulator-ended")) end(invocation);
-    return comeBack(response);
+    return passOn(response);
   };
 }
 
-/** @type {any} what the script exports: an object, or a WorkerEntrypoint class */
+/** @type {any} the script's default export: an object, or a WorkerEntrypoint class */
 const main = script.default;
 const isClass = typeof main === "function";
 
 /**
- * The handler `name` of the script, whether its default export is an object or a WorkerEntrypoint class.
+ * Returns the script's handler `name`, for a default export that is an object or a WorkerEntrypoint class.
  * @param {string} name @param {object} env @param {ExecutionContext} ctx
  * @returns {((event: unknown) => any) | undefined}
  */
@@ -160,7 +160,7 @@ export default {
 };
 
 /**
- * Fires the cron and answers when it and its waitUntil work have ended, as the platform's own event does.
+ * Fires the cron and returns once it and its waitUntil work have ended, as the platform's own event does.
  * @param {{cron: string, scheduledTime: number, waits: boolean}} event
  * @param {object} env @param {ExecutionContext} ctx
  */
@@ -186,7 +186,7 @@ async function fire({ cron, scheduledTime, waits }, env, ctx) {
   };
 }
 
-// Reached only over the emulator's own front worker; the names are no part of the platform.
+// Reachable only through the emulator's front worker. The names are not part of the platform.
 /** @type {ExportedHandler} */
 export const EmulatorControl = {
   async fetch(request, env, ctx) {

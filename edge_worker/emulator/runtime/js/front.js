@@ -1,11 +1,11 @@
-// The edge: finds the route of a request, counts it, and hands it to the script in this same process. Requests come
-// straight to this worker's socket; Python only tells it (Control) what has changed, and reads its counters.
+// The edge: finds the route of a request, counts the request, and passes it to the script in this same process.
+// Requests arrive directly at this worker's socket. Python only sends changes (Control) and reads the counters.
 import { WorkerEntrypoint, env } from "cloudflare:workers";
 import { behind, compile, find } from "./routes.js";
 import { refusal } from "./pages.js";
 
 const DAY_MS = 86_400_000;
-// A visitor's place when the request does not name one (header X-Emulator-Cf).
+// Default location of a visitor, if the request has no X-Emulator-Cf header.
 const CF = {
   country: "US",
   city: "Austin",
@@ -18,15 +18,15 @@ const CF = {
 };
 
 /**
- * @typedef {{account: string, script: string}} ScriptProps of a binding: whose it is
- * @typedef {object} World what Python told us
+ * @typedef {{account: string, script: string}} ScriptProps properties of a script's binding
+ * @typedef {object} World state from Python
  * @property {number} offset_ms
- * @property {string} place the data centre, which this process is an isolate in
+ * @property {string} place data centre of this process
  * @property {Record<string, Zone>} zones by name
  * @property {Record<string, FrontAccount>} accounts by id
  * @property {Record<string, {account: string}>} services the scripts' processes by name
- * @property {boolean} watch_d1 a fault waits for a database's call
- * @property {boolean} local_egress a worker's fetch reaches addresses of this machine
+ * @property {boolean} watch_d1 whether a fault for database calls is active
+ * @property {boolean} local_egress whether a worker's fetch can reach addresses of this machine
  */
 
 /** @type {World} */
@@ -41,9 +41,9 @@ const world = {
   ...env.INIT,
 };
 let table = compile(world.zones);
-let open = 0; // requests that have come and have no answer yet
+let open = 0; // requests without a response so far
 /** @type {Record<string, Keyed<{requests: number, scripts: Record<string, ScriptCounts>}>>} */
-const counts = {}; // by account and emulated day, since this process began
+const counts = {}; // by account and emulated day, since this process started
 
 const today = () => Math.floor((Date.now() + world.offset_ms) / DAY_MS);
 
@@ -53,14 +53,14 @@ const dayOf = (account) => ((counts[account] ??= {})[today()] ??= { requests: 0,
 /** @param {string} account @param {string} script */
 const counterOf = (account, script) => (dayOf(account).scripts[script] ??= { requests: 0, errors: 0, subrequests: 0 });
 
-/** @param {string} host @returns {[string, Zone] | undefined} name and zone that it belongs to */
+/** @param {string} host @returns {[string, Zone] | undefined} name and data of the host's zone */
 function zoneOf(host) {
   return Object.entries(world.zones).find(([name]) => host === name || host.endsWith(`.${name}`));
 }
 
 /**
- * One call to a cache of the zone that the address belongs to, in this data centre.
- * @param {string} name "": the zone's own cache, which `caches.default` is too
+ * Calls a cache of the URL's zone in this data centre.
+ * @param {string} name "": the zone's default cache, which is also `caches.default`
  * @param {string} method @param {string} url @param {ArrayBuffer} [body]
  */
 function askCache(name, method, url, body) {
@@ -70,9 +70,9 @@ function askCache(name, method, url, body) {
 }
 
 /**
- * The zone's cache, then the customer's own server. Whether the cache may answer for an address is a matter of the
- * zone's rules; here it always may ("cache everything"). Behind a dummy record is no server (platform docs: errors 522,
- * after a wait; here at once).
+ * Returns the response of the zone's cache, or else of the customer's origin server. Zone rules decide what is cached;
+ * here every URL is ("cache everything"). There is no server behind a dummy record (platform docs: error 522, after a
+ * wait; here immediately).
  * @param {Request} request @returns {Promise<Response>}
  */
 async function origin(request) {
@@ -86,13 +86,13 @@ async function origin(request) {
 }
 
 /**
- * The request as a worker sees it: where it comes from in `cf` and the headers of the edge, ours taken off.
+ * Returns the request as a worker sees it: with `cf` and the edge's headers, without our own headers.
  * @param {Request} request
  */
 function asWorkersSeeIt(request) {
   const headers = new Headers(request.headers);
   const asked = headers.get("x-emulator-cf");
-  // null: nothing is known of the visitor
+  // null: nothing is known about the visitor
   const cf = asked === null ? { colo: world.place, ...CF } : (JSON.parse(asked) ?? {});
   const ip = headers.get("x-emulator-ip") ?? "127.0.0.1";
   headers.delete("x-emulator-cf");
@@ -105,12 +105,12 @@ function asWorkersSeeIt(request) {
   return new Request(request, { headers, cf });
 }
 
-// platform docs (workers/platform/limits). A body that does not tell its length is not measured.
+// platform docs (workers/platform/limits). A body without Content-Length is not limited.
 const MAX_URL_BYTES = 16_384;
 const MAX_HEADERS_BYTES = 131_072;
 const MAX_BODY_BYTES = 100_000_000;
 
-/** @param {Request} request @returns {Response | null} the edge's refusal */
+/** @param {Request} request @returns {Response | null} the edge's error response */
 function tooLarge({ url, headers }) {
   if (url.length > MAX_URL_BYTES) return new Response(null, { status: 414 });
   if (Number(headers.get("content-length")) > MAX_BODY_BYTES) return new Response(null, { status: 413 });
@@ -130,14 +130,14 @@ async function answer(request) {
   const known = /** @type {FrontAccount} */ (world.accounts[account]);
   const day = dayOf(account);
   const counter = counterOf(account, script);
-  // platform docs: past the daily requests a route fails closed with error 1027, or open to the origin when it says so
+  // platform docs: above the daily requests a route fails closed with error 1027, or open to the origin if configured
   if (day.requests + (known.base[today()] ?? 0) >= known.max_requests) {
     return route.fail_open ? origin(visit) : refusal(429, 1027, "This website has been temporarily rate limited");
   }
   day.requests += 1;
   counter.requests += 1;
   try {
-    // A visitor who hangs up ends the script's request, with whatever it was waiting for.
+    // When a visitor disconnects, the script's request ends, including everything it was waiting for.
     return await env[service].fetch(visit, { signal: request.signal });
   } catch (error) {
     counter.errors += 1;
@@ -159,7 +159,7 @@ export default {
 };
 
 /**
- * Asks Python whether a fault waits for this call.
+ * Asks Python for a fault that applies to this call.
  * @param {{side: string, account: string, script: string, method: string, target: string}} call
  * @returns {Promise<Fault | null>}
  */
@@ -171,13 +171,13 @@ async function fault(call) {
 
 const LOST = "Network connection lost.";
 const lost = () => Response.json({ success: false, error: LOST });
-/** Tells our entry module that the platform ends the invocation here. */
+/** Signals our entry module that the platform ends the invocation here. */
 const ended = () => Response.json({}, { headers: { "x-emulator-ended": "1" } });
 const PRIVATE_NAME = /^[^.]*$|\.(localhost|local|internal|lan|home\.arpa|invalid|test)$/;
 
 /**
- * The edge's own page for a host that no worker can fetch (platform docs: workers/platform/known-issues, errors 1003
- * and 1016), or null.
+ * Returns the edge's error page for a host that no worker can fetch, or null (platform docs:
+ * workers/platform/known-issues, errors 1003 and 1016).
  * @param {string} host
  */
 function unreachable(host) {
@@ -185,7 +185,7 @@ function unreachable(host) {
   return PRIVATE_NAME.test(host) ? refusal(530, 1016, "Origin DNS error") : null;
 }
 
-/** What a script's own fetch() goes through (platform docs: a fetch to the script's own zone goes to the origin). */
+/** Handles a script's fetch() (platform docs: a fetch to the script's own zone goes to the origin). */
 export class Egress extends WorkerEntrypoint {
   /** @param {Request} request */
   async fetch(request) {
@@ -196,17 +196,17 @@ export class Egress extends WorkerEntrypoint {
     if (found !== undefined) return found[1].account === account ? origin(request) : answer(request);
     const nowhere = world.local_egress ? null : unreachable(host);
     if (nowhere !== null) return nowhere;
-    const trouble = await fault({ side: "egress", account, script, method: request.method, target: request.url });
-    if (trouble?.kind === "egress_drop_before") throw new Error(LOST);
-    if (trouble?.kind === "egress_status") return new Response(trouble.body ?? "", { status: trouble.status });
+    const injected = await fault({ side: "egress", account, script, method: request.method, target: request.url });
+    if (injected?.kind === "egress_drop_before") throw new Error(LOST);
+    if (injected?.kind === "egress_status") return new Response(injected.body ?? "", { status: injected.status });
     const response = await env.NET.fetch(request);
-    if (trouble?.kind !== "egress_drop_after") return response;
+    if (injected?.kind !== "egress_drop_after") return response;
     await response.arrayBuffer();
     throw new Error(LOST);
   }
 }
 
-/** What a script's `caches` go through: to where things outlive an upload. */
+/** Handles a script's `caches`, which are stored outside this process so that they survive uploads. */
 export class CacheApi extends WorkerEntrypoint {
   /** @param {Request} request */
   async fetch(request) {
@@ -215,13 +215,13 @@ export class CacheApi extends WorkerEntrypoint {
   }
 }
 
-// platform docs (d1/observability/debug-d1): a database takes one statement at a time and refuses what queues up.
+// platform docs (d1/observability/debug-d1): a database executes one statement at a time and limits its queue.
 const MAX_QUEUED = 400;
 const OVERLOADED = "D1 DB is overloaded. Too many requests queued.";
 /** @type {Map<string, number>} statements by database */
 const queued = new Map();
 
-/** A D1 binding's other end. */
+/** Handles a D1 binding. */
 export class D1Binding extends WorkerEntrypoint {
   /** @param {Request} request */
   async fetch(request) {
@@ -259,7 +259,7 @@ export class D1Binding extends WorkerEntrypoint {
 /** @param {string} service @returns {Fetcher} */
 const controlOf = (service) => env[`${service}_control`];
 
-/** @param {string} path @param {object} body @returns {Promise<Record<string, any>>} answers by service */
+/** @param {string} path @param {object} body @returns {Promise<Record<string, any>>} responses by service */
 async function eachScript(path, body) {
   const entries = Object.entries(world.services);
   const answers = await Promise.all(
@@ -271,7 +271,7 @@ async function eachScript(path, body) {
   return Object.fromEntries(answers);
 }
 
-/** Waits until no script runs: no open request, no cron, no waitUntil work. */
+/** Waits until no script is running: no open request, no cron, no waitUntil work. */
 async function settled() {
   for (;;) {
     const scripts = await eachScript("/settled", {});
@@ -283,7 +283,7 @@ async function settled() {
 /** @param {string} account */
 const mostQueries = (account) => world.accounts[account]?.max_d1_queries;
 
-/** @type {Map<string, string>} what each script's clock and limits were last told, by service */
+/** @type {Map<string, string>} settings last sent to each script, by service */
 const settings = new Map();
 
 /** @type {Record<string, (order: any) => Promise<unknown>>} */
@@ -317,14 +317,14 @@ const commands = {
   },
 };
 
-/** For a process that is to end: the answer begins at once and closes when all work is done. @param {number} hold_ms */
+/** Drains this process: the response starts immediately and ends when all work is done. @param {number} hold_ms */
 function drain(hold_ms) {
   const { readable, writable } = new TransformStream();
   const writer = writable.getWriter();
   const encoder = new TextEncoder();
   const write = async () => {
     await writer.write(encoder.encode(" "));
-    await new Promise((resolve) => setTimeout(resolve, hold_ms)); // what was accepted and not yet read comes in
+    await new Promise((resolve) => setTimeout(resolve, hold_ms)); // read connections already accepted
     await writer.write(encoder.encode(JSON.stringify({ counts, scripts: await settled() })));
     await writer.close();
   };

@@ -1,9 +1,9 @@
-/** What capnp.py puts into the modules and the bindings of the emulator's processes. */
+/** Values that capnp.py inserts into the modules and bindings of the emulator's processes. */
 
-/** The first settings of a script's process. */
+/** Initial settings of a script's process. */
 declare const __SETTINGS__: ScriptSettings;
 
-/** The main module of the script that was uploaded. */
+/** The main module of the uploaded script. */
 declare module "__MAIN__" {
   const main: unknown;
   export default main;
@@ -17,7 +17,7 @@ declare namespace Cloudflare {
     DATABASES: Fetcher;
     EMULATOR: Fetcher;
     NET: Fetcher;
-    /** The scripts' processes by name, and each one's EmulatorControl by the name with `_control`. */
+    /** The scripts' processes by name, and the EmulatorControl of each by name with the suffix `_control`. */
     [service: string]: any;
   }
 }
@@ -30,7 +30,7 @@ interface ScriptSettings {
 /** By day number, or by id. */
 type Keyed<T> = Record<string | number, T>;
 
-/** What a day of an account counts in its databases. */
+/** Database usage of an account on a day. */
 interface Meter {
   rows_read: number;
   rows_written: number;
@@ -54,7 +54,7 @@ interface Route {
   zone: string;
   account: string;
   script: string;
-  /** none: the route takes its requests away from less specific ones */
+  /** none: the route excludes its requests from less specific ones */
   service?: string;
   fail_open: boolean;
 }
@@ -63,11 +63,11 @@ interface Zone {
   account: string;
   active: boolean;
   routes: Route[];
-  /** what a visitor of the name, which may be a wildcard, meets behind the edge */
+  /** what is behind the edge for a name, which can be a wildcard */
   hosts: Record<string, "past" | "origin" | "nothing">;
 }
 
-/** What the front process knows of an account: `base` is what it had answered by day before this process began. */
+/** Data of an account in the front process. `base`: requests per day before this process started. */
 interface FrontAccount {
   base: Keyed<number>;
   max_requests: number;
@@ -80,7 +80,7 @@ interface ScriptCounts {
   subrequests: number;
 }
 
-/** A fault that waits for a call. */
+/** An active fault. */
 interface Fault {
   kind: string;
   status: number;

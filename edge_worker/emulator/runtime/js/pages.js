@@ -1,5 +1,5 @@
 /**
- * One of the edge's own error pages (platform docs: errors 1027 and 1101).
+ * Returns one of the edge's error pages (platform docs: errors 1027 and 1101).
  * @param {number} status @param {number} code @param {string} title
  */
 export function refusal(status, code, title) {

@@ -1,6 +1,6 @@
-// Which route a request belongs to. Platform docs (workers/configuration/routing/routes): the most specific pattern
-// wins; `*` stands only at the host's start and the path's end; a pattern without it matches no query string; a route
-// without a script takes its requests from less specific ones (bypass).
+// Finds the route of a request. Platform docs (workers/configuration/routing/routes): the most specific pattern wins;
+// `*` is allowed only at the start of the host and the end of the path; a pattern without it matches no query string; a
+// route without a script excludes its requests from less specific routes (bypass).
 
 /**
  * @typedef {{any: boolean, host: string, path: string, prefix: boolean}} Pattern
@@ -9,7 +9,7 @@
  */
 
 /**
- * "*.example.com/go*" → {any, host, path, prefix}; a scheme is not looked at, as this edge has only http.
+ * Parses "*.example.com/go*" into {any, host, path, prefix}. The scheme is ignored because this edge has only http.
  * @param {string} pattern @returns {Pattern}
  */
 function parse(pattern) {
@@ -29,7 +29,7 @@ const order = (a, b) =>
   b.path.length - a.path.length ||
   Number(a.prefix) - Number(b.prefix);
 
-/** @param {Record<string, Zone>} zones by name @returns {Table} what find() takes */
+/** @param {Record<string, Zone>} zones by name @returns {Table} argument of find() */
 export function compile(zones) {
   /** @type {Map<string, ParsedRoute[]>} */
   const exact = new Map();
@@ -53,8 +53,8 @@ export function compile(zones) {
 const matches = (route, target) => (route.prefix ? target.startsWith(route.path) : target === route.path);
 
 /**
- * What a visitor of the host meets behind the edge, by its DNS record or the closest wildcard's; "past": nothing of the
- * edge, as the record is not proxied or there is none.
+ * Returns what is behind the edge for a host, by its DNS record or the closest wildcard's; "past" if the edge is not
+ * involved because the record is not proxied or does not exist.
  * @param {Zone | undefined} zone @param {string} host @returns {"past" | "origin" | "nothing"}
  */
 export function behind(zone, host) {
@@ -69,7 +69,7 @@ export function behind(zone, host) {
 }
 
 /**
- * The route for host and path (with its query), or undefined.
+ * Returns the route for host and path (with its query), or undefined.
  * @param {Table} table @param {string} host @param {string} target
  */
 export function find({ exact, wild, zones }, host, target) {
